@@ -1,4 +1,4 @@
-//! What bodies of requests have in common, whatever the dialect: members that the host adds.
+//! What request bodies of all dialects share: members that the host adds.
 
 use haft_json::members::Writer;
 use serde_json::value::RawValue;
@@ -7,7 +7,7 @@ use crate::declarations::Declarations;
 use crate::dialect::Dialect;
 use crate::error::WireError;
 
-/// Something that a dialect has no words for.
+/// Returns the error for something that a dialect cannot express.
 pub(crate) fn inexpressible(dialect: Dialect, what: impl Into<String>) -> WireError {
     WireError::Inexpressible {
         dialect: dialect.as_str(),
@@ -15,10 +15,10 @@ pub(crate) fn inexpressible(dialect: Dialect, what: impl Into<String>) -> WireEr
     }
 }
 
-/// Writes the members that a host adds, as they are.
+/// Writes the members that a host adds, unchanged.
 ///
 /// # Errors
-/// One of them is written by haft itself, comes twice, or has a name that needs an escape.
+/// If haft writes one of them itself, one appears twice, or a name needs an escape.
 pub(crate) fn extra(
     dialect: Dialect,
     body: &mut Writer<'_>,
@@ -43,10 +43,10 @@ pub(crate) fn extra(
     Ok(())
 }
 
-/// Checks that tools were declared in the words of the dialect that they are sent in.
+/// Checks that the tools were declared for the dialect in which they are sent.
 ///
 /// # Errors
-/// They were not.
+/// If they were not.
 pub(crate) fn same_dialect(dialect: Dialect, tools: &Declarations) -> Result<(), WireError> {
     if tools.dialect == dialect {
         return Ok(());

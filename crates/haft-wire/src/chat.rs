@@ -1,4 +1,4 @@
-//! OpenAI Chat Completions, and what the many providers that speak it make of it.
+//! OpenAI Chat Completions, with the variants of the many providers that use it.
 
 mod calls;
 mod choice;

@@ -1,4 +1,4 @@
-//! `Declarations`: all tools in the words of one dialect, as a request carries them.
+//! `Declarations`: all tools in the format of one dialect, as a request carries them.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -17,48 +17,48 @@ mod splice;
 
 use pieces::Pieces;
 
-/// All tools in the words of one dialect.
+/// All tools in the format of one dialect.
 #[derive(Debug, Clone)]
 pub struct Declarations {
     /// The dialect.
     pub dialect: Dialect,
-    /// The names on this wire.
+    /// The names of the tools on this wire.
     pub names: Arc<Names>,
-    /// What was lost of strict schemas, and which tools are not strict because their schema cannot be.
+    /// What was lost of strict schemas, and which tools are not strict because their schema does not allow it.
     pub lost: Arc<[Lost]>,
-    /// Whether one of them at least is strict.
+    /// Whether at least one of them is strict.
     pub(crate) strict: bool,
-    /// The value of the request's member for tools, JSON text; empty where there are none.
+    /// The value of the request's member for tools, JSON text; empty if there are none.
     json: Bytes,
-    /// Where in it each tool's words begin; `None` for a tool that is not sent. Nothing begins before the list's own bracket.
+    /// The offset of each tool's declaration in it; `None` for a tool that is not sent. Nothing starts before the list's own bracket.
     places: Arc<[Option<NonZeroUsize>]>,
     pub(crate) written: Pieces,
 }
 
-/// What was written of one tool.
+/// The written declaration of one tool.
 #[derive(Debug)]
 pub(crate) struct Written {
-    /// The version of the tool that it was written of.
+    /// The version of the tool from which it was written.
     pub(crate) version: String,
     /// The tool's names, as the host knows them.
     pub(crate) own: Vec<String>,
     /// Its names on the wire when it was written.
     pub(crate) wire: Vec<String>,
-    /// What a choice of tools calls it: a function, a freeform tool or one of the provider's.
+    /// How a choice of tools refers to it: as a function, a freeform tool or a provider-defined one.
     pub(crate) sort: Sort,
-    /// `None` for a tool that the dialect has no words for.
+    /// The declaration; `None` for a tool that the dialect cannot express.
     pub(crate) fragment: Option<Fragment>,
 }
 
 impl Written {
-    /// Whether its names on the wire are still these.
+    /// Returns whether its names on the wire are still these.
     pub(crate) fn has_names(&self, names: &Names) -> bool {
         let mut all = self.own.iter().zip(&self.wire);
         all.all(|(own, wire)| names.wire(own).unwrap_or_default() == wire)
     }
 }
 
-/// What a choice of tools calls a tool.
+/// How a choice of tools refers to a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Sort {
     /// A function.
@@ -67,12 +67,12 @@ pub(crate) enum Sort {
     Namespace,
     /// A freeform tool.
     Freeform,
-    /// One that the provider defines, by the type of its declaration, and its name or label, where it has one.
+    /// A provider-defined tool: the type of its declaration, and its name or label, if it has one.
     Provider(Vec<String>),
 }
 
 impl Declarations {
-    /// No tools.
+    /// Creates empty declarations.
     pub fn none(dialect: Dialect) -> Self {
         Self {
             dialect,
@@ -85,7 +85,7 @@ impl Declarations {
         }
     }
 
-    /// What was written, as one list.
+    /// Joins the written declarations into one list.
     pub(crate) fn join(dialect: Dialect, names: Arc<Names>, written: Pieces) -> Self {
         let (fitted, lost) = fit(dialect, &written);
         let mut json =
@@ -129,17 +129,17 @@ impl Declarations {
         }
     }
 
-    /// The value of the request's member for tools, as it is sent; empty where there are none.
+    /// Returns the value of the request's member for tools, as it is sent; empty if there are none.
     pub fn json(&self) -> &[u8] {
         &self.json
     }
 
-    /// The tool that a call is for, as the host knows it; `None` for one that was not declared.
+    /// Returns the tool that a call is for, as the host knows it; `None` if it was not declared.
     pub fn called(&self, call: &Call) -> Option<&str> {
         self.names.called(call.namespace.as_deref(), &call.name)
     }
 
-    /// The declaration of the tool with this name on the wire, and what a choice calls it.
+    /// Returns the declaration of the tool with this name on the wire, and how a choice refers to it.
     pub(crate) fn of(&self, wire: &str) -> Option<&Written> {
         let mut all = self.written.iter();
         all.find(|one| match &one.sort {
@@ -154,14 +154,14 @@ impl Declarations {
 
 /// A declaration as it is sent.
 struct Fitted<'f> {
-    /// Its place among the tools.
+    /// Its position among the tools.
     at: usize,
     json: &'f [u8],
     is_function: bool,
     strict: bool,
 }
 
-/// The declarations that are sent, and what is lost: those that are strict are so as far as the request's limits allow, in their order.
+/// Returns the declarations to send, and what is lost: in order, tools are strict as long as the request's limits allow.
 fn fit(dialect: Dialect, written: &Pieces) -> (Vec<Fitted<'_>>, Vec<Lost>) {
     let mut budget = Budget::of(dialect);
     let mut lost = Vec::new();
@@ -201,7 +201,7 @@ fn fit(dialect: Dialect, written: &Pieces) -> (Vec<Fitted<'_>>, Vec<Lost>) {
     (fitted, lost)
 }
 
-/// Adds declarations to a list, with commas between them, and notes where each begins.
+/// Appends declarations to a list, separated by commas, and records the offset of each.
 fn list<'f>(
     json: &mut Vec<u8>,
     places: &mut [Option<NonZeroUsize>],

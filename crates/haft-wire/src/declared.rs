@@ -1,4 +1,4 @@
-//! `Declared`: a tool as a host declares it, and `Fragment`: the same in one dialect's words.
+//! `Declared`: a tool as a host declares it, and `Fragment`: its declaration in one dialect.
 
 use std::sync::Arc;
 
@@ -8,31 +8,31 @@ use crate::dialect::Dialect;
 use crate::strict::Lost;
 use crate::strict::budget::Strict;
 
-/// A tool as a host declares it, in no dialect's words.
+/// A tool as a host declares it, independent of any dialect.
 #[derive(Debug, Clone)]
 pub enum Declared {
-    /// A function by its JSON Schema.
+    /// A function with a JSON Schema.
     Function(Function),
-    /// A tool whose argument is a text.
+    /// A tool with a text argument.
     Freeform(Freeform),
-    /// Tools under one name (Responses); other dialects are given them as `name.tool`.
+    /// Tools in a namespace (Responses); other dialects get them as `name.tool`.
     Namespace {
         /// Its name.
         name: String,
-        /// What they are for.
+        /// What its tools are for.
         description: String,
         /// Its tools.
         tools: Vec<Function>,
     },
-    /// A declaration that the provider defines: a hosted tool, or one that the provider defines and the host runs. It is sent as it is,
-    /// to the dialect that it is for, and to no other one.
+    /// A provider-defined declaration: a hosted tool, or one that the provider defines and the host runs. It is sent unchanged, and only
+    /// to its own dialect.
     Provider {
         /// The dialect.
         dialect: Dialect,
         /// The exact declaration.
         spec: Box<RawValue>,
     },
-    /// Search for deferred tools, run by the provider or by the host.
+    /// A search for deferred tools, run by the provider or by the host.
     ToolSearch(Search),
 }
 
@@ -45,25 +45,25 @@ pub struct Function {
     pub description: String,
     /// The JSON Schema of its arguments, an object.
     pub parameters: Arc<RawValue>,
-    /// Whether the provider shall hold the model to the schema, where it can.
+    /// Whether the provider should enforce the schema, if it can.
     pub strict: bool,
-    /// Whether it is found by search alone; a dialect that has no search is given it like the others.
+    /// Whether it is only found by search; a dialect without a search gets it like the others.
     pub deferred: bool,
 }
 
-/// A tool whose argument is a text.
+/// A tool with a text argument.
 #[derive(Debug, Clone)]
 pub struct Freeform {
     /// Its name, as the host knows it.
     pub name: String,
     /// What it does, for the model.
     pub description: String,
-    /// What the text may be; any text where there is none. A dialect without grammars is given a function with the one argument
+    /// The grammar of the text; `None` = any text. A dialect without grammars gets a function with a single argument
     /// `input`.
     pub grammar: Option<Grammar>,
 }
 
-/// What a freeform argument may be.
+/// The grammar of a freeform argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grammar {
     /// `lark` or `regex`.
@@ -72,17 +72,17 @@ pub struct Grammar {
     pub definition: String,
 }
 
-/// Who searches for deferred tools.
+/// Where the search for deferred tools runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Search {
-    /// The provider.
+    /// At the provider.
     Provider,
-    /// The host, which answers with the names of what it found.
+    /// At the host, which answers with the names of the tools found.
     Host,
 }
 
 impl Declared {
-    /// The names that it brings, as the host knows them.
+    /// Returns the names that it declares, as the host knows them.
     pub(crate) fn names(&self) -> Vec<String> {
         match self {
             Self::Function(function) => vec![function.name.clone()],
@@ -96,15 +96,15 @@ impl Declared {
     }
 }
 
-/// One tool in the words of a dialect.
+/// The declaration of one tool in a dialect.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fragment {
-    /// Its declaration; several with commas between them for a namespace that the dialect has no word for.
+    /// The declaration; several, separated by commas, for a namespace that the dialect cannot express.
     pub(crate) json: Vec<u8>,
-    /// Whether it is a function: Gemini lists those within one tool.
+    /// Whether it is a function: Gemini lists functions inside one tool.
     pub(crate) is_function: bool,
     /// What was lost of its schema.
     pub(crate) lost: Vec<Lost>,
-    /// Where its declaration is strict: what that takes of a request's limits.
+    /// If its declaration is strict: what it uses of a request's limits.
     pub(crate) strict: Option<Strict>,
 }

@@ -1,4 +1,4 @@
-//! `Declarer`: writes declarations, and of what changed only that.
+//! `Declarer`: writes declarations, and rewrites only those that changed.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,36 +13,36 @@ use crate::dialect::Dialect;
 use crate::dispatch::fragment;
 use crate::names::Names;
 
-/// A tool to declare, at one moment.
+/// A tool to declare, at one point in time.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'t> {
-    /// Tells apart what one name stood for at different times: the hash of the tool's spec. Two tools never share one.
+    /// Distinguishes what a name referred to at different times: the hash of the tool's spec. Two tools never share one.
     pub version: &'t str,
     /// The tool.
     pub tool: &'t Declared,
 }
 
-/// Writes declarations of one dialect, and keeps what it wrote of each tool: when one tool of a thousand changes, one is written.
+/// Writes the declarations of one dialect, and keeps each one: when one tool of a thousand changes, only that one is written.
 #[derive(Debug)]
 pub struct Declarer {
     last: Arc<Declarations>,
 }
 
 impl Declarer {
-    /// A declarer that has written nothing yet.
+    /// Creates a declarer that has written nothing yet.
     pub fn new(dialect: Dialect) -> Self {
         Self {
             last: Arc::new(Declarations::none(dialect)),
         }
     }
 
-    /// What was declared last, for a host that knows that its tools have not changed since.
+    /// Returns the last declarations, for a host that knows that its tools have not changed since.
     pub fn last(&self) -> Arc<Declarations> {
         Arc::clone(&self.last)
     }
 
-    /// The words of these tools, in this order; the same bytes for the same tools. Tools that the dialect has no words for are left
-    /// out and stand in [`Declarations::lost`].
+    /// Returns the declarations of these tools, in this order; the same bytes for the same tools. Tools that the dialect cannot express
+    /// are left out and listed in [`Declarations::lost`].
     pub fn declare(&mut self, tools: &[Entry<'_>]) -> Arc<Declarations> {
         let old = &self.last.written;
         let others: Vec<usize> = tools
@@ -58,7 +58,7 @@ impl Declarer {
             self.last = Arc::new(declared);
             return self.last();
         }
-        // What does not stand where it stood may stand where others do not, either.
+        // A tool that is no longer at its old position may have moved to another one.
         let left = others.iter().copied().chain(tools.len()..old.len());
         let left: HashMap<&str, &Arc<Written>> = left
             .filter_map(|at| old.get(at))
@@ -76,7 +76,7 @@ impl Declarer {
         self.last()
     }
 
-    /// Declares tools of which some have others under the same names in their place: nothing else is looked at.
+    /// Declares tools some of which were replaced by others with the same names; checks nothing else.
     fn replaced(&self, tools: &[Entry<'_>], others: &[usize]) -> Option<Declarations> {
         let last = &self.last;
         if last.written.len() != tools.len() {
@@ -102,7 +102,7 @@ impl Declarer {
         ))
     }
 
-    /// Declares these tools, of which some are kept as they were written.
+    /// Declares these tools, reusing the kept declarations.
     fn written(&self, tools: &[Entry<'_>], kept: &[Option<&Arc<Written>>]) -> Declarations {
         let (old, dialect) = (&self.last.written, self.last.dialect);
         let own: Vec<Cow<'_, [String]>> = tools
@@ -135,7 +135,7 @@ impl Declarer {
     }
 }
 
-/// Writes one tool, whose names are these.
+/// Writes one tool with these names.
 fn write(dialect: Dialect, entry: &Entry<'_>, own: Vec<String>, names: &Names) -> Written {
     let wire = |name: &String| names.wire(name).unwrap_or_default().to_owned();
     Written {
@@ -147,7 +147,7 @@ fn write(dialect: Dialect, entry: &Entry<'_>, own: Vec<String>, names: &Names) -
     }
 }
 
-/// What a choice of tools calls this one.
+/// Returns how a choice of tools refers to this one.
 fn sort(tool: &Declared) -> Sort {
     match tool {
         Declared::Function(_) => Sort::Function,
@@ -158,7 +158,7 @@ fn sort(tool: &Declared) -> Sort {
     }
 }
 
-/// The type of a provider's declaration, and its name or label, as far as it has them.
+/// Returns the type of a provider's declaration, and its name or label, if it has them.
 fn words(spec: &RawValue) -> Vec<String> {
     #[derive(Deserialize)]
     struct Words {

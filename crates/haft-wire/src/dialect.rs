@@ -1,4 +1,4 @@
-//! `Dialect`: the wire formats.
+//! `Dialect`: the wire formats of tool calling.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// A wire format of tool calling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// OpenAI Chat Completions, and the many providers that speak it.
+    /// OpenAI Chat Completions, and the many providers that use it.
     OpenAiChat,
     /// OpenAI Responses.
     OpenAiResponses,
@@ -17,7 +17,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// All of them.
+    /// All dialects.
     pub const ALL: [Self; 4] = [
         Self::OpenAiChat,
         Self::OpenAiResponses,
@@ -25,7 +25,7 @@ impl Dialect {
         Self::Gemini,
     ];
 
-    /// Its word in settings.
+    /// Returns its name in settings.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::OpenAiChat => "openai-chat",
@@ -35,7 +35,7 @@ impl Dialect {
         }
     }
 
-    /// The path of a request below the provider's base URL, which ends before it (`https://api.openai.com`).
+    /// Returns the path of a request below the provider's base URL, which ends before it (`https://api.openai.com`).
     pub fn path(self, model: &str, stream: bool) -> String {
         match self {
             Self::OpenAiChat => "/v1/chat/completions".to_owned(),
@@ -55,7 +55,7 @@ impl fmt::Display for Dialect {
     }
 }
 
-/// A word that names no dialect.
+/// The error for a word that does not name a dialect.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no dialect: openai-chat, openai-responses, anthropic or gemini")]
 pub struct UnknownDialect(String);

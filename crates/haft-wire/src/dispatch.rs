@@ -1,4 +1,4 @@
-//! The one place that leads from a dialect to what speaks it.
+//! The only place that maps a dialect to its implementation.
 
 use crate::declared::{Declared, Fragment};
 use crate::dialect::Dialect;
@@ -14,7 +14,7 @@ impl Dialect {
     /// Writes the body of a request: compact JSON, the same bytes for the same request.
     ///
     /// # Errors
-    /// Something of the request cannot be said in this dialect.
+    /// If this dialect cannot express part of the request.
     pub fn write(self, request: &Request<'_>) -> Result<Vec<u8>, WireError> {
         match self {
             Self::OpenAiChat => chat::write(request),
@@ -27,7 +27,7 @@ impl Dialect {
     /// Reads the body of a reply that is not streamed.
     ///
     /// # Errors
-    /// It is over a limit, is not what this dialect sends, or reports an error of the provider.
+    /// If it exceeds a limit, is not in this dialect's format, or reports an error of the provider.
     pub fn read(self, body: &[u8], limits: Limits) -> Result<Reply, WireError> {
         if body.len() > limits.reply {
             return Err(WireError::TooLarge {
@@ -44,13 +44,13 @@ impl Dialect {
         reply.and_then(Reply::checked)
     }
 
-    /// Reads a reply that comes as a stream.
+    /// Returns a reader for a streamed reply.
     pub fn reader(self, limits: Limits) -> Reader {
         Reader::new(self, limits)
     }
 }
 
-/// A tool in a dialect's words; `None` for one that it has no words for.
+/// Returns a tool's declaration in a dialect; `None` if it cannot express the tool.
 pub(crate) fn fragment(dialect: Dialect, tool: &Declared, names: &Names) -> Option<Fragment> {
     match dialect {
         Dialect::OpenAiChat => chat::fragment(tool, names),

@@ -1,10 +1,10 @@
-//! Why an answer of a provider cannot be read, or a request cannot be written.
+//! `WireError`: why a provider's answer cannot be read, or a request cannot be written.
 
-/// What is wrong with a request, a reply or a stream.
+/// An error in a request, a reply or a stream.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WireError {
-    /// The reply, or one event of it, is over the limit.
+    /// The reply, or one event of it, exceeds the limit.
     #[error(
         "the reply is over the limit of {limit} bytes for {what}; raise the limit or ask for less"
     )]
@@ -14,20 +14,20 @@ pub enum WireError {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// A reply holds more calls than are taken.
+    /// A reply contains more calls than allowed.
     #[error("the reply holds more than {0} tool calls; the reply is refused whole")]
     TooManyCalls(usize),
-    /// It is not the JSON of this dialect.
+    /// The data is not JSON of this dialect.
     #[error("{what} is not what {dialect} sends: {reason}")]
     Malformed {
-        /// The dialect, as its word.
+        /// The name of the dialect.
         dialect: &'static str,
         /// What was being read.
         what: &'static str,
-        /// What is wrong with it, with the bounded beginning of what was read.
+        /// The error, with the bounded beginning of what was read.
         reason: String,
     },
-    /// A stream ended before the provider said that the reply is whole.
+    /// A stream ended before the provider marked the reply as complete.
     #[error(
         "the stream ended in the middle of a reply, after {0} bytes; nothing of it was run: send the request again"
     )]
@@ -35,25 +35,25 @@ pub enum WireError {
     /// The provider reports an error in its reply or stream.
     #[error("the provider reports {kind}: {message}")]
     Provider {
-        /// Its word for it (`overloaded_error`, `server_error`, …).
+        /// The provider's word for it (`overloaded_error`, `server_error`, …).
         kind: String,
-        /// Its message, bounded.
+        /// The provider's message, bounded.
         message: String,
     },
-    /// A request that this dialect has no words for.
+    /// This dialect cannot express a request.
     #[error("{dialect} cannot express {what}")]
     Inexpressible {
-        /// The dialect, as its word.
+        /// The name of the dialect.
         dialect: &'static str,
-        /// What cannot be said in it.
+        /// What it cannot express.
         what: String,
     },
 }
 
-/// The most that an error quotes of what was read, in bytes.
+/// Maximum number of bytes that an error quotes of what was read.
 const QUOTE: usize = 200;
 
-/// The beginning of a text, for an error.
+/// Returns the beginning of a text, for an error.
 pub(crate) fn quote(text: &str) -> String {
     if text.len() <= QUOTE {
         return text.to_owned();

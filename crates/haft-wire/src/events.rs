@@ -1,4 +1,4 @@
-//! Server-sent events, read as the HTML standard says (9.2.6), each of a bounded size.
+//! Server-sent events, read according to the HTML standard (9.2.6), each of limited size.
 
 use std::time::Duration;
 
@@ -9,39 +9,39 @@ use memchr::{memchr, memchr2};
 pub struct Event {
     /// Its data, lines joined by line feeds.
     pub data: Vec<u8>,
-    /// Its kind; `message` where it names none.
+    /// Its kind; `message` if it names none.
     pub kind: String,
 }
 
-/// An event is over the limit.
+/// The error for an event that exceeds the limit.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an event of the stream is over the limit")]
 pub struct TooLong;
 
-/// Events out of pieces of a stream.
+/// Reads events from pieces of a stream.
 #[derive(Debug, Default)]
 pub struct Events {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
     kind: String,
-    /// The last event's id, to go on from.
+    /// The last event's id, from which to resume.
     pub last_id: Option<String>,
-    /// How long to wait before going on, where the server says it.
+    /// How long to wait before resuming, if the server says so.
     pub retry: Option<Duration>,
     longest: usize,
-    /// The last piece ended in a carriage return: a line feed behind it is part of the same line end.
+    /// Whether the last piece ended in a carriage return: a line feed after it belongs to the same line end.
     after_return: bool,
     begun: bool,
 }
 
-/// The longest id that is kept.
+/// Maximum length of an id that is kept.
 const LONGEST_ID: usize = 1024;
-/// The longest wait that a server may ask for.
+/// The longest wait that a server may request.
 const LONGEST_RETRY: Duration = Duration::from_secs(30);
 
 impl Events {
-    /// Events of at most so many bytes.
+    /// Creates a reader for events of at most `longest` bytes.
     pub fn new(longest: usize) -> Self {
         Self {
             longest,
@@ -49,7 +49,7 @@ impl Events {
         }
     }
 
-    /// The same for the stream that follows: what was half read is gone, the place to go on from is known.
+    /// Returns a reader for the stream that follows: it drops partial data, but keeps the position from which to resume.
     pub fn resumed(self) -> Self {
         Self {
             last_id: self.last_id,
@@ -58,10 +58,10 @@ impl Events {
         }
     }
 
-    /// Takes a piece in; the events that it ends.
+    /// Takes a piece; returns the events that it completes.
     ///
     /// # Errors
-    /// One event is over the limit.
+    /// If an event exceeds the limit.
     pub fn push(&mut self, piece: &[u8]) -> Result<Vec<Event>, TooLong> {
         let mut events = Vec::new();
         self.each(piece, |data, kind| {
@@ -74,11 +74,11 @@ impl Events {
         Ok(events)
     }
 
-    /// Takes a piece in and hands on data and kind of each event that it ends, where they lie: an event whose data are one line that is
-    /// whole in the piece is not copied.
+    /// Takes a piece and passes on data and kind of each event that it completes, without copying if the data is a single line that is
+    /// complete in the piece.
     ///
     /// # Errors
-    /// One event is over the limit, or what it is handed to has one; nothing more is to be read then.
+    /// If an event exceeds the limit, or `take` fails; nothing more must be read then.
     pub fn each<E: From<TooLong>>(
         &mut self,
         mut piece: &[u8],
@@ -118,12 +118,12 @@ impl Events {
         Ok(())
     }
 
-    /// Copies data that lie in a piece, so that they outlive it.
+    /// Copies data that borrows from a piece, so that it outlives the piece.
     fn spill(&mut self, held: &mut &[u8]) {
         self.data.extend_from_slice(std::mem::take(held));
     }
 
-    /// Reads a line, and hands on the event that it ends, where it is blank. Data that may stay where they lie are held there.
+    /// Processes a line, and passes on the event that a blank line completes. Data that need not be copied stays in `held`.
     fn end_line<'p, E>(
         &mut self,
         mut line: &'p [u8],

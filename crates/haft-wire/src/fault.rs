@@ -1,19 +1,19 @@
-//! `Fault`: what ends the reading of a stream, before it is known which limit it was.
+//! `Fault`: an error while reading a stream, before it is known which limit applies.
 
 use crate::error::WireError;
 use crate::events::TooLong;
 
-/// What ends the reading of a stream.
+/// An error while reading a stream.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// An event is over the limit.
+    /// An event exceeds the limit.
     Long,
     /// Anything else.
     Wire(WireError),
 }
 
 impl Fault {
-    /// The error, for events of at most so many bytes.
+    /// Returns the error, for events of at most `limit` bytes.
     pub(crate) fn at(self, limit: usize) -> WireError {
         match self {
             Self::Long => WireError::TooLarge {

@@ -1,4 +1,4 @@
-//! `Feed`: the events of one stream, within its limits, until one of them is an error.
+//! `Feed`: the events of one stream, within its limits, up to the first error.
 
 use crate::error::WireError;
 use crate::events::Events;
@@ -10,7 +10,7 @@ use crate::limits::Limits;
 pub(crate) struct Feed {
     events: Events,
     limits: Limits,
-    /// Bytes that have come.
+    /// The number of bytes received.
     bytes: usize,
     has_failed: bool,
 }
@@ -25,10 +25,10 @@ impl Feed {
         }
     }
 
-    /// Takes a piece in and hands on the data of each event that it ends.
+    /// Takes a piece and passes on the data of each event that it completes.
     ///
     /// # Errors
-    /// A limit is passed, or `take` has an error; nothing more is read then.
+    /// If a limit is exceeded, or `take` fails; nothing more is read then.
     pub(crate) fn push(
         &mut self,
         piece: &[u8],
@@ -53,12 +53,12 @@ impl Feed {
         read
     }
 
-    /// Whether a limit was passed or an event was an error.
+    /// Returns whether a limit was exceeded or an event failed.
     pub(crate) fn has_failed(&self) -> bool {
         self.has_failed
     }
 
-    /// The error for a stream that ended too early.
+    /// Returns the error for a stream that ended too early.
     pub(crate) fn cut(&self) -> WireError {
         WireError::Cut(self.bytes)
     }

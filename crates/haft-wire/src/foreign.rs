@@ -1,4 +1,4 @@
-//! What one dialect makes of another's: tools that it has no kind for, the arguments of a call, an id that no other call has.
+//! Converts between dialects: tools of unsupported kinds, the arguments of a call, unique call ids.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -10,7 +10,7 @@ use crate::declared::Grammar;
 use crate::reply::{Call, CallKind};
 use crate::strict::Lost;
 
-/// A report of what was lost.
+/// Returns a report of what was lost.
 pub(crate) fn lost(tool: &str, at: &str, what: &str) -> Lost {
     Lost {
         tool: tool.to_owned(),
@@ -19,7 +19,7 @@ pub(crate) fn lost(tool: &str, at: &str, what: &str) -> Lost {
     }
 }
 
-/// What a provider's declaration is called, for a report.
+/// Returns the name of a provider's declaration, for a report.
 pub(crate) fn named(spec: &RawValue) -> String {
     let members = haft_json::members::members(spec.get()).unwrap_or_default();
     let text = |name: &str| {
@@ -33,7 +33,7 @@ pub(crate) fn named(spec: &RawValue) -> String {
         .unwrap_or_default()
 }
 
-/// The schema of the one argument that stands for a freeform tool's text.
+/// Writes the schema of the single argument that replaces a freeform tool's text.
 pub(crate) fn input(grammar: Option<&Grammar>, out: &mut Vec<u8>) {
     out.extend_from_slice(br#"{"type":"object","properties":{"input":{"type":"string""#);
     if let Some(grammar) = grammar {
@@ -47,8 +47,8 @@ pub(crate) fn input(grammar: Option<&Grammar>, out: &mut Vec<u8>) {
     out.extend_from_slice(br#"}},"required":["input"],"additionalProperties":false}"#);
 }
 
-/// The arguments of a call as a JSON object. A freeform text becomes the one argument `input`; what is no object stands in one whose
-/// member says so, as Anthropic's page on fine-grained streaming wants it.
+/// Returns the arguments of a call as a JSON object. A freeform text becomes the single argument `input`; anything that is not an object is
+/// wrapped in one whose member says so, as Anthropic's page on fine-grained streaming specifies.
 pub(crate) fn arguments(call: &Call) -> Cow<'_, str> {
     match call.kind {
         CallKind::Freeform => Cow::Owned(within("input", &call.arguments)),
@@ -56,7 +56,7 @@ pub(crate) fn arguments(call: &Call) -> Cow<'_, str> {
     }
 }
 
-/// The same for what a function was called with.
+/// Returns a function's arguments as a JSON object.
 pub(crate) fn object(arguments: &str) -> Cow<'_, str> {
     let text = arguments.trim();
     if text.is_empty() {
@@ -75,17 +75,17 @@ fn within(member: &str, text: &str) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Ids of calls within one request: a provider refuses one that comes twice, and another provider's need not be unique.
+/// The ids of calls in one request: a provider refuses duplicates, and another provider's ids need not be unique.
 #[derive(Debug, Default)]
 pub(crate) struct Ids(HashSet<String>);
 
 impl Ids {
-    /// Notes an id as it stands in a turn that is sent back as it came.
+    /// Records an id of a turn that is sent back unchanged.
     pub(crate) fn note(&mut self, id: &str) {
         self.0.insert(id.to_owned());
     }
 
-    /// An id for a call of another dialect: letters, digits, `_` and `-`, and no other call's.
+    /// Returns an id for a call of another dialect: letters, digits, `_` and `-`, and different from all other calls.
     pub(crate) fn unique(&mut self, id: &str) -> String {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
         let mut base: String = id.chars().map(|c| if plain(c) { c } else { '_' }).collect();

@@ -1,4 +1,4 @@
-//! Gemini `generateContent`, of the Gemini API and of Vertex.
+//! Gemini `generateContent`, of the Gemini API and of Vertex AI.
 
 mod declare;
 mod history;

@@ -1,11 +1,11 @@
-//! Every dialect of tool calling: what a model's provider wants to read and what it answers, in one neutral shape.
+//! All dialects of tool calling: the formats of requests to model providers and of their answers, behind one neutral format.
 //!
 //! A host declares its tools once ([`Declared`]), keeps one history ([`Message`]) and asks a [`Dialect`] for the body of the next
-//! request ([`Request`]); the provider's answer comes back as a [`Reply`], whole or out of a stream ([`Reader`]). Nothing here sends
+//! request ([`Request`]); the provider's answer comes back as a [`Reply`], complete or from a stream ([`Reader`]). Nothing here sends
 //! anything, knows a tool, or runs one.
 //!
-//! What a provider sent is kept as it was sent ([`Turn::raw`]) and goes back to it unchanged, so that items which this crate does not
-//! know are carried along.
+//! What a provider sent is kept unchanged ([`Turn::raw`]) and sent back unchanged, so that items unknown to this crate
+//! are preserved.
 
 pub mod declarations;
 pub mod declared;

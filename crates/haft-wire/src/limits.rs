@@ -1,18 +1,18 @@
-//! What is taken of a provider's answer: nothing is read without bound.
+//! `Limits`: how much of a provider's answer is read: everything is bounded.
 
-/// Bounds of one reply.
+/// Limits of one reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of a whole reply, streamed or not.
+    /// Bytes of a complete reply, streamed or not.
     pub reply: usize,
     /// Bytes of one event of a stream.
     pub event: usize,
-    /// Tool calls of one reply.
+    /// Tool calls per reply.
     pub calls: usize,
 }
 
 impl Default for Limits {
-    /// 32 MiB a reply (pictures come as base64), 16 MiB an event, 512 calls.
+    /// 32 MiB per reply (images come as base64), 16 MiB per event, 512 calls.
     fn default() -> Self {
         Self {
             reply: 32 << 20,

@@ -1,4 +1,4 @@
-//! JSON of a provider read where it lies: objects as their members, and members that are a text at one provider and a list at another.
+//! Borrowed JSON of a provider: objects as lists of members, and members that are a string at one provider and a list at another.
 
 use std::borrow::Cow;
 
@@ -10,20 +10,20 @@ use serde_json::value::RawValue;
 use crate::dialect::Dialect;
 use crate::error::{WireError, quote};
 
-/// A member that is mostly a text.
+/// A member that is usually a string.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Loose<'a> {
-    /// It is `null` or not there.
+    /// It is `null` or absent.
     #[default]
     None,
-    /// A text.
+    /// A string.
     Text(Cow<'a, str>),
     /// Something else.
     Other(&'a RawValue),
 }
 
 impl<'a> Loose<'a> {
-    /// What a value is.
+    /// Classifies a value.
     pub(crate) fn of(raw: &'a RawValue) -> Result<Self, serde_json::Error> {
         let text = raw.get();
         if text == "null" {
@@ -41,7 +41,7 @@ impl<'a> Loose<'a> {
         serde_json::from_str(text).map(|text: String| Self::Text(Cow::Owned(text)))
     }
 
-    /// The text; empty where there is none.
+    /// Returns the string; empty if it is not one.
     pub(crate) fn text(&self) -> &str {
         match self {
             Self::Text(text) => text,
@@ -49,7 +49,7 @@ impl<'a> Loose<'a> {
         }
     }
 
-    /// The text, or the JSON that stands in its place; empty where there is neither.
+    /// Returns the string, or the JSON of another value; empty if there is neither.
     pub(crate) fn words(&self) -> &str {
         match self {
             Self::Text(text) => text,
@@ -58,7 +58,7 @@ impl<'a> Loose<'a> {
         }
     }
 
-    /// The text, unless it is empty.
+    /// Returns the string, unless it is empty.
     pub(crate) fn some(&self) -> Option<String> {
         Some(self.text())
             .filter(|text| !text.is_empty())
@@ -73,23 +73,23 @@ impl<'de: 'a, 'a> Deserialize<'de> for Loose<'a> {
     }
 }
 
-/// The members of an object in their order; none of anything else.
+/// The members of an object in order; empty for any other value.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Members<'a>(pub(crate) Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Members<'a> {
-    /// The members of a value.
+    /// Returns the members of a value.
     pub(crate) fn of(raw: &'a RawValue) -> Result<Self, serde_json::Error> {
         serde_json::from_str(raw.get())
     }
 
-    /// A member by its name; the last one of several, as `serde_json` and most readers take it.
+    /// Returns a member by its name; the last of duplicates, like `serde_json` and most parsers.
     pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
         let mut all = self.0.iter().rev();
         all.find(|(key, _)| key == name).map(|(_, value)| *value)
     }
 
-    /// A member as a text.
+    /// Returns a member as a string.
     pub(crate) fn loose(&self, name: &str) -> Result<Loose<'a>, serde_json::Error> {
         self.get(name).map_or(Ok(Loose::None), Loose::of)
     }
@@ -148,7 +148,7 @@ impl<'de> Deserialize<'de> for Key<'de> {
     }
 }
 
-/// A list whose elements are looked at one by one; empty for anything else.
+/// Returns the elements of a list, still unparsed; empty for any other value.
 pub(crate) fn list(raw: &RawValue) -> Result<Vec<&RawValue>, serde_json::Error> {
     if raw.get().starts_with('[') {
         return serde_json::from_str(raw.get());
@@ -156,7 +156,7 @@ pub(crate) fn list(raw: &RawValue) -> Result<Vec<&RawValue>, serde_json::Error> 
     Ok(Vec::new())
 }
 
-/// What was read as the text that JSON is.
+/// Returns the bytes as text, because JSON is UTF-8.
 pub(crate) fn utf8<'b>(
     dialect: Dialect,
     what: &'static str,
@@ -169,7 +169,7 @@ pub(crate) fn utf8<'b>(
     })
 }
 
-/// The error for what is not the JSON of a dialect.
+/// Returns the error for input that is not JSON of a dialect.
 pub(crate) fn malformed<'e>(
     dialect: Dialect,
     what: &'static str,
@@ -182,12 +182,12 @@ pub(crate) fn malformed<'e>(
     }
 }
 
-/// What a provider reports as an error: an object with a message, or a text.
+/// Returns the error that a provider reports: an object with a message, or a string.
 pub(crate) fn reported(raw: &RawValue) -> WireError {
     let members = Members::of(raw).unwrap_or_default();
     let loose = |name| members.loose(name).unwrap_or_default();
     let word = |name| Some(loose(name).words().to_owned()).filter(|word| !word.is_empty());
-    // An event of the type `error` says by its code what it is.
+    // For an event of type `error`, the code says what it is.
     let kind = word("type")
         .filter(|kind| kind != "error")
         .or_else(|| word("code"));
@@ -201,7 +201,7 @@ pub(crate) fn reported(raw: &RawValue) -> WireError {
     }
 }
 
-/// JSON without blanks between its words.
+/// Returns JSON without whitespace between its tokens.
 pub(crate) fn compact(json: &str) -> Cow<'_, str> {
     let blank = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
     let bytes = json.as_bytes();
@@ -227,7 +227,7 @@ pub(crate) fn compact(json: &str) -> Cow<'_, str> {
     String::from_utf8(out).map_or(Cow::Borrowed(json), Cow::Owned)
 }
 
-/// The place behind the string that begins here.
+/// Returns the position after the string that starts here.
 fn string_end(bytes: &[u8], begin: usize) -> usize {
     let mut at = begin + 1;
     while let Some(found) = memchr::memchr2(b'"', b'\\', bytes.get(at..).unwrap_or_default()) {
@@ -239,7 +239,7 @@ fn string_end(bytes: &[u8], begin: usize) -> usize {
     bytes.len()
 }
 
-/// A value of its own, without blanks between its words.
+/// Returns an owned value, without whitespace between its tokens.
 pub(crate) fn owned(raw: &RawValue) -> Box<RawValue> {
     match compact(raw.get()) {
         Cow::Borrowed(_) => raw.to_owned(),

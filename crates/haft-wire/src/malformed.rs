@@ -1,4 +1,4 @@
-//! The error for what is not the JSON of a dialect, with the beginning of what was read.
+//! The error for input that is not JSON of a dialect, with the beginning of what was read.
 
 use std::fmt::Display;
 
@@ -6,7 +6,7 @@ use crate::dialect::Dialect;
 use crate::error::{WireError, quote};
 
 impl WireError {
-    /// What was read is not what a dialect sends.
+    /// Returns the error for input that is not in a dialect's format.
     pub(crate) fn malformed(
         dialect: Dialect,
         what: &'static str,

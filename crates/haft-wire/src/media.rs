@@ -1,8 +1,8 @@
-//! What stands in the place of content that a dialect does not take.
+//! The replacement for content that a dialect does not accept.
 
 use crate::message::Part;
 
-/// A note for the model about content that is left out, with the reason; `None` for text.
+/// Returns a note for the model about omitted content, with the reason; `None` for text.
 pub(crate) fn note(part: &Part, reason: &str) -> Option<String> {
     let (name, media_type, data) = match part {
         Part::Text(_) => return None,

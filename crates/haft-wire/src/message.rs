@@ -1,4 +1,4 @@
-//! `Message`: the history of a conversation, in the neutral shape.
+//! `Message`: the history of a conversation, in the neutral format.
 
 use haft_json::escape::string;
 use haft_json::members::Writer;
@@ -12,18 +12,18 @@ const APPROVAL: &str = "mcp_approval_request";
 /// One message of the history.
 #[derive(Debug, Clone)]
 pub enum Message {
-    /// What the user says.
+    /// A message of the user.
     User(Vec<Part>),
-    /// What the host tells the model beside the user's words: a note about the run, tools that have become available.
+    /// A note of the host to the model in addition to the user's messages: about the run, or about tools that have become available.
     Host(String),
-    /// What the model said.
+    /// A turn of the model.
     Model(Turn),
-    /// The answers to all calls of the turn before, in the order of the calls.
+    /// The answers to all calls of the previous turn, in the order of the calls.
     Results(Vec<Answer>),
 }
 
 impl Message {
-    /// A user's text.
+    /// Creates a user message with a text.
     pub fn user(text: impl Into<String>) -> Self {
         Self::User(vec![Part::Text(text.into())])
     }
@@ -34,14 +34,14 @@ impl Message {
 pub enum Part {
     /// Text.
     Text(String),
-    /// A picture.
+    /// An image.
     Image {
         /// Its media type.
         media_type: String,
         /// Base64.
         data: String,
     },
-    /// Sound.
+    /// Audio.
     Audio {
         /// Its media type.
         media_type: String,
@@ -62,20 +62,20 @@ pub enum Part {
 /// The answer to one call.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// The call, as it came.
+    /// The call, as received.
     pub call: Call,
-    /// The answer's content; its texts are what the model reads.
+    /// The answer's content; the model reads its texts.
     pub parts: Vec<Part>,
-    /// Whether the call failed. Dialects that have no flag for it get it as the text alone.
+    /// Whether the call failed. Dialects that have no flag for it only get the text.
     pub is_error: bool,
-    /// Tools that a search found, by their wire names: a dialect that can load them is told so in its own words.
+    /// Tools found by a search, by their wire names: a dialect that can load them is told so in its own format.
     pub loads: Vec<String>,
-    /// The whole item in the provider's own shape, for calls of [`CallKind::Provider`].
+    /// The whole item in the provider's own format, for calls of [`CallKind::Provider`].
     pub item: Option<Box<RawValue>>,
 }
 
 impl Answer {
-    /// A text as the answer.
+    /// Creates an answer with a text.
     pub fn text(call: Call, text: impl Into<String>) -> Self {
         Self {
             call,
@@ -86,8 +86,8 @@ impl Answer {
         }
     }
 
-    /// The answer to a provider that asked whether it may run a tool of its own ([`Item::Approval`](crate::Item::Approval)). It stands
-    /// among the answers of its turn; a dialect other than the one that asked is not given it.
+    /// Creates the answer to a provider that asked whether it may run its own tool ([`Item::Approval`](crate::Item::Approval)). It is
+    /// one of the answers of its turn; it is only sent in the dialect that asked.
     pub fn approval(id: &str, approve: bool, reason: Option<&str>) -> Self {
         let mut item = Vec::new();
         let mut member = Writer::begin(&mut item);
@@ -124,12 +124,12 @@ impl Answer {
         }
     }
 
-    /// Whether it is [an approval](Self::approval).
+    /// Returns whether it answers a request for [approval](Self::approval).
     pub fn is_approval(&self) -> bool {
         self.call.kind == CallKind::Provider(APPROVAL.to_owned())
     }
 
-    /// Its texts, one to a line.
+    /// Returns its texts, one per line.
     pub fn texts(&self) -> String {
         let texts: Vec<&str> = self
             .parts
@@ -142,8 +142,8 @@ impl Answer {
         texts.join("\n")
     }
 
-    /// The answer to a call that was not run because an earlier one of its toolset failed: the calls of one toolset in a turn are a batch,
-    /// run in order, and Anthropic wants these words for each that follows a failure.
+    /// Creates the answer to a call that was not run because an earlier one of its toolset failed: the calls of one toolset in a turn are a
+    /// batch, run in order, and Anthropic requires this text for each call after a failure.
     pub fn not_executed(call: Call) -> Self {
         Self::error(
             call,
@@ -151,7 +151,7 @@ impl Answer {
         )
     }
 
-    /// The same, for a call that failed.
+    /// Creates an error answer with a text.
     pub fn error(call: Call, text: impl Into<String>) -> Self {
         Self {
             is_error: true,

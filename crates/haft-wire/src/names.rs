@@ -1,4 +1,4 @@
-//! Tool names on a wire: each dialect has its rule, and every name is mapped there and back.
+//! Tool names on the wire: each dialect has its rules, and every name is mapped in both directions.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,10 @@ use sha2::{Digest, Sha256};
 
 use crate::dialect::Dialect;
 
-/// Names of tools as a host knows them, and as they stand on one wire.
+/// Names of tools as a host knows them, and on one wire.
 ///
-/// A name that the dialect allows stands as it is. In others a dot becomes `__` and whatever else is not allowed `_`; a name that
-/// would be too long, or that another one has already, ends with eight digits of its hash.
+/// A name that the dialect allows is unchanged. In others a dot becomes `__` and any other disallowed character `_`; a name that
+/// would be too long, or that is already taken, ends with eight digits of its hash.
 ///
 /// ```
 /// use haft_wire::{Dialect, names::Names};
@@ -26,7 +26,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Maps these names, in this order; of two that are the same the second is left out.
+    /// Maps these names, in this order; ignores duplicates.
     pub fn new<'n>(dialect: Dialect, names: impl IntoIterator<Item = &'n str>) -> Self {
         let mut mapped = Self::default();
         let (fit, other): (Vec<_>, Vec<_>) =
@@ -57,25 +57,25 @@ impl Names {
         self.wire.insert(name.to_owned(), wire);
     }
 
-    /// The name on the wire of a tool that was declared.
+    /// Returns the wire name of a declared tool.
     pub fn wire(&self, name: &str) -> Option<&str> {
         self.wire.get(name).map(String::as_str)
     }
 
-    /// The tool that a name on the wire stands for; `None` for one that was not declared.
+    /// Returns the tool for a wire name; `None` if it was not declared.
     pub fn canonical(&self, wire: &str) -> Option<&str> {
         self.canonical.get(wire).map(String::as_str)
     }
 
-    /// The tool that a call names, within a namespace where the provider says one. A provider may say one for a tool that was declared
-    /// outside of any: the tool's own name, for one that a search found.
+    /// Returns the tool that a call names, with its namespace if the provider gives one. A provider may give one for a tool declared
+    /// without a namespace: the tool's own name, if a search found it.
     pub fn called(&self, namespace: Option<&str>, name: &str) -> Option<&str> {
         let within =
             namespace.and_then(|namespace| self.canonical(&format!("{namespace}__{name}")));
         within.or_else(|| self.canonical(name))
     }
 
-    /// The name that a call of another dialect, or of another set of tools, has on this wire.
+    /// Returns the name on this wire for a call of another dialect, or of another set of tools.
     pub(crate) fn carried(&self, dialect: Dialect, namespace: Option<&str>, name: &str) -> String {
         if let Some(wire) = self.called(namespace, name).and_then(|own| self.wire(own)) {
             return wire.to_owned();
@@ -92,8 +92,8 @@ impl Names {
     }
 }
 
-/// The longest name: OpenAI's and Anthropic's rule is `[A-Za-z0-9_-]{1,64}`, Gemini's at most 128 of `[A-Za-z0-9_.:-]` that begin
-/// with a letter or `_`.
+/// Returns the maximum length of a name: OpenAI's and Anthropic's rule is `[A-Za-z0-9_-]{1,64}`, Gemini's at most 128 of
+/// `[A-Za-z0-9_.:-]`, starting with a letter or `_`.
 fn longest(dialect: Dialect) -> usize {
     match dialect {
         Dialect::OpenAiChat | Dialect::OpenAiResponses | Dialect::Anthropic => 64,
@@ -113,7 +113,7 @@ fn fits(dialect: Dialect, name: &str) -> bool {
     begins && name.len() <= longest(dialect) && name.chars().all(|c| allowed(dialect, c))
 }
 
-/// The name with what is not allowed replaced.
+/// Returns the name with disallowed characters replaced.
 fn plain(dialect: Dialect, name: &str) -> String {
     let mut plain = String::with_capacity(name.len() + 2);
     for c in name.chars() {
@@ -129,7 +129,7 @@ fn plain(dialect: Dialect, name: &str) -> String {
     plain
 }
 
-/// The name cut, with the beginning of its hash; other digits for each `nth`, since a host may know a tool by just this name.
+/// Returns the truncated name with the beginning of its hash; `nth` changes the digits, because a host may have a tool of that very name.
 fn tailed(dialect: Dialect, name: &str, nth: u32) -> String {
     const TAIL: usize = 9;
     let mut cut = plain(dialect, name);

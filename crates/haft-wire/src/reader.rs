@@ -1,4 +1,4 @@
-//! `Reader`: a reply out of a stream of events, in whatever pieces it comes.
+//! `Reader`: reads a reply from a stream of events that arrives in arbitrary pieces.
 
 use crate::dialect::Dialect;
 use crate::error::WireError;
@@ -7,7 +7,7 @@ use crate::reply::{Reply, Usage};
 use crate::stream::Delta;
 use crate::{chat, gemini, messages, responses};
 
-/// Reads a reply out of a stream.
+/// Reads a reply from a stream.
 #[derive(Debug)]
 pub struct Reader(Dialects);
 
@@ -31,10 +31,10 @@ impl Reader {
         })
     }
 
-    /// Takes a piece in, cut wherever the network cut it.
+    /// Takes a piece, cut at any position by the network.
     ///
     /// # Errors
-    /// A limit is passed, the piece is not what the dialect sends, or the provider reports an error. Nothing more is read then.
+    /// If a limit is exceeded, the piece is not in the dialect's format, or the provider reports an error. Nothing more is read then.
     pub fn push(&mut self, piece: &[u8], deltas: &mut Vec<Delta>) -> Result<(), WireError> {
         match &mut self.0 {
             Dialects::Chat(stream) => stream.push(piece, deltas),
@@ -44,7 +44,7 @@ impl Reader {
         }
     }
 
-    /// Whether the provider has said that the reply is whole; what may follow is not needed.
+    /// Returns whether the provider has marked the reply as complete; anything that follows is not needed.
     pub fn is_whole(&self) -> bool {
         match &self.0 {
             Dialects::Chat(stream) => stream.is_whole(),
@@ -54,7 +54,7 @@ impl Reader {
         }
     }
 
-    /// What the provider has said so far that the reply costs: of one that breaks off, all that is known.
+    /// Returns the usage that the provider has reported so far: for a reply that breaks off, all that is known.
     pub fn usage(&self) -> Usage {
         let usage = match &self.0 {
             Dialects::Chat(stream) => stream.usage(),
@@ -65,10 +65,10 @@ impl Reader {
         Some(usage).filter(Usage::is_possible).unwrap_or_default()
     }
 
-    /// The reply, once the stream has ended.
+    /// Returns the reply once the stream has ended.
     ///
     /// # Errors
-    /// The stream ended before the reply was whole, or the reply cannot have cost what it says.
+    /// If the stream ended before the reply was complete, or the reported usage is impossible.
     pub fn finish(self) -> Result<Reply, WireError> {
         let reply = match self.0 {
             Dialects::Chat(stream) => stream.finish(),

@@ -1,4 +1,4 @@
-//! `Reply`: what a model answered, in the neutral shape and as it was sent.
+//! `Reply`: a model's answer, in the neutral format and as it was sent.
 
 use std::fmt;
 
@@ -7,14 +7,14 @@ use serde_json::value::RawValue;
 use crate::dialect::Dialect;
 use crate::error::WireError;
 
-/// A whole answer of a model.
+/// A complete answer of a model.
 #[derive(Debug)]
 pub struct Reply {
-    /// What it said and asked for.
+    /// Its text and calls.
     pub turn: Turn,
-    /// Why it stopped.
+    /// The reason why the model stopped.
     pub stop: Stop,
-    /// What it cost, as far as the provider says it.
+    /// The tokens used, as far as the provider reports them.
     pub usage: Usage,
     /// The provider's id of the reply.
     pub id: Option<String>,
@@ -23,7 +23,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// The reply, where it can have cost what it says.
+    /// Returns the reply if its reported usage is possible.
     pub(crate) fn checked(self) -> Result<Self, WireError> {
         if self.usage.is_possible() {
             return Ok(self);
@@ -39,20 +39,20 @@ impl Reply {
     }
 }
 
-/// A model's part of the history.
+/// A turn of the model in the history.
 #[derive(Debug, Clone)]
 pub struct Turn {
     /// The dialect that it came in.
     pub dialect: Dialect,
-    /// What it holds, in order.
+    /// Its items, in order.
     pub items: Vec<Item>,
-    /// What the provider sent: the message (Chat, Gemini), the list of output items (Responses) or of content blocks (Anthropic). It goes
-    /// back to the same dialect as it is; another dialect is given the items that it can express.
+    /// What the provider sent: the message (Chat, Gemini), the list of output items (Responses) or of content blocks (Anthropic). It is
+    /// sent back to the same dialect unchanged; another dialect gets the items that it can express.
     pub raw: Box<RawValue>,
 }
 
 impl Turn {
-    /// The calls that the host must answer, in order.
+    /// Returns the calls that the host must answer, in order.
     pub fn calls(&self) -> impl Iterator<Item = &Call> {
         self.items.iter().filter_map(|item| match item {
             Item::Call(call) => Some(call),
@@ -60,7 +60,7 @@ impl Turn {
         })
     }
 
-    /// Its texts, joined.
+    /// Returns its texts, joined.
     pub fn text(&self) -> String {
         let texts = self.items.iter().filter_map(|item| match item {
             Item::Text(text) => Some(text.as_str()),
@@ -76,22 +76,22 @@ impl Turn {
 pub enum Item {
     /// Text for the user.
     Text(String),
-    /// Thoughts, or a summary of them, as far as the provider shows them.
+    /// Thinking, or a summary of it, as far as the provider shows it.
     Thinking(String),
-    /// The model declines, in its words.
+    /// A refusal, in the model's words.
     Refusal(String),
     /// A call that the host must run and answer.
     Call(Call),
-    /// What the provider ran itself, or its result: shown, never answered.
+    /// A tool call that the provider ran itself, or its result: shown, never answered.
     Hosted {
         /// The item's type on the wire (`web_search_call`, `server_tool_use`, `executableCode`, …).
         kind: String,
-        /// The tool's name, where the item has one.
+        /// The tool's name, if the item has one.
         name: Option<String>,
         /// The item as it was sent.
         raw: Box<RawValue>,
     },
-    /// The provider asks whether it may run a tool of its own (`mcp_approval_request`).
+    /// A request of the provider to run its own tool (`mcp_approval_request`).
     Approval {
         /// The id to answer to.
         id: String,
@@ -102,7 +102,7 @@ pub enum Item {
         /// Its arguments as JSON text.
         arguments: String,
     },
-    /// An item of a type that this crate does not know; carried along.
+    /// An item of a type unknown to this crate; it is preserved.
     Unknown {
         /// Its type on the wire.
         kind: String,
@@ -114,11 +114,11 @@ pub enum Item {
 /// A call that a model makes.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// The id that its result names. Where the provider gave none (Gemini), one that haft made: `call-N` by position.
+    /// The id that its result refers to. If the provider gave none (Gemini), haft's own: `call-N` by position.
     pub id: String,
     /// The provider's second id of the item (Responses).
     pub item: Option<String>,
-    /// What sort of call.
+    /// The kind of call.
     pub kind: CallKind,
     /// The tool's name on the wire; see [`Names::canonical`](crate::names::Names::canonical).
     pub name: String,
@@ -126,41 +126,41 @@ pub struct Call {
     pub namespace: Option<String>,
     /// The toolset that it is a member of (Anthropic's computer and browser).
     pub toolset: Option<String>,
-    /// Who calls, where it is not the model itself: a program that the provider runs.
+    /// The caller, if it is not the model itself: a program that the provider runs.
     pub caller: Option<Box<RawValue>>,
-    /// The arguments as they were sent: JSON text of a function or a provider-defined call, plain text of a freeform one. They may be
-    /// no JSON at all: whoever runs the call checks them.
+    /// The arguments as sent: JSON text of a function or a provider-defined call, plain text of a freeform one. They may be
+    /// invalid JSON: the code that runs the call checks them.
     pub arguments: String,
 }
 
-/// What sort of call it is, and so what its result looks like on the wire.
+/// The kind of a call, which determines the format of its result on the wire.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CallKind {
-    /// A function by its JSON Schema.
+    /// A function with a JSON Schema.
     Function,
-    /// A freeform tool: its argument is a text.
+    /// A freeform tool, with a text argument.
     Freeform,
     /// A search for tools that the host runs (`tool_search` of Responses).
     ToolSearch,
-    /// A tool that the provider defines and the host runs, by its wire type: `shell_call`, `local_shell_call`, `apply_patch_call`,
+    /// A provider-defined tool that the host runs, by its wire type: `shell_call`, `local_shell_call`, `apply_patch_call`,
     /// `computer_call`. Its arguments are the whole item. Anthropic's arrive as [`Function`](Self::Function) with their names.
     Provider(String),
 }
 
-/// Why a model stopped.
+/// The reason why a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stop {
-    /// It has said what it had to say.
+    /// The model has finished its answer.
     End,
-    /// It waits for results of its calls.
+    /// The model waits for results of its calls.
     Calls,
-    /// The limit of output tokens: calls of this turn may be cut.
+    /// The limit of output tokens was reached: calls of this turn may be truncated.
     Length,
-    /// A filter of the provider.
+    /// A filter of the provider stopped it.
     Filter,
-    /// It wants to go on: the same request with this turn in it (Anthropic's `pause_turn`).
+    /// The model wants to continue: send the same request with this turn in it (Anthropic's `pause_turn`).
     Pause,
-    /// Something else, in the provider's word.
+    /// Another reason, in the provider's word.
     Other(String),
 }
 
@@ -177,25 +177,25 @@ impl fmt::Display for Stop {
     }
 }
 
-/// The most tokens that a reply can say it cost, of each kind: a thousand times the largest windows there are. More is a mistake or a
+/// The maximum number of tokens of each kind that a reply may report: a thousand times the largest windows. More is a mistake or a
 /// trick, and would use up any budget at once.
 const MAX_TOKENS: u64 = 1_000_000_000;
 
-/// Tokens of one reply.
+/// Tokens used by one reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Read, those from a cache included.
+    /// Tokens read, including those from a cache.
     pub input: u64,
-    /// Of these, read from a cache.
+    /// The tokens of `input` that were read from a cache.
     pub cached: u64,
-    /// Written, thoughts included.
+    /// Tokens written, including thinking.
     pub output: u64,
-    /// Of these, thoughts.
+    /// The tokens of `output` that were thinking.
     pub thinking: u64,
 }
 
 impl Usage {
-    /// Whether a reply can cost this.
+    /// Returns whether a reply can have used this many tokens.
     pub(crate) fn is_possible(&self) -> bool {
         let counts = [self.input, self.cached, self.output, self.thinking];
         counts.into_iter().all(|tokens| tokens <= MAX_TOKENS)

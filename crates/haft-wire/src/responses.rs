@@ -1,4 +1,4 @@
-//! OpenAI Responses. Everything that a request needs is in it: a host that wants nothing stored sends `store` and `include` along
+//! OpenAI Responses. Every request is self-contained: a host that does not want anything stored adds `store` and `include`
 //! (`reasoning.encrypted_content`), and the reasoning comes back in the turns.
 
 mod answer;

@@ -1,14 +1,14 @@
-//! `Delta`: what a piece of a stream brought.
+//! `Delta`: what a piece of a stream added.
 
-/// What a piece of a stream brought, for a screen. The reply itself is what [`Reader::finish`](crate::Reader::finish) gives.
+/// What a piece of a stream added, for a screen. [`Reader::finish`](crate::Reader::finish) returns the reply itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delta {
     /// More text.
     Text(String),
-    /// More thoughts.
+    /// More thinking.
     Thinking(String),
-    /// A call begins: its place among the calls of the turn, and its name on the wire.
+    /// A call starts: its position among the calls of the turn, and its name on the wire.
     Call {
         /// From 0.
         index: usize,
@@ -17,7 +17,7 @@ pub enum Delta {
     },
     /// More of a call's arguments.
     Arguments {
-        /// Its place among the calls of the turn.
+        /// Its position among the calls of the turn.
         index: usize,
         /// The piece.
         text: String,

@@ -1,4 +1,4 @@
-//! Strict schemas: what a dialect can hold a model to, and what is lost of a schema on the way there.
+//! Strict schemas: what a dialect can enforce, and what is lost of a schema in the conversion.
 
 pub(crate) mod anthropic;
 pub(crate) mod budget;
@@ -8,10 +8,10 @@ pub(crate) mod tree;
 /// What was lost of one tool's schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lost {
-    /// The tool, as the host knows it.
+    /// The tool's name, as the host knows it.
     pub tool: String,
-    /// Where in the schema: a JSON pointer.
+    /// The place in the schema: a JSON pointer.
     pub at: String,
-    /// What: a keyword that was moved into the description, or the reason why the tool is declared without `strict`.
+    /// What was lost: a keyword that was moved into the description, or the reason why the tool is declared without `strict`.
     pub what: String,
 }

@@ -1,4 +1,4 @@
-//! `Calls`: calls of one message out of their pieces.
+//! `Calls`: assembles the calls of one message from their pieces.
 
 use haft_json::escape::string;
 use haft_json::members::Writer;
@@ -8,7 +8,7 @@ use crate::loose::{Loose, Members, owned};
 use crate::reply::{Call, CallKind};
 use crate::stream::Delta;
 
-/// A call so far.
+/// A partial call.
 #[derive(Debug)]
 struct Partial {
     index: Option<u64>,
@@ -16,7 +16,7 @@ struct Partial {
     kind: CallKind,
     name: String,
     arguments: String,
-    /// What else a provider sent along.
+    /// Other members that the provider sent.
     extra: Vec<(String, Box<RawValue>)>,
 }
 
@@ -24,12 +24,12 @@ struct Partial {
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     all: Vec<Partial>,
-    /// Whether the message came in one piece: each call is one of its own then.
+    /// Whether the message came in one piece: then each call is a separate one.
     is_whole: bool,
 }
 
 impl Calls {
-    /// Calls of a message that comes in one piece.
+    /// Creates the calls of a message that comes in one piece.
     pub(crate) fn whole() -> Self {
         Self {
             all: Vec::new(),
@@ -41,8 +41,8 @@ impl Calls {
         self.all.len()
     }
 
-    /// Takes a piece in. The pieces of a call have its index. Where a provider gives each call the same one, or none, a new id begins
-    /// a new call, and a piece without an id belongs to the last.
+    /// Adds a piece. The pieces of a call share its index. If a provider gives all calls the same index, or none, a new id starts a new
+    /// call, and a piece without an id belongs to the last one.
     pub(crate) fn take(
         &mut self,
         members: &Members<'_>,
@@ -94,7 +94,7 @@ impl Calls {
         call.carry(members)
     }
 
-    /// The call that a piece belongs to.
+    /// Returns the position of the call that a piece belongs to.
     fn place(&mut self, index: Option<u64>, id: &str) -> usize {
         let same = |call: &Partial| match index {
             Some(_) => call.index == index,
@@ -117,7 +117,7 @@ impl Calls {
         self.all.len() - 1
     }
 
-    /// The calls as the host answers them. One without an id is given one by its place, as its result needs one.
+    /// Returns the calls for the host to answer. A call without an id gets one from its position, because its result needs one.
     pub(crate) fn calls(&self) -> impl Iterator<Item = Call> {
         self.all.iter().enumerate().map(|(at, call)| Call {
             id: call.id_at(at),
@@ -131,7 +131,7 @@ impl Calls {
         })
     }
 
-    /// Writes them as a message has them.
+    /// Writes the calls as in a message.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         out.push(b'[');
         for (at, call) in self.all.iter().enumerate() {
@@ -152,7 +152,7 @@ impl Partial {
         self.id.clone()
     }
 
-    /// A function without parameters is often called without arguments.
+    /// Returns the arguments; a function without parameters is often called without any.
     fn whole_arguments(&self) -> &str {
         match self.kind {
             CallKind::Function if self.arguments.is_empty() => "{}",
@@ -160,7 +160,7 @@ impl Partial {
         }
     }
 
-    /// Keeps what this crate does not read; the last of it counts.
+    /// Keeps members that this crate does not read; the last value counts.
     fn carry(&mut self, members: &Members<'_>) -> Result<(), serde_json::Error> {
         for (name, value) in &members.0 {
             let is_read = matches!(

@@ -1,4 +1,4 @@
-//! Which tools may be called, in the words of Chat.
+//! Which tools may be called, in the Chat format.
 
 use haft_json::escape::string;
 use haft_json::members::Writer;
@@ -9,7 +9,7 @@ use crate::dialect::Dialect;
 use crate::error::WireError;
 use crate::request::Choice;
 
-/// Writes the member, unless it says what holds without it.
+/// Writes the member, unless it has its default value.
 pub(crate) fn write(
     body: &mut Writer<'_>,
     choice: &Choice,
@@ -46,7 +46,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// One tool, as a choice calls it.
+/// Writes one tool as a choice refers to it.
 fn one(out: &mut Vec<u8>, name: &str, tools: &Declarations) -> Result<(), WireError> {
     let sort = tools.of(name).map(|one| &one.sort);
     let mut member = Writer::begin(out);

@@ -1,4 +1,4 @@
-//! What users and tools say, in the words of Chat.
+//! Content of users and tools, in the Chat format.
 
 use haft_json::escape::string;
 use haft_json::members::Writer;
@@ -8,7 +8,7 @@ use crate::dialect::Dialect;
 use crate::error::WireError;
 use crate::message::{Answer, Part};
 
-/// Writes a user's content: a text alone as a text, anything else as a list.
+/// Writes a user's content: a single text as a string, anything else as a list.
 pub(crate) fn user(out: &mut Vec<u8>, parts: &[Part]) -> Result<(), WireError> {
     if let [Part::Text(text)] = parts {
         string(out, text);
@@ -25,7 +25,7 @@ pub(crate) fn user(out: &mut Vec<u8>, parts: &[Part]) -> Result<(), WireError> {
     Ok(())
 }
 
-/// Writes one piece of content.
+/// Writes one part of the content.
 fn part(out: &mut Vec<u8>, part: &Part) -> Result<(), WireError> {
     let mut member = Writer::begin(out);
     match part {
@@ -68,12 +68,12 @@ fn part(out: &mut Vec<u8>, part: &Part) -> Result<(), WireError> {
     Ok(())
 }
 
-/// Bytes as a URL of themselves.
+/// Returns a data URL with the bytes.
 pub(crate) fn data_url(media_type: &str, data: &str) -> String {
     format!("data:{media_type};base64,{data}")
 }
 
-/// The word for a type of sound; there are two.
+/// Returns the name of an audio format; there are only two.
 fn audio_format(media_type: &str) -> Option<&'static str> {
     match media_type {
         "audio/wav" | "audio/x-wav" | "audio/wave" | "audio/vnd.wave" => Some("wav"),
@@ -82,8 +82,8 @@ fn audio_format(media_type: &str) -> Option<&'static str> {
     }
 }
 
-/// The text that the answer of a call is given as. A tool's message can hold texts alone: what else there is, is named in it and
-/// follows in a user's message, or is left out.
+/// Returns the text of an answer to a call. A tool's message can only hold text: other parts are mentioned in it and
+/// follow in a user's message, or are left out.
 pub(crate) fn answer(answer: &Answer, follows: &mut Vec<Part>) -> String {
     let mut lines: Vec<String> = Vec::new();
     for part in &answer.parts {

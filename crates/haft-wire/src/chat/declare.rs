@@ -1,4 +1,4 @@
-//! Tools in the words of Chat.
+//! Declarations of tools, in the Chat format.
 
 use haft_json::escape::string;
 use haft_json::members::Writer;
@@ -9,8 +9,8 @@ use crate::loose::compact;
 use crate::names::Names;
 use crate::strict::openai::{Parameters, left_out};
 
-/// A tool in this dialect's words. A namespace is given as its tools, each under both names; what the dialect has no words for stands
-/// in what was lost.
+/// Returns a tool's declaration in this dialect. A namespace is declared as its tools, each with both names; what the dialect cannot
+/// express is reported as lost.
 pub(crate) fn fragment(tool: &Declared, names: &Names) -> Option<Fragment> {
     let mut json = Vec::new();
     let mut lost = Vec::new();

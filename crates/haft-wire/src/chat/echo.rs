@@ -1,4 +1,4 @@
-//! A model's turn as it goes back to a provider that speaks Chat.
+//! Writes a model's turn as it is sent back to a provider that uses Chat.
 
 use haft_json::escape::string;
 use haft_json::members::Writer;
@@ -9,10 +9,10 @@ use crate::dialect::Dialect;
 use crate::loose::{Members, compact, list};
 use crate::reply::{Call, CallKind, Item, Turn};
 
-/// Members of an answer that no request has: providers refuse some of them.
+/// Members of answers that no request has: providers refuse some of them.
 const OF_ANSWERS: [&str; 4] = ["annotations", "executed_tools", "channel", "index"];
 
-/// Writes the turn as a message; `false` where there is nothing to write.
+/// Writes the turn as a message; returns `false` if there is nothing to write.
 pub(crate) fn turn(out: &mut Vec<u8>, turn: &Turn, tools: &Declarations) -> bool {
     if turn.dialect == Dialect::OpenAiChat {
         let begun = out.len();
@@ -24,7 +24,7 @@ pub(crate) fn turn(out: &mut Vec<u8>, turn: &Turn, tools: &Declarations) -> bool
     rendered(out, turn, tools)
 }
 
-/// Whether a value says nothing: some providers send every member there is.
+/// Returns whether a value is empty: some providers send every possible member.
 fn is_empty(value: &RawValue) -> bool {
     let text = compact(value.get());
     let nothing = ["null", "\"\"", "[]", "{}"].contains(&&*text);
@@ -38,7 +38,7 @@ fn is_empty(value: &RawValue) -> bool {
         )
 }
 
-/// The message as it was sent, without what only answers have.
+/// Writes the message as it was sent, without the members of answers.
 fn message(out: &mut Vec<u8>, raw: &RawValue) -> Result<(), serde_json::Error> {
     let members = Members::of(raw)?;
     let mut body = Writer::begin(out);
@@ -54,7 +54,7 @@ fn message(out: &mut Vec<u8>, raw: &RawValue) -> Result<(), serde_json::Error> {
             "tool_calls" => calls(body.key("tool_calls"), value)?,
             "audio" => audio(&mut body, value)?,
             name if OF_ANSWERS.contains(&name) => {}
-            // A provider that gave thoughts of its own, though none, wants them back.
+            // A provider that sent a reasoning member, even an empty one, wants it back.
             "reasoning_content" if value.get() != "null" => copy(&mut body, name, value),
             _ if is_empty(value) => {}
             name => copy(&mut body, name, value),
@@ -72,7 +72,7 @@ fn copy(body: &mut Writer<'_>, name: &str, value: &RawValue) {
     }
 }
 
-/// What a model said aloud goes back by its id.
+/// Writes a reference by id to audio that the model produced.
 fn audio(body: &mut Writer<'_>, value: &RawValue) -> Result<(), serde_json::Error> {
     let id = Members::of(value)?.loose("id")?;
     if !id.text().is_empty() {
@@ -83,7 +83,7 @@ fn audio(body: &mut Writer<'_>, value: &RawValue) -> Result<(), serde_json::Erro
     Ok(())
 }
 
-/// The calls with whatever a provider sent along with each, such as a signature of thoughts.
+/// Writes the calls with everything that a provider attached to each, such as a thought signature.
 fn calls(out: &mut Vec<u8>, raw: &RawValue) -> Result<(), serde_json::Error> {
     out.push(b'[');
     for (at, one) in list(raw)?.into_iter().enumerate() {
@@ -109,7 +109,7 @@ fn calls(out: &mut Vec<u8>, raw: &RawValue) -> Result<(), serde_json::Error> {
     Ok(())
 }
 
-/// A function's call; the arguments are a text, though it may be that none were sent.
+/// Writes a function call; the arguments are a string, even if none were sent.
 fn function(out: &mut Vec<u8>, raw: &RawValue) -> Result<(), serde_json::Error> {
     let members = Members::of(raw)?;
     let mut body = Writer::begin(out);
@@ -130,7 +130,7 @@ fn function(out: &mut Vec<u8>, raw: &RawValue) -> Result<(), serde_json::Error> 
     Ok(())
 }
 
-/// A turn of another dialect: its texts and its calls.
+/// Writes the texts and calls of a turn of another dialect.
 fn rendered(out: &mut Vec<u8>, turn: &Turn, tools: &Declarations) -> bool {
     let texts: Vec<&str> = turn
         .items

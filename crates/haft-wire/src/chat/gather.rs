@@ -1,4 +1,4 @@
-//! `Gather`: a message of Chat out of its pieces, of which a reply that is not streamed is one.
+//! `Gather`: assembles a Chat message from its pieces; a reply that is not streamed is a single piece.
 
 use haft_json::escape::string;
 use haft_json::members::Writer;
@@ -11,12 +11,12 @@ use crate::loose::{Loose, Members, list};
 use crate::reply::Item;
 use crate::stream::Delta;
 
-/// What a piece is refused for.
+/// The reason why a piece is refused.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// It is not what it should be.
+    /// It is invalid.
     Json(serde_json::Error),
-    /// There are more calls than are taken.
+    /// There are more calls than allowed.
     Calls(usize),
 }
 
@@ -26,29 +26,29 @@ impl From<serde_json::Error> for Refused {
     }
 }
 
-/// A piece of content that came as a list (Mistral sends thoughts so).
+/// A piece of content from a list (Mistral sends thinking this way).
 #[derive(Debug)]
 enum Piece {
     Text(String),
     Thinking(String),
 }
 
-/// A message so far.
+/// A partial message.
 #[derive(Debug, Default)]
 pub(crate) struct Gather {
     content: Vec<Piece>,
-    /// Whether content came as a list, and so goes back as one.
+    /// Whether the content came as a list, and therefore is sent back as one.
     is_list: bool,
-    /// Thoughts, under the two names that providers have for them.
+    /// Thinking, under the two names that providers use for it.
     reasoning: String,
     reasoning_content: String,
     refusal: String,
     calls: Calls,
-    /// Members that this crate does not read, such as `reasoning_details`, put together as far as they came.
+    /// Members that this crate does not read, such as `reasoning_details`, merged from their pieces.
     rest: Vec<(String, Value)>,
 }
 
-/// Members whose text comes whole each time.
+/// Members whose text is complete in each piece.
 const WHOLE: [&str; 12] = [
     "channel",
     "id",
@@ -65,7 +65,7 @@ const WHOLE: [&str; 12] = [
 ];
 
 impl Gather {
-    /// For a message that comes in one piece.
+    /// Creates a gatherer for a message that comes in one piece.
     pub(crate) fn whole() -> Self {
         Self {
             calls: Calls::whole(),
@@ -73,7 +73,7 @@ impl Gather {
         }
     }
 
-    /// Takes a piece in.
+    /// Adds a piece.
     pub(crate) fn take(
         &mut self,
         members: &Members<'_>,
@@ -141,7 +141,7 @@ impl Gather {
         deltas.push(Delta::Text(text.to_owned()));
     }
 
-    /// A piece of a list: text, or thoughts, themselves a list of texts.
+    /// Adds a part of a list: text, or thinking, which is itself a list of texts.
     fn part(&mut self, part: &RawValue, deltas: &mut Vec<Delta>) -> Result<(), Refused> {
         let members = Members::of(part)?;
         if let Some(thoughts) = members.get("thinking") {
@@ -172,12 +172,12 @@ impl Gather {
         Ok(())
     }
 
-    /// Whether it holds a call.
+    /// Returns whether the message contains a call.
     pub(crate) fn has_calls(&self) -> bool {
         self.calls.len() > 0
     }
 
-    /// What the message holds, in the order that a model has it: thoughts, tools that the provider ran, text, calls.
+    /// Returns the message's items in the model's order: thinking, tools that the provider ran, text, calls.
     pub(crate) fn items(&self) -> Vec<Item> {
         let mut items = Vec::new();
         let thoughts = [&self.reasoning_content, &self.reasoning];
@@ -200,7 +200,7 @@ impl Gather {
         items
     }
 
-    /// The message as it would have come in one piece.
+    /// Returns the message as if it had come in one piece.
     pub(crate) fn message(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let mut body = Writer::begin(&mut out);
@@ -276,7 +276,7 @@ fn list_of_text(out: &mut Vec<u8>, text: &str) {
     member.end();
 }
 
-/// What a member that is carried along holds for a reader.
+/// Returns the items in a member that is kept unread.
 fn carried(name: &str, value: &Value) -> Vec<Item> {
     let raw = |value: &Value| RawValue::from_string(value.to_string()).ok();
     let word = |value: &Value, name: &str| {
@@ -298,7 +298,7 @@ fn carried(name: &str, value: &Value) -> Vec<Item> {
             };
             all.filter_map(hosted).collect()
         }
-        // The call of functions as it was before there were tools: haft declares none that are called so.
+        // A function call in the format before there were tools: haft declares none in that format.
         "function_call" if word(value, "name").is_some() => unknown(name, raw(value)),
         "audio" if word(value, "id").is_some() => unknown(name, raw(value)),
         _ => Vec::new(),
@@ -314,7 +314,7 @@ fn unknown(kind: &str, raw: Option<Box<RawValue>>) -> Vec<Item> {
     .collect()
 }
 
-/// Puts more of a member to what there is: texts and lists grow, elements of a list are the same by their index.
+/// Merges more of a member into what there is: strings and lists grow; list elements are matched by their index.
 fn merge(name: &str, known: &mut Value, more: Value) {
     match (known, more) {
         (_, Value::Null) => {}

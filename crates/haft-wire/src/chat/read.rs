@@ -1,4 +1,4 @@
-//! Replies of Chat, whole and as streams.
+//! Replies of Chat, complete and streamed.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -15,7 +15,7 @@ use crate::stream::Delta;
 
 const CHAT: Dialect = Dialect::OpenAiChat;
 
-/// A reply, or an event of one: they differ in `message` and `delta` alone.
+/// A reply, or an event of one: they differ only in `message` and `delta`.
 #[derive(Debug, Deserialize)]
 struct Chunk<'a> {
     #[serde(borrow, default)]
@@ -30,7 +30,7 @@ struct Chunk<'a> {
     x_groq: Option<Members<'a>>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
-    /// Where a provider answers with an error and no more: the word for it, or what is wrong.
+    /// If a provider answers with nothing but an error: its type, or its message.
     #[serde(borrow, default)]
     message: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -73,7 +73,7 @@ pub(crate) fn read(body: &[u8], limits: Limits) -> Result<Reply, WireError> {
     Ok(head.reply(&gather, owned(message)))
 }
 
-/// The answer of a reply or an event: the first one alone, where a request asked for several.
+/// Returns the answer of a reply or an event: only the first one if a request asked for several.
 fn first<'c, 'a>(chunk: &'c Chunk<'a>) -> Result<Option<&'c Choice<'a>>, WireError> {
     let choices = chunk.choices.as_deref().unwrap_or_default();
     let choice = choices
@@ -87,7 +87,7 @@ fn first<'c, 'a>(chunk: &'c Chunk<'a>) -> Result<Option<&'c Choice<'a>>, WireErr
     }
 }
 
-/// The error for a reply without an answer: what the provider says of it, if it does.
+/// Returns the error for a reply without an answer: the provider's own if it sent one.
 fn no_answer(chunk: &Chunk<'_>, text: &str) -> WireError {
     if chunk.message.or(chunk.detail).is_some() {
         let whole = serde_json::from_str::<&RawValue>(text.trim());
@@ -112,7 +112,7 @@ fn error(refused: Refused, what: &'static str, text: &str) -> WireError {
     }
 }
 
-/// What is said of tokens; `None` where nothing is.
+/// Returns the reported token usage; `None` if there is none.
 fn usage(chunk: &Chunk<'_>) -> Result<Option<Usage>, serde_json::Error> {
     let of_groq = chunk
         .x_groq
@@ -142,7 +142,7 @@ fn usage(chunk: &Chunk<'_>) -> Result<Option<Usage>, serde_json::Error> {
     }))
 }
 
-/// What stands around a message.
+/// The data around a message.
 #[derive(Debug, Default)]
 struct Head {
     id: Option<String>,
@@ -177,7 +177,7 @@ impl Head {
     }
 }
 
-/// A reply out of events.
+/// Reads a reply from events.
 #[derive(Debug)]
 pub(crate) struct Stream {
     events: Events,
@@ -234,7 +234,7 @@ impl Stream {
 
     pub(crate) fn finish(self) -> Result<Reply, WireError> {
         let state = self.state;
-        // Not every provider ends with a mark of its own, but each says why it stopped.
+        // Not every provider sends an end marker, but each one says why it stopped.
         let is_whole = state.is_done || state.head.finish.is_some();
         if !is_whole || !state.has_answer {
             return Err(WireError::Cut(state.bytes));

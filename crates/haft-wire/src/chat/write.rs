@@ -1,4 +1,4 @@
-//! A request in the words of Chat.
+//! Writes a request in the Chat format.
 
 use haft_json::escape::string;
 use haft_json::members::Writer;
@@ -10,8 +10,8 @@ use crate::error::WireError;
 use crate::message::{Answer, Message};
 use crate::request::Request;
 
-/// The members that are written from the request's own. `max_tokens` is the old word for one of them, which some providers alone know:
-/// it is one of a host's own where the request sets no limit.
+/// The members that are written from the request itself. `max_tokens` is the old name of one of them, the only one that some providers
+/// know: a host may add it if the request sets no limit.
 const OWN: [&str; 8] = [
     "model",
     "messages",
@@ -94,7 +94,7 @@ fn text(out: &mut Vec<u8>, role: &str, text: &str) {
     member.end();
 }
 
-/// A message for each answer and, behind them all, one with what they cannot hold.
+/// Writes a message for each answer and, after them all, one with the parts that they cannot hold.
 fn results(out: &mut Vec<u8>, answers: &[Answer]) -> Result<bool, WireError> {
     let mut follows = Vec::new();
     let before = out.len();

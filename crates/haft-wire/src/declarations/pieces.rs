@@ -1,16 +1,16 @@
-//! `Pieces`: what was written of each tool, in blocks that one list shares with the next, so that another tool costs one block.
+//! `Pieces`: the written declarations, in blocks that one list shares with the next, so that changing a tool copies only one block.
 
 use std::sync::Arc;
 
 use super::Written;
 
-/// Tools of a block: where one changes, so many are counted anew instead of all.
+/// The number of tools per block: if one changes, only these are counted again.
 const BLOCK: usize = 32;
 
-/// What was written of each tool, in order.
+/// The written declaration of each tool, in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pieces {
-    /// All full but the last.
+    /// The blocks; all are full except the last.
     blocks: Vec<Arc<[Arc<Written>]>>,
     len: usize,
 }
@@ -28,7 +28,7 @@ impl Pieces {
         self.blocks.iter().flat_map(|block| block.iter())
     }
 
-    /// The same with others in some places; a place that there is not is left out.
+    /// Returns a copy with other declarations at some positions; ignores positions that do not exist.
     pub(crate) fn with(&self, others: &[(usize, Arc<Written>)]) -> Self {
         let mut with = self.clone();
         for (at, other) in others {

@@ -1,4 +1,4 @@
-//! Declarations of which a few change: what stands before, between and after them is copied as it was written.
+//! Replaces a few declarations: the text before, between and after them is copied unchanged.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use super::{Declarations, Written};
 use crate::declared::Fragment;
 use crate::strict::budget::Budget;
 
-/// Most tools that are replaced one by one: each moves the places of those behind it.
+/// Maximum number of tools that are replaced individually: each moves the offsets of those after it.
 const MOST: usize = 16;
 
-/// A piece of the old list, and what stands there in the new one.
+/// A range of the old list, and its replacement in the new one.
 struct Cut<'w> {
     from: usize,
     to: usize,
@@ -18,7 +18,7 @@ struct Cut<'w> {
 }
 
 impl Declarations {
-    /// The same with these tools in these places; `None` where more than their own words would change by that.
+    /// Returns a copy with these tools at these positions; `None` if more than their own declarations would change.
     pub(crate) fn replaced(&self, others: &[(usize, Arc<Written>)]) -> Option<Self> {
         if others.len() > MOST {
             return None;
@@ -50,10 +50,10 @@ impl Declarations {
         })
     }
 
-    /// Whether one tool's words can stand for another's and nothing else of the request changes.
+    /// Returns whether one tool's declaration can replace another's without changing anything else in the request.
     fn is_alone(&self, old: &Fragment, new: &Fragment) -> bool {
         let strict = [&old.strict, &new.strict].map(Option::is_some);
-        // Where strict tools share a limit, one that needs more may leave less for those behind it.
+        // If strict tools share a limit, one that needs more may leave less for those after it.
         let shares = strict.contains(&true) && !Budget::is_boundless(self.dialect);
         !shares
             && strict[0] == strict[1]
@@ -63,7 +63,7 @@ impl Declarations {
     }
 }
 
-/// The text with what the cuts say in the places of what was there.
+/// Returns the text with the cuts applied.
 fn spliced(old: &[u8], cuts: &[Cut<'_>]) -> Option<Vec<u8>> {
     let taken: usize = cuts.iter().map(|cut| cut.to - cut.from).sum();
     let added: usize = cuts.iter().map(|cut| cut.json.len()).sum();
@@ -78,19 +78,19 @@ fn spliced(old: &[u8], cuts: &[Cut<'_>]) -> Option<Vec<u8>> {
     Some(json)
 }
 
-/// The places of all tools once the cuts are made; the cuts are in the order of the text.
+/// Returns the offsets of all tools after the cuts; the cuts are in text order.
 fn moved(places: &Arc<[Option<NonZeroUsize>]>, cuts: &[Cut<'_>]) -> Arc<[Option<NonZeroUsize>]> {
     if cuts.iter().all(|cut| cut.to - cut.from == cut.json.len()) {
         return Arc::clone(places);
     }
     let mut moved = places.to_vec();
-    // The last one first: what stands before it has not moved yet.
+    // From the last to the first, so that offsets before a cut have not moved yet.
     for cut in cuts.iter().rev() {
         let grown = cut.json.len();
         let shrunk = cut.to - cut.from;
         for place in moved.iter_mut().flatten() {
             if place.get() > cut.from {
-                // The old piece stands before it: the difference is not below zero.
+                // The old piece is before it, so the difference is not negative.
                 let place_now = place.get() + grown - shrunk;
                 *place = NonZeroUsize::new(place_now).unwrap_or(*place);
             }

@@ -9,9 +9,9 @@ use crate::foreign::{input, lost, named};
 use crate::names::Names;
 use crate::strict::budget::Strict;
 
-/// A tool in this dialect's words. What it has no words for is not written, and stands among what is lost.
+/// Returns a tool's declaration in this dialect. What it cannot express is not written, and reported as lost.
 ///
-/// `strict` is a matter of the whole request here: the provider holds the model to every schema or to none (`VALIDATED`).
+/// `strict` applies to the whole request here: the provider enforces all schemas or none (`VALIDATED`).
 pub(crate) fn fragment(tool: &Declared, names: &Names) -> Option<Fragment> {
     Some(match tool {
         Declared::Function(tool) => functions(&[(tool.name.clone(), tool)], names),
@@ -67,7 +67,7 @@ fn functions(tools: &[(String, &Function)], names: &Names) -> Fragment {
         ..Fragment::default()
     };
     for (name, tool) in tools {
-        // Two tools of one name: the second is not declared.
+        // If two tools have the same name, the second is not declared.
         let Some(wire) = names.wire(name) else {
             continue;
         };
@@ -88,7 +88,7 @@ fn functions(tools: &[(String, &Function)], names: &Names) -> Fragment {
     fragment
 }
 
-/// A function with the one argument `input`.
+/// Declares a function with the single argument `input`.
 fn freeform(tool: &Freeform, names: &Names) -> Option<Fragment> {
     let mut fragment = Fragment {
         is_function: true,

@@ -1,4 +1,4 @@
-//! The history as contents. Answers stand in a content of their own: their number is that of the calls before them.
+//! Writes the history as contents. Answers are in a content of their own, as many as there are calls before them.
 
 use haft_json::escape::string;
 use haft_json::members::Writer;
@@ -14,8 +14,8 @@ use crate::names::Names;
 use crate::reply::{Call, Item, Turn};
 
 const DIALECT: Dialect = Dialect::Gemini;
-/// The signature of a call that another model made: `skip_thought_signature_validator` in Base64, which the provider's page on
-/// thought signatures names for histories that are carried over.
+/// The signature for a call made by another model: `skip_thought_signature_validator` in Base64, which the provider's page on
+/// thought signatures specifies for transferred histories.
 const CARRIED: &str = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=";
 
 #[derive(Debug)]
@@ -24,10 +24,10 @@ struct History<'a> {
     /// Whether a user's content is open.
     has_user: bool,
     names: &'a Names,
-    /// Whether the model is of the third generation: it wants signatures, and reads files within answers.
+    /// Whether the model is of the third generation, which requires signatures and reads files in answers.
     is_third: bool,
     ids: Ids,
-    /// Calls of the turn before, with their ids and names in this request.
+    /// Calls of the previous turn, with their ids and names in this request.
     open: Vec<Open<'a>>,
 }
 
@@ -36,14 +36,14 @@ struct Open<'a> {
     call: &'a Call,
     id: Option<String>,
     name: String,
-    /// Whether it came in this dialect: an item that the host gives as its answer is of this dialect, too.
+    /// Whether it came in this dialect: then an item that the host gives as its answer is of this dialect, too.
     is_own: bool,
 }
 
 /// Writes the history as the list of contents.
 ///
 /// # Errors
-/// A call has no answer, or an answer no call: the provider refuses both.
+/// If a call has no answer, or an answer no call: the provider refuses both.
 pub(crate) fn write(
     model: &str,
     messages: &[Message],
@@ -67,7 +67,7 @@ pub(crate) fn write(
     Ok(history.out)
 }
 
-/// A call's id as its provider gave it; `None` for one that haft made of its place.
+/// Returns a call's id if its provider gave one; `None` if haft made it from the call's position.
 fn given_id(call: &Call, place: usize) -> Option<&str> {
     let made = format!("call-{place}");
     Some(call.id.as_str()).filter(|id| *id != made)
@@ -78,7 +78,7 @@ impl<'a> History<'a> {
         if let Message::Results(answers) = message {
             return self.results(answers);
         }
-        // Turns that follow each other are one to the provider: what both call is answered behind them.
+        // The provider merges consecutive turns of the model: the answers to all their calls follow them.
         if !matches!(message, Message::Model(_)) {
             self.all_answered()?;
         }
@@ -100,7 +100,7 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    /// Adds parts to the user's content; none where there are no parts.
+    /// Adds parts to the user's content; adds no content if there are no parts.
     fn user(&mut self, add: impl FnOnce(&mut Vec<u8>)) {
         let mut parts = vec![b'['];
         add(&mut parts);
@@ -122,7 +122,7 @@ impl<'a> History<'a> {
         }
     }
 
-    /// A turn of this dialect goes back as it came, with its signatures.
+    /// Writes a turn of this dialect unchanged, with its signatures.
     fn own(&mut self, turn: &'a Turn) {
         for (place, call) in turn.calls().enumerate() {
             let id = given_id(call, place).map(str::to_owned);
@@ -144,7 +144,7 @@ impl<'a> History<'a> {
         }
     }
 
-    /// Texts and calls of another dialect's turn: its thoughts are signed for its own provider alone.
+    /// Writes the texts and calls of another dialect's turn: its thinking is signed for its own provider only.
     fn foreign(&mut self, turn: &'a Turn) {
         let mut parts = vec![b'['];
         for item in &turn.items {
@@ -235,7 +235,7 @@ impl<'a> History<'a> {
     }
 }
 
-/// Whether a content has parts: the provider refuses one without.
+/// Returns whether a content has parts: the provider refuses one without.
 fn has_parts(content: &RawValue) -> bool {
     let members = haft_json::members::members(content.get()).unwrap_or_default();
     let mut parts = members.iter().filter(|member| member.is("parts"));

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::borrowed::Text;
 
-/// What is read of a part.
+/// The members of a part that are read.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Part<'a> {
@@ -39,7 +39,7 @@ pub(crate) struct FunctionCall<'a> {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PartialArg<'a> {
-    /// Where: `$.a.b[0]`.
+    /// Its path: `$.a.b[0]`.
     #[serde(borrow)]
     pub(crate) json_path: Text<'a>,
     #[serde(borrow, default)]
@@ -50,7 +50,7 @@ pub(crate) struct PartialArg<'a> {
     pub(crate) bool_value: Option<bool>,
 }
 
-/// The member of a part that says what it is: hosted kinds, and those that this crate does not know.
+/// Returns the member that determines a part's kind: hosted kinds, and those that this crate does not know.
 pub(crate) fn kind(raw: &RawValue) -> String {
     const BESIDE: [&str; 5] = [
         "thought",
@@ -67,7 +67,7 @@ pub(crate) fn kind(raw: &RawValue) -> String {
     names.next().unwrap_or_else(|| "part".to_owned())
 }
 
-/// Whether the provider itself ran what a part of this kind tells of.
+/// Returns whether a part of this kind reports something that the provider itself ran.
 pub(crate) fn is_hosted(kind: &str) -> bool {
     matches!(
         kind,

@@ -1,15 +1,15 @@
-//! Arguments that come in pieces, each with its place (`$.a.b[0]`).
+//! Arguments that arrive in pieces, each with its path (`$.a.b[0]`).
 
 use haft_json::escape::string;
 
 use super::part::PartialArg;
 
-/// The most items of one list: an index may not make a long one.
+/// Maximum number of items of a list: an index must not create a long one.
 const LONGEST: usize = 4096;
-/// The deepest place.
+/// Maximum depth of a path.
 const DEEPEST: usize = 64;
 
-/// Arguments as far as they have come.
+/// The arguments received so far.
 #[derive(Debug, Default)]
 pub(crate) struct PartialArgs(Value);
 
@@ -18,7 +18,7 @@ enum Value {
     #[default]
     Null,
     Text(String),
-    /// A number or a truth value, as JSON.
+    /// A number or a boolean, as JSON.
     Plain(String),
     List(Vec<Value>),
     Object(Vec<(String, Value)>),
@@ -35,10 +35,10 @@ impl PartialArgs {
         matches!(self.0, Value::Null)
     }
 
-    /// Takes pieces in.
+    /// Adds pieces.
     ///
     /// # Errors
-    /// A piece names no place that it could have.
+    /// If the path of a piece is invalid.
     pub(crate) fn add(&mut self, pieces: Vec<PartialArg<'_>>) -> Result<(), String> {
         for piece in pieces {
             let path = piece.json_path.0.as_ref();
@@ -61,7 +61,7 @@ impl PartialArgs {
         Ok(())
     }
 
-    /// The arguments as JSON.
+    /// Returns the arguments as JSON.
     pub(crate) fn json(&self) -> String {
         let mut out = Vec::new();
         self.0.write(&mut out);
@@ -69,7 +69,7 @@ impl PartialArgs {
     }
 }
 
-/// The steps of a place: names after dots or in `['…']`, and indexes.
+/// Parses the steps of a path: names after dots or in `['…']`, and indexes.
 fn steps(path: &str) -> Option<Vec<Step<'_>>> {
     let mut rest = path.strip_prefix('$')?;
     let mut steps = Vec::new();
@@ -102,7 +102,7 @@ fn steps(path: &str) -> Option<Vec<Step<'_>>> {
 }
 
 impl Value {
-    /// The place one step below, made where it is not there yet.
+    /// Returns the value one step below, and creates it if it does not exist.
     fn at(&mut self, step: Step<'_>) -> Option<&mut Self> {
         match step {
             Step::Name(name) => {

@@ -1,4 +1,4 @@
-//! The parts of a turn, whole or one after the other: texts of one kind that follow each other are one.
+//! The parts of a turn, complete or one after another: consecutive texts of the same kind are merged.
 
 use haft_json::escape::string;
 use serde_json::value::RawValue;
@@ -15,24 +15,24 @@ use crate::stream::Delta;
 #[derive(Debug)]
 pub(crate) struct Parts {
     items: Vec<Item>,
-    /// The parts as they go back to the provider, with commas between them.
+    /// The parts to send back to the provider, separated by commas.
     raw: Vec<u8>,
-    /// The text that may go on.
+    /// The text that may be continued.
     text: Option<Run>,
-    /// The call whose arguments may go on.
+    /// The call whose arguments may be continued.
     call: Option<Growing>,
     calls: usize,
     most_calls: usize,
 }
 
-/// Texts that follow each other.
+/// Consecutive texts.
 #[derive(Debug)]
 struct Run {
     is_thought: bool,
     text: String,
 }
 
-/// A call whose arguments come in pieces.
+/// A call whose arguments arrive in pieces.
 #[derive(Debug)]
 struct Growing {
     call: Call,
@@ -54,10 +54,10 @@ impl Parts {
         }
     }
 
-    /// Takes a part in.
+    /// Adds a part.
     ///
     /// # Errors
-    /// There are more calls than are taken, or it is not what the provider sends.
+    /// If there are more calls than allowed, or the part is not in the provider's format.
     pub(crate) fn push(&mut self, raw: &RawValue, deltas: &mut Vec<Delta>) -> Result<(), Fault> {
         let part: Part<'_> =
             serde_json::from_str(raw.get()).map_err(|error| Fault::Malformed(error.to_string()))?;
@@ -82,7 +82,7 @@ impl Parts {
         };
         let is_thought = part.thought == Some(true);
         let text = text.0;
-        // A signature belongs to its part: a part that has one stands alone.
+        // A signature belongs to its part, so a part with one is not merged.
         if part.thought_signature.is_some() {
             self.settle();
             self.add_raw(raw.get());
@@ -115,7 +115,7 @@ impl Parts {
         deltas: &mut Vec<Delta>,
     ) -> Result<(), Fault> {
         let goes_on = call.will_continue == Some(true) || call.partial_args.is_some();
-        // A part without a name goes on with the call before it, or ends it.
+        // A part without a name continues the call before it, or ends it.
         if call.name.is_none() {
             let Some(growing) = &mut self.call else {
                 return Err(Fault::Malformed(
@@ -184,7 +184,7 @@ impl Parts {
         Ok(self.calls - 1)
     }
 
-    /// Ends a call whose arguments came in pieces: it goes back to the provider as if it had come whole.
+    /// Ends a call whose arguments arrived in pieces: it is sent back to the provider as if it had arrived complete.
     fn end_call(&mut self, deltas: &mut Vec<Delta>) {
         let Some(Growing {
             mut call,
@@ -220,7 +220,7 @@ impl Parts {
         self.items.push(Item::Call(call));
     }
 
-    /// Ends the text and the call that might have gone on.
+    /// Ends the text and the call that could have been continued.
     fn settle(&mut self) {
         self.end_call(&mut Vec::new());
         let Some(Run { is_thought, text }) = self.text.take() else {
@@ -244,7 +244,7 @@ impl Parts {
         self.raw.extend_from_slice(part.as_bytes());
     }
 
-    /// The items, and the parts as they go back to the provider, with commas between them.
+    /// Returns the items, and the parts to send back to the provider, separated by commas.
     pub(crate) fn finish(mut self) -> (Vec<Item>, String) {
         self.settle();
         (self.items, String::from_utf8(self.raw).unwrap_or_default())
@@ -268,7 +268,7 @@ fn delta(is_thought: bool, text: &str) -> Delta {
     }
 }
 
-/// Why a part is not taken.
+/// The reason why a part is refused.
 #[derive(Debug)]
 pub(crate) enum Fault {
     Malformed(String),

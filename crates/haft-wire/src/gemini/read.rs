@@ -1,4 +1,4 @@
-//! A reply that comes whole, and what whole and streamed ones share.
+//! Reads a complete reply; and the code shared with streamed ones.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -10,7 +10,7 @@ use crate::error::{WireError, quote};
 use crate::limits::Limits;
 use crate::reply::{Item, Reply, Stop, Turn, Usage};
 
-/// A reply, or one event of a stream: both have the same shape.
+/// A reply, or one event of a stream: both have the same format.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Chunk<'a> {
@@ -47,7 +47,7 @@ pub(crate) struct Content<'a> {
     pub(crate) parts: Option<Vec<&'a RawValue>>,
 }
 
-/// Why a prompt is refused.
+/// The reason why a prompt was refused.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Feedback<'a> {
@@ -55,7 +55,7 @@ pub(crate) struct Feedback<'a> {
     pub(crate) block_reason: Option<Text<'a>>,
 }
 
-/// An error as the provider reports it.
+/// An error reported by the provider.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Fault<'a> {
     #[serde(default)]
@@ -83,7 +83,7 @@ impl From<Fault<'_>> for WireError {
     }
 }
 
-/// Tokens as the provider counts them.
+/// Token counts, in the provider's format.
 #[expect(clippy::struct_field_names, reason = "the provider's names")]
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -111,7 +111,7 @@ impl Tokens {
     }
 }
 
-/// Why the model stopped. A prompt that was refused has no other word than the reason for that.
+/// Returns why the model stopped. A refused prompt has no other reason than that of the refusal.
 pub(crate) fn stop(word: Option<&str>, items: &[Item]) -> Stop {
     match word {
         Some("STOP") | None if items.iter().any(|item| matches!(item, Item::Call(_))) => {
@@ -136,10 +136,10 @@ pub(crate) fn stop(word: Option<&str>, items: &[Item]) -> Stop {
     }
 }
 
-/// Reads a reply that comes whole.
+/// Reads a complete reply.
 ///
 /// # Errors
-/// It is none of this dialect's, holds more calls than are taken, or is an error of the provider.
+/// If it is not in this dialect's format, contains more calls than allowed, or is an error of the provider.
 pub(crate) fn read(body: &[u8], limits: Limits) -> Result<Reply, WireError> {
     let chunk: Chunk<'_> = serde_json::from_slice(body)
         .map_err(|error| WireError::malformed(Dialect::Gemini, "a reply", error, body))?;
@@ -193,7 +193,7 @@ pub(crate) fn read(body: &[u8], limits: Limits) -> Result<Reply, WireError> {
     })
 }
 
-/// The model's message out of its parts.
+/// Builds the model's message from its parts.
 pub(crate) fn message(parts: &str) -> Result<Box<RawValue>, WireError> {
     let text = format!("{{\"parts\":[{parts}],\"role\":\"model\"}}");
     RawValue::from_string(text)

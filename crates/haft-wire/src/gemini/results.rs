@@ -1,11 +1,11 @@
-//! Answers to calls, and content.
+//! Writes answers to calls, and content.
 
 use haft_json::escape::string;
 use haft_json::members::Writer;
 
 use crate::message::{Answer, Part};
 
-/// The kinds of file that the answer of a function may hold; others follow in a message behind the answers.
+/// The media types that the answer of a function may contain; other files follow in a message after the answers.
 const WITHIN: [&str; 5] = [
     "image/png",
     "image/jpeg",
@@ -14,14 +14,14 @@ const WITHIN: [&str; 5] = [
     "text/plain",
 ];
 
-/// Puts a comma between items of a list.
+/// Writes a comma between items of a list.
 pub(crate) fn separate(out: &mut Vec<u8>) {
     if !matches!(out.last(), Some(b'[')) {
         out.push(b',');
     }
 }
 
-/// Adds a part to a list that is open; nothing for an empty text.
+/// Appends a part to an open list; nothing for an empty text.
 pub(crate) fn part(part: &Part, out: &mut Vec<u8>) {
     match part {
         Part::Text(words) => text(words, out),
@@ -35,7 +35,7 @@ pub(crate) fn part(part: &Part, out: &mut Vec<u8>) {
     }
 }
 
-/// Adds a text.
+/// Appends a text.
 pub(crate) fn text(words: &str, out: &mut Vec<u8>) {
     if words.is_empty() {
         return;
@@ -56,14 +56,14 @@ fn inline(media_type: &str, data: &str, out: &mut Vec<u8>) {
     object.end();
 }
 
-/// What an answer is to: the call's id, where the provider gave one, and its name.
+/// The call that an answer is for: its id, if the provider gave one, and its name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct To<'a> {
     pub(crate) id: Option<&'a str>,
     pub(crate) name: &'a str,
 }
 
-/// Adds the answer of a function to a list that is open, and to `behind` the files that it cannot hold.
+/// Appends a function's answer to an open list, and to `behind` the files that it cannot hold.
 pub(crate) fn result(
     answer: &Answer,
     to: To<'_>,
@@ -87,7 +87,7 @@ pub(crate) fn result(
         .collect();
     let mut words = answer.texts();
     if let Some(item) = answer.item.as_ref().filter(|_| answer.parts.is_empty()) {
-        // An answer in another dialect's shape: its JSON is all there is to read.
+        // An answer in another dialect's format: its JSON is all there is to read.
         item.get().clone_into(&mut words);
     }
     if !apart.is_empty() {

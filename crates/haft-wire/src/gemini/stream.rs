@@ -1,4 +1,4 @@
-//! A reply out of events: each is a whole reply of its own, with the parts that came since the one before.
+//! Reads a reply from events: each is a complete reply of its own, with the parts added since the previous one.
 
 use super::parts::Parts;
 use super::read::{Candidate, Chunk, Content, Tokens, message, stop};
@@ -10,7 +10,7 @@ use crate::limits::Limits;
 use crate::reply::{Reply, Stop, Turn, Usage};
 use crate::stream::Delta;
 
-/// A reply out of events.
+/// Reads a reply from events.
 #[derive(Debug)]
 pub(crate) struct Stream {
     feed: Feed,
@@ -57,7 +57,7 @@ impl Stream {
     }
 }
 
-/// What the events have brought.
+/// The data of the events so far.
 #[derive(Debug)]
 struct Gather {
     most_calls: usize,

@@ -1,4 +1,4 @@
-//! The body of a request. Whether the reply comes as a stream is a matter of the path here.
+//! Writes the body of a request. Whether the reply is streamed depends on the path here.
 
 use haft_json::escape::string;
 use haft_json::members::{Writer, members};
@@ -10,19 +10,19 @@ use crate::dialect::Dialect;
 use crate::error::WireError;
 use crate::request::{Choice, Request};
 
-/// What haft writes itself.
+/// The members that haft writes itself.
 const OWN: [&str; 3] = ["contents", "systemInstruction", "tools"];
-/// Objects that haft adds a member to, and that member.
+/// Objects to which haft adds a member, with that member.
 const SHARED: [(&str, &str); 2] = [
     ("generationConfig", "maxOutputTokens"),
     ("toolConfig", "functionCallingConfig"),
 ];
 
-/// Writes the body of a request. That one turn may hold one call alone cannot be said in this dialect: it is the host's to run them one
-/// after the other.
+/// Writes the body of a request. This dialect cannot limit a turn to a single call: the host has to run them one
+/// after another.
 ///
 /// # Errors
-/// Something of it cannot be said in this dialect.
+/// If this dialect cannot express part of it.
 pub(crate) fn write(request: &Request<'_>) -> Result<Vec<u8>, WireError> {
     same_dialect(Dialect::Gemini, request.tools)?;
     let contents = history::write(request.model, request.messages, &request.tools.names)?;
@@ -61,10 +61,10 @@ pub(crate) fn write(request: &Request<'_>) -> Result<Vec<u8>, WireError> {
     Ok(out)
 }
 
-/// Writes an object that the host gives with a member that haft adds.
+/// Writes an object given by the host, with a member added by haft.
 ///
 /// # Errors
-/// The host gives no object, or one with this member.
+/// If the host's value is not an object, or already has this member.
 fn shared(
     given: Option<&RawValue>,
     member: &str,
@@ -91,8 +91,8 @@ fn shared(
     Ok(())
 }
 
-/// The choice of tools; `None` where it is what the provider does without one. A model that need not call is held to strict schemas
-/// by `VALIDATED`.
+/// Returns the choice of tools; `None` if it is the provider's default. `VALIDATED` enforces strict schemas on a model that need not
+/// call.
 fn choice(request: &Request<'_>) -> Option<Vec<u8>> {
     let (mode, names) = match request.choice {
         Choice::Auto if request.tools.strict => ("VALIDATED", &[][..]),

@@ -1,4 +1,4 @@
-//! A block of content, and the item that it is.
+//! A block of content, and its conversion to an item.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use crate::borrowed::Text;
 use crate::reply::{Call, CallKind, Item};
 
-/// What is read of a block.
+/// The members of a block that are read.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Block<'a> {
     #[serde(borrow, rename = "type")]
@@ -28,22 +28,22 @@ pub(crate) struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// Whether it is a call that the host must answer.
+    /// Returns whether it is a call that the host must answer.
     pub(crate) fn is_call(&self) -> bool {
         self.kind.0 == "tool_use"
     }
 
-    /// Whether it is a text that the provider would refuse to be given back.
+    /// Returns whether it is a text that the provider would refuse if it were sent back.
     pub(crate) fn is_blank(&self) -> bool {
         let blank = |text: &Text<'_>| text.0.trim().is_empty();
         self.kind.0 == "text" && self.text.as_ref().is_none_or(blank)
     }
 }
 
-/// The item that a block is. `arguments` are those of a call that came in pieces.
+/// Converts a block to an item. `arguments` are those of a call that arrived in pieces.
 ///
 /// # Errors
-/// The block is a call without an id or name.
+/// If the block is a call without an id or name.
 pub(crate) fn item(
     block: Block<'_>,
     raw: &RawValue,
@@ -52,7 +52,7 @@ pub(crate) fn item(
     Ok(match block.kind.0.as_ref() {
         "text" => Item::Text(Text::owned(block.text).unwrap_or_default()),
         "thinking" => Item::Thinking(Text::owned(block.thinking).unwrap_or_default()),
-        // The provider shows nothing of these thoughts.
+        // The provider shows nothing of this thinking.
         "redacted_thinking" => Item::Thinking(String::new()),
         "tool_use" => Item::Call(Call {
             id: Text::owned(block.id)
@@ -89,7 +89,7 @@ fn hosted(kind: &str, name: Option<Text<'_>>, raw: &RawValue) -> Item {
     }
 }
 
-/// Whether the model itself calls.
+/// Returns whether the model itself makes the call.
 fn is_direct(caller: &RawValue) -> bool {
     #[derive(Deserialize)]
     struct Caller<'a> {

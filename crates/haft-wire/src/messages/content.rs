@@ -1,4 +1,4 @@
-//! Content of user messages and of results: text, pictures, documents.
+//! Content of user messages and of results: text, images, documents.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,18 +9,18 @@ use crate::media::note;
 use crate::message::{Answer, Part};
 use crate::names::Names;
 
-/// What a place takes beside text.
+/// The content that is accepted in addition to text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Takes {
-    /// Pictures and documents.
+    /// Images and documents.
     All,
-    /// Pictures: results of a toolset.
+    /// Images only: results of a toolset.
     Pictures,
 }
 
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// Adds a block to a list that is open; nothing for a blank text, which the provider refuses.
+/// Appends a block to an open list; nothing for a blank text, which the provider refuses.
 pub(crate) fn block(part: &Part, takes: Takes, out: &mut Vec<u8>) {
     match part {
         Part::Text(words) => text(words, out),
@@ -41,7 +41,7 @@ fn left_out(part: &Part, reason: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// Puts a comma between items of a list.
+/// Writes a comma between items of a list.
 pub(crate) fn separate(out: &mut Vec<u8>) {
     if !matches!(out.last(), Some(b'[')) {
         out.push(b',');
@@ -55,7 +55,7 @@ fn begin<'o>(kind: &str, out: &'o mut Vec<u8>) -> Writer<'o> {
     object
 }
 
-/// Adds a block of text.
+/// Appends a block of text.
 pub(crate) fn text(words: &str, out: &mut Vec<u8>) {
     if words.trim().is_empty() {
         return;
@@ -74,7 +74,7 @@ fn source(kind: &str, media_type: &str, data: &str, mut object: Writer<'_>) {
     object.end();
 }
 
-/// A file: a PDF as it is, another text by its characters.
+/// Appends a file: a PDF unchanged, other text files as characters.
 fn document(part: &Part, out: &mut Vec<u8>) {
     let Part::File {
         name,
@@ -107,8 +107,8 @@ fn document(part: &Part, out: &mut Vec<u8>) {
     }
 }
 
-/// Adds a result to a list that is open. A search's result holds the references to what it found, and nothing else; an answer in another
-/// dialect's shape is given as its JSON where there is nothing else to read.
+/// Appends a result to an open list. A search's result contains the references to what it found, and nothing else; an answer in another
+/// dialect's format is given as its JSON if there is nothing else to read.
 pub(crate) fn result(answer: &Answer, id: &str, names: &Names, out: &mut Vec<u8>) {
     let mut object = begin("tool_result", out);
     string(object.key("tool_use_id"), id);

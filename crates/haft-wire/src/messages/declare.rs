@@ -10,10 +10,10 @@ use crate::names::Names;
 use crate::strict::anthropic::compile;
 use crate::strict::budget::Strict;
 
-/// The name of a host's search where it declares no tool of this name itself.
+/// The name of a host's search if it declares no tool with this name itself.
 const SEARCH: &str = "tool_search";
 
-/// A tool in this dialect's words. A tool of another dialect has none: nothing is written then, and it stands among what is lost.
+/// Returns a tool's declaration in this dialect. A tool of another dialect has none: it is not written, and reported as lost.
 pub(crate) fn fragment(tool: &Declared, names: &Names) -> Option<Fragment> {
     Some(match tool {
         Declared::Function(tool) => functions(&[(tool.name.clone(), tool)], names),
@@ -61,7 +61,7 @@ pub(crate) fn fragment(tool: &Declared, names: &Names) -> Option<Fragment> {
     })
 }
 
-/// Functions, with commas between them. They are strict together or not at all.
+/// Declares functions, separated by commas. They are all strict, or none is.
 fn functions(tools: &[(String, &Function)], names: &Names) -> Fragment {
     let mut fragment = Fragment {
         is_function: true,
@@ -69,7 +69,7 @@ fn functions(tools: &[(String, &Function)], names: &Names) -> Fragment {
     };
     let mut strict = Strict::default();
     for (name, tool) in tools {
-        // Two tools of one name: the second is not declared.
+        // If two tools have the same name, the second is not declared.
         let Some(wire) = names.wire(name) else {
             continue;
         };
@@ -125,7 +125,7 @@ fn one(out: &mut Vec<u8>, wire: &str, tool: &Function, schema: &[u8], strict: bo
     object.end();
 }
 
-/// A function with the one argument `input`.
+/// Declares a function with the single argument `input`.
 fn freeform(tool: &Freeform, names: &Names) -> Option<Fragment> {
     let mut fragment = Fragment {
         is_function: true,
@@ -148,7 +148,7 @@ fn freeform(tool: &Freeform, names: &Names) -> Option<Fragment> {
     Some(fragment)
 }
 
-/// The host's search: a tool of its own, which is not declared twice.
+/// Declares the host's search; it is a tool of its own, which is not declared twice.
 fn search(names: &Names) -> Fragment {
     if names.canonical(SEARCH).is_some() {
         return Fragment::default();

@@ -1,4 +1,4 @@
-//! An event of a stream, as `serde_json` reads it.
+//! An event of a stream, as parsed by `serde_json`.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -27,7 +27,7 @@ pub(crate) struct Event<'a> {
     pub(crate) error: Option<Fault<'a>>,
 }
 
-/// What an event changes.
+/// The change that an event makes.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Change<'a> {
     #[serde(borrow, rename = "type", default)]
@@ -46,7 +46,7 @@ pub(crate) struct Change<'a> {
     pub(crate) stop_details: Option<&'a RawValue>,
 }
 
-/// The message that begins.
+/// The start of a message.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Start<'a> {
     #[serde(borrow, default)]
@@ -57,7 +57,7 @@ pub(crate) struct Start<'a> {
     pub(crate) usage: Tokens,
 }
 
-/// The error for an event that is not what the provider sends.
+/// Returns the error for an event that is not in the provider's format.
 pub(crate) fn malformed(reason: impl std::fmt::Display, data: &[u8]) -> WireError {
     WireError::malformed(Dialect::Anthropic, "an event", reason, data)
 }

@@ -1,4 +1,4 @@
-//! The history as messages: neighbours of one role stand in one message, results before all else.
+//! Writes the history as messages: neighbours of one role are merged into one message, results first.
 
 use haft_json::escape::string;
 use haft_json::members::Writer;
@@ -24,13 +24,13 @@ enum Role {
 #[derive(Debug)]
 struct History<'a> {
     out: Vec<u8>,
-    /// The message that is open.
+    /// The role of the open message.
     role: Option<Role>,
     names: &'a Names,
-    /// Whether the model reads notes of the host between the messages.
+    /// Whether the model accepts notes of the host between the messages.
     has_system: bool,
     ids: Ids,
-    /// Calls that have no answer yet.
+    /// Calls without an answer so far.
     open: Vec<Waiting<'a>>,
 }
 
@@ -40,14 +40,14 @@ struct Waiting<'a> {
     call: &'a Call,
     /// Its id in this request.
     id: String,
-    /// Whether it came in this dialect: an item that the host gives as its answer is of this dialect, too.
+    /// Whether it came in this dialect: then an item that the host gives as its answer is of this dialect, too.
     is_own: bool,
 }
 
 /// Writes the history as the list of messages.
 ///
 /// # Errors
-/// A call has no answer, or an answer no call: the provider refuses both.
+/// If a call has no answer, or an answer no call: the provider refuses both.
 pub(crate) fn write(
     model: &str,
     messages: &[Message],
@@ -57,7 +57,7 @@ pub(crate) fn write(
         out: vec![b'['],
         role: None,
         names,
-        // The page on system messages within a conversation names this model alone.
+        // The provider's page on system messages in a conversation names only this model.
         has_system: model.starts_with("claude-opus-4-8"),
         ids: Ids::default(),
         open: Vec::new(),
@@ -76,7 +76,7 @@ impl<'a> History<'a> {
         if let Message::Results(answers) = message {
             return self.results(answers);
         }
-        // Turns that follow each other are one to the provider: what both call is answered behind them.
+        // The provider merges consecutive turns of the model: the answers to all their calls follow them.
         if !matches!(message, Message::Model(_)) {
             self.all_answered()?;
         }
@@ -103,7 +103,7 @@ impl<'a> History<'a> {
         Ok(())
     }
 
-    /// Adds blocks to a message of this role; a message without blocks is none.
+    /// Appends blocks to a message of this role; adds no message if there are no blocks.
     fn within(&mut self, role: Role, add: impl FnOnce(&mut Vec<u8>)) {
         let mut blocks = vec![b'['];
         add(&mut blocks);
@@ -131,7 +131,7 @@ impl<'a> History<'a> {
         }
     }
 
-    /// A turn of this dialect goes back as it came.
+    /// Writes a turn of this dialect unchanged.
     fn own(&mut self, turn: &'a Turn) {
         for call in turn.calls() {
             self.ids.note(&call.id);
@@ -149,7 +149,7 @@ impl<'a> History<'a> {
         });
     }
 
-    /// Texts and calls of another dialect's turn: its thoughts are signed for its own provider alone.
+    /// Writes the texts and calls of another dialect's turn: its thinking is signed for its own provider only.
     fn foreign(&mut self, turn: &'a Turn) {
         let mut blocks = vec![b'['];
         for item in &turn.items {

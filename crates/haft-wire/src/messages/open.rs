@@ -1,4 +1,4 @@
-//! A block of a stream: how it began, and what its pieces bring.
+//! An open block of a stream: its start, and the pieces added to it.
 
 use haft_json::escape::string;
 use haft_json::members::{Member, Writer, members};
@@ -8,20 +8,20 @@ use super::block::{Block, item};
 use crate::foreign::object;
 use crate::reply::Item;
 
-/// A block that has begun.
+/// A block that has started.
 #[derive(Debug)]
 pub(crate) struct Open {
-    /// As it began.
+    /// The block as it started.
     start: Box<RawValue>,
-    /// Texts that come in pieces, by the name of their member.
+    /// Texts that arrive in pieces, by the name of their member.
     texts: Vec<(String, String)>,
-    /// Arguments that come in pieces.
+    /// Arguments that arrive in pieces.
     input: String,
-    /// Citations, with commas between them.
+    /// Citations, separated by commas.
     citations: Vec<u8>,
-    /// Its place among the calls of the turn, where it is one.
+    /// Its position among the calls of the turn, if it is one.
     pub(crate) call: Option<usize>,
-    /// Whether its end was seen.
+    /// Whether its end was received.
     pub(crate) is_done: bool,
 }
 
@@ -37,13 +37,13 @@ impl Open {
         }
     }
 
-    /// Whether it began with these bytes, and nothing was added yet.
+    /// Returns whether it started with these bytes, and nothing was added yet.
     pub(crate) fn is_fresh(&self, start: &RawValue) -> bool {
         let nothing = self.texts.is_empty() && self.input.is_empty() && self.citations.is_empty();
         nothing && !self.is_done && self.start.get() == start.get()
     }
 
-    /// Adds to the text that is the value of a member.
+    /// Appends to the text of a member.
     pub(crate) fn add_text(&mut self, member: &str, piece: &str) {
         if let Some((_, text)) = self.texts.iter_mut().find(|(name, _)| name == member) {
             return text.push_str(piece);
@@ -68,10 +68,10 @@ impl Open {
         self.citations.extend_from_slice(citation.get().as_bytes());
     }
 
-    /// The block as it would have come whole, behind what is written, and the item that it is; `None` for a blank text.
+    /// Writes the block as if it had arrived complete, and returns it as an item; `None` for a blank text.
     ///
     /// # Errors
-    /// What it began with is no block.
+    /// If it did not start as a block.
     pub(crate) fn finish(self, out: &mut Vec<u8>) -> Result<Option<Item>, String> {
         let raw = String::from_utf8(self.json()).map_err(|error| error.to_string())?;
         let raw = RawValue::from_string(raw).map_err(|error| error.to_string())?;
@@ -129,7 +129,7 @@ impl Open {
         out
     }
 
-    /// The citations that it began with, and those that came.
+    /// Writes the citations that it started with, and those added.
     fn cited(&self, first: Option<Member<'_>>, out: &mut Vec<u8>) {
         let first = first.map_or("", |first| first.value().get());
         let first = first

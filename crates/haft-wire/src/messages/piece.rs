@@ -1,4 +1,4 @@
-//! The events that nearly all of a stream consists of, read by their exact shape; whatever is written otherwise is left to `serde_json`.
+//! Reads the events that make up nearly all of a stream, by their exact format; `serde_json` reads everything else.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ pub(crate) struct Piece<'a> {
     pub(crate) text: Cow<'a, str>,
 }
 
-/// What a piece adds to.
+/// The part of a block that a piece adds to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
@@ -24,12 +24,12 @@ const SHAPES: [(&[u8], Kind); 3] = [
     (b"thinking_delta\",\"thinking\":", Kind::Thinking),
 ];
 
-/// The piece that an event brings, where it is one of these and written as the provider writes it.
+/// Returns the piece in an event, if it is one of these, formatted exactly like the provider's.
 pub(crate) fn quick(data: &[u8]) -> Option<Piece<'_>> {
     let rest = data.strip_prefix(b"{\"type\":\"content_block_delta\",\"index\":")?;
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (index, rest) = rest.split_at(digits);
-    // JSON has no numbers with a zero before them.
+    // JSON numbers have no leading zeros.
     if index.len() > 1 && index[0] == b'0' {
         return None;
     }
@@ -41,7 +41,7 @@ pub(crate) fn quick(data: &[u8]) -> Option<Piece<'_>> {
     let rest = blank_end(blank_end(rest).strip_suffix(b"}")?).strip_suffix(b"}")?;
     let inner = rest.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     let special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
-    // Without a way out of the loop the compiler looks at many bytes at once.
+    // Without an early exit from the loop, the compiler vectorizes it.
     let text = if inner
         .iter()
         .fold(false, |found, byte| found | special(*byte))
@@ -53,7 +53,7 @@ pub(crate) fn quick(data: &[u8]) -> Option<Piece<'_>> {
     Some(Piece { index, kind, text })
 }
 
-/// The bytes without the blanks of JSON at their end.
+/// Returns the bytes without trailing JSON whitespace.
 fn blank_end(mut bytes: &[u8]) -> &[u8] {
     while let Some((b' ' | b'\n' | b'\r' | b'\t', rest)) = bytes.split_last() {
         bytes = rest;

@@ -1,4 +1,4 @@
-//! A reply that comes whole, and what whole and streamed ones share: usage, the reason to stop, errors.
+//! Reads a complete reply; and the code shared with streamed ones: usage, stop reason, errors.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -28,7 +28,7 @@ struct Body<'a> {
     error: Option<Fault<'a>>,
 }
 
-/// An error as the provider reports it.
+/// An error reported by the provider.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Fault<'a> {
     #[serde(borrow, rename = "type", default)]
@@ -47,7 +47,7 @@ impl From<Fault<'_>> for WireError {
     }
 }
 
-/// Tokens as the provider counts them. In a stream a later count replaces what it names.
+/// Token counts, in the provider's format. In a stream a later count replaces the members that it contains.
 #[expect(clippy::struct_field_names, reason = "the provider's names")]
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(default)]
@@ -66,7 +66,7 @@ struct Details {
 }
 
 impl Tokens {
-    /// Takes a later count in.
+    /// Merges a later count.
     pub(crate) fn update(&mut self, later: Self) {
         self.input_tokens = later.input_tokens.or(self.input_tokens);
         self.cache_creation_input_tokens = later
@@ -95,7 +95,7 @@ impl Tokens {
     }
 }
 
-/// Why the model stopped.
+/// Returns why the model stopped.
 pub(crate) fn stop(word: Option<&str>, items: &[Item]) -> Stop {
     match word {
         Some("end_turn" | "stop_sequence") => Stop::End,
@@ -109,7 +109,7 @@ pub(crate) fn stop(word: Option<&str>, items: &[Item]) -> Stop {
     }
 }
 
-/// What the provider says of a refusal.
+/// Returns the provider's explanation of a refusal.
 pub(crate) fn refusal(details: Option<&RawValue>) -> Option<Item> {
     #[derive(Deserialize)]
     struct Details {
@@ -119,10 +119,10 @@ pub(crate) fn refusal(details: Option<&RawValue>) -> Option<Item> {
     details.explanation.map(Item::Refusal)
 }
 
-/// Reads a reply that comes whole.
+/// Reads a complete reply.
 ///
 /// # Errors
-/// It is none of this dialect's, holds more calls than are taken, or is an error of the provider.
+/// If it is not in this dialect's format, contains more calls than allowed, or is an error of the provider.
 pub(crate) fn read(body: &[u8], limits: Limits) -> Result<Reply, WireError> {
     let reply: Body<'_> = serde_json::from_slice(body)
         .map_err(|error| WireError::malformed(Dialect::Anthropic, "a reply", error, body))?;

@@ -1,4 +1,4 @@
-//! A reply out of events.
+//! Reads a reply from the events of a stream.
 
 use haft_json::members::members;
 use serde::Deserialize;
@@ -17,7 +17,7 @@ use crate::limits::Limits;
 use crate::reply::{Reply, Turn, Usage};
 use crate::stream::Delta;
 
-/// A reply out of events.
+/// Reads a reply from events.
 #[derive(Debug)]
 pub(crate) struct Stream {
     feed: Feed,
@@ -59,7 +59,7 @@ impl Stream {
     }
 }
 
-/// What the events have brought.
+/// The data of the events so far.
 #[derive(Debug, Default)]
 struct Gather {
     most_calls: usize,
@@ -123,13 +123,13 @@ impl Gather {
                     .ok_or_else(|| malformed("it has no `error`", data))?;
                 return Err(fault.into());
             }
-            // `ping`, and kinds that are added later: the provider says that they are to be passed over.
+            // `ping`, and kinds added later: the provider's documentation says to ignore them.
             _ => {}
         }
         Ok(())
     }
 
-    /// A block that has begun and not ended.
+    /// Returns a block that has started and not ended.
     fn open(&mut self, index: Option<usize>, data: &[u8]) -> Result<&mut Open, WireError> {
         let block = index.and_then(|index| self.blocks.get_mut(index));
         block
@@ -220,7 +220,7 @@ fn add(block: &mut Open, piece: Piece<'_>, deltas: &mut Vec<Delta>) {
     }
 }
 
-/// Adds a piece that is written otherwise than the provider mostly writes it.
+/// Adds a piece in an unusual format.
 fn change(
     block: &mut Open,
     mut change: Change<'_>,
@@ -270,7 +270,7 @@ fn change(
     Ok(())
 }
 
-/// A piece of another kind (`signature_delta`, `compaction_delta`, later ones): each text in it adds to the member of its name.
+/// Adds a piece of another kind (`signature_delta`, `compaction_delta`, later ones): appends each text to the member with its name.
 fn add_any(block: &mut Open, data: &[u8]) -> Result<(), WireError> {
     #[derive(Deserialize)]
     struct Raw<'a> {

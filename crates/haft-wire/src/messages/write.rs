@@ -1,4 +1,4 @@
-//! The body of a request.
+//! Writes the body of a request.
 
 use haft_json::escape::string;
 use haft_json::members::Writer;
@@ -9,7 +9,7 @@ use crate::dialect::Dialect;
 use crate::error::WireError;
 use crate::request::{Choice, Request};
 
-/// What haft writes itself.
+/// The members that haft writes itself.
 const OWN: [&str; 7] = [
     "model",
     "max_tokens",
@@ -19,13 +19,13 @@ const OWN: [&str; 7] = [
     "messages",
     "stream",
 ];
-/// The most tokens to write where the host does not say it: the provider needs a number.
+/// The default limit of tokens to write: the provider requires one.
 const MAX_TOKENS: u32 = 8192;
 
 /// Writes the body of a request.
 ///
 /// # Errors
-/// Something of it cannot be said in this dialect.
+/// If this dialect cannot express part of it.
 pub(crate) fn write(request: &Request<'_>) -> Result<Vec<u8>, WireError> {
     same_dialect(Dialect::Anthropic, request.tools)?;
     let messages = history::write(request.model, request.messages, &request.tools.names)?;
@@ -54,8 +54,8 @@ pub(crate) fn write(request: &Request<'_>) -> Result<Vec<u8>, WireError> {
     Ok(out)
 }
 
-/// The choice of tools; `None` where it is what the provider does without one. A choice among a few of the declared tools has no word:
-/// one that must be called is that tool, none at all is `none`.
+/// Returns the choice of tools; `None` if it is the provider's default. A choice among several declared tools cannot be expressed;
+/// a single required tool becomes that tool, and an empty choice becomes `none`.
 fn choice(request: &Request<'_>) -> Result<Option<Vec<u8>>, WireError> {
     let (kind, name) = match request.choice {
         Choice::Auto if request.parallel => return Ok(None),

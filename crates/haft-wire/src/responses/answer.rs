@@ -1,4 +1,4 @@
-//! Answers to calls, in the words of Responses.
+//! Answers to calls, in the Responses format.
 
 use haft_json::escape::string;
 use haft_json::members::Writer;
@@ -15,7 +15,7 @@ use crate::responses::content;
 /// Writes the item that answers a call.
 ///
 /// # Errors
-/// It is a call of the provider's own sort, and the answer has neither its item nor what one can be made of.
+/// If it answers a provider-defined call, and has neither the item nor what is needed to build it.
 pub(crate) fn answer(
     out: &mut Vec<u8>,
     answer: &Answer,
@@ -41,7 +41,7 @@ fn begin<'o>(out: &'o mut Vec<u8>, kind: &str, call: &Call) -> Writer<'o> {
     member
 }
 
-/// A call that a program of the provider makes is answered to the program.
+/// Ends the item; if a program of the provider made the call, the answer goes to the program.
 fn end(mut member: Writer<'_>, call: &Call) {
     if let Some(caller) = &call.caller {
         member
@@ -61,7 +61,7 @@ fn output(out: &mut Vec<u8>, kind: &str, answer: &Answer) {
     end(member, &answer.call);
 }
 
-/// The tools that a search found, as they are declared: what is not declared any more is not loaded.
+/// Writes the tools that a search found, as declared: tools that are no longer declared are not loaded.
 fn search(out: &mut Vec<u8>, answer: &Answer, tools: &Declarations) {
     let mut member = begin(out, "tool_search_output", &answer.call);
     string(member.key("execution"), "client");
@@ -74,7 +74,7 @@ fn search(out: &mut Vec<u8>, answer: &Answer, tools: &Declarations) {
         let Some(json) = declared.map(|fragment| fragment.json.as_slice()) else {
             continue;
         };
-        // A namespace is loaded whole, and once.
+        // A namespace is loaded as a whole, and only once.
         if json.is_empty() || loaded.iter().any(|one| std::ptr::eq(*one, json)) {
             continue;
         }
@@ -88,7 +88,7 @@ fn search(out: &mut Vec<u8>, answer: &Answer, tools: &Declarations) {
     end(member, &answer.call);
 }
 
-/// An answer of a text, such as a refusal of the host, in the shape that a provider's own sort of call wants.
+/// Writes a text answer, such as a refusal of the host, in the format that a provider-defined call requires.
 fn provider(out: &mut Vec<u8>, kind: &str, answer: &Answer) -> Result<(), WireError> {
     let call = &answer.call;
     let text = answer.texts();
@@ -143,7 +143,7 @@ fn provider(out: &mut Vec<u8>, kind: &str, answer: &Answer) -> Result<(), WireEr
     Ok(())
 }
 
-/// What a computer shows, after the actions of a call.
+/// Writes the screenshot after the actions of a computer call.
 fn screenshot(out: &mut Vec<u8>, answer: &Answer) -> Result<(), WireError> {
     let picture = answer.parts.iter().find_map(|part| match part {
         Part::Image { media_type, data } => Some(format!("data:{media_type};base64,{data}")),

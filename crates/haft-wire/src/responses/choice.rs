@@ -1,4 +1,4 @@
-//! Which tools may be called, in the words of Responses.
+//! Which tools may be called, in the Responses format.
 
 use haft_json::escape::string;
 use haft_json::members::Writer;
@@ -9,7 +9,7 @@ use crate::dialect::Dialect;
 use crate::error::WireError;
 use crate::request::Choice;
 
-/// Writes the member, unless it says what holds without it.
+/// Writes the member, unless it has its default value.
 pub(crate) fn write(
     body: &mut Writer<'_>,
     choice: &Choice,
@@ -43,7 +43,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// One tool, as a choice calls it.
+/// Writes one tool as a choice refers to it.
 fn one(out: &mut Vec<u8>, name: &str, tools: &Declarations) -> Result<(), WireError> {
     let fail = |what: String| inexpressible(Dialect::OpenAiResponses, what);
     let sort = tools.of(name).map(|one| &one.sort);

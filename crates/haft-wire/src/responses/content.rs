@@ -1,4 +1,4 @@
-//! What users and tools say, in the words of Responses.
+//! Content of users and tools, in the Responses format.
 
 use haft_json::escape::string;
 use haft_json::members::Writer;
@@ -8,10 +8,10 @@ use crate::dialect::Dialect;
 use crate::error::WireError;
 use crate::message::Part;
 
-/// Writes content: a text alone as a text, anything else as a list.
+/// Writes content: a single text as a string, anything else as a list.
 ///
 /// # Errors
-/// There is sound in it, which the dialect has no words for.
+/// If it contains audio, which the dialect cannot express.
 pub(crate) fn content(out: &mut Vec<u8>, parts: &[Part]) -> Result<(), WireError> {
     if parts.iter().any(|part| matches!(part, Part::Audio { .. })) {
         return Err(inexpressible(
@@ -23,7 +23,7 @@ pub(crate) fn content(out: &mut Vec<u8>, parts: &[Part]) -> Result<(), WireError
     Ok(())
 }
 
-/// The same for what a tool answers: sound is left out and named.
+/// Writes the content of a tool's answer: audio is left out and mentioned.
 pub(crate) fn result(out: &mut Vec<u8>, parts: &[Part]) {
     write(out, parts);
 }

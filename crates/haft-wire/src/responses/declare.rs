@@ -1,4 +1,4 @@
-//! Tools in the words of Responses.
+//! Declarations of tools, in the Responses format.
 
 use haft_json::escape::string;
 use haft_json::members::Writer;
@@ -10,10 +10,10 @@ use crate::names::Names;
 use crate::strict::Lost;
 use crate::strict::openai::{Parameters, left_out};
 
-/// What a search that the host runs is declared as.
+/// The declaration of a search that the host runs.
 const SEARCH: &str = r#"{"type":"tool_search","execution":"client","description":"Further tools are there that you do not see yet. Where you need one, search here by what it should do; those that fit become available.","parameters":{"type":"object","properties":{"query":{"type":"string","description":"what the tool should do, in a few words"},"limit":{"type":"integer","description":"the most tools to find"}},"required":["query"],"additionalProperties":false}}"#;
 
-/// A tool in this dialect's words; what it has no words for stands in what was lost.
+/// Returns a tool's declaration in this dialect; what it cannot express is reported as lost.
 pub(crate) fn fragment(tool: &Declared, names: &Names) -> Option<Fragment> {
     let mut json = Vec::new();
     let mut lost = Vec::new();
@@ -71,7 +71,7 @@ pub(crate) fn fragment(tool: &Declared, names: &Names) -> Option<Fragment> {
     })
 }
 
-/// A function within a namespace. Its name there is such that the two name it alone: see [`Names::called`].
+/// Declares a function in a namespace. Its name there is such that namespace and name identify it: see [`Names::called`].
 fn within(out: &mut Vec<u8>, one: &Function, namespace: &str, names: &Names, lost: &mut Vec<Lost>) {
     let own = format!("{namespace}.{}", one.name);
     let whole = names.wire(&own).unwrap_or_default();
@@ -87,7 +87,7 @@ fn within(out: &mut Vec<u8>, one: &Function, namespace: &str, names: &Names, los
     function(out, one, &named, lost);
 }
 
-/// A function's names, as the host knows it and on the wire.
+/// A function's names: as the host knows it, and on the wire.
 struct Named<'n> {
     own: &'n str,
     wire: &'n str,
@@ -104,7 +104,7 @@ fn function(out: &mut Vec<u8>, one: &Function, named: &Named<'_>, lost: &mut Vec
     member
         .key("parameters")
         .extend_from_slice(parameters.json.as_bytes());
-    // A function that says nothing of it is taken as strict.
+    // Without this member, a function counts as strict.
     let strict: &[u8] = if parameters.is_strict {
         b"true"
     } else {

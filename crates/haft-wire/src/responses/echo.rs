@@ -1,4 +1,4 @@
-//! A model's turn as it goes back to a provider that speaks Responses.
+//! Writes a model's turn as it is sent back to a provider that uses Responses.
 
 use haft_json::escape::string;
 use haft_json::members::Writer;
@@ -8,7 +8,7 @@ use crate::dialect::Dialect;
 use crate::loose::compact;
 use crate::reply::{Call, CallKind, Item, Turn};
 
-/// Writes the items of a turn, with commas between them; nothing where there are none.
+/// Writes the items of a turn, separated by commas; nothing if there are none.
 pub(crate) fn turn(out: &mut Vec<u8>, turn: &Turn, tools: &Declarations) {
     if turn.dialect == Dialect::OpenAiResponses {
         let list = compact(turn.raw.get());
@@ -35,7 +35,7 @@ pub(crate) fn turn(out: &mut Vec<u8>, turn: &Turn, tools: &Declarations) {
             member.end();
         }
     }
-    // Calls stand together, behind what was said: a provider takes no text between a call and its result.
+    // Calls come together, after the text: a provider accepts no text between a call and its result.
     for one in turn.calls() {
         next(out);
         call(out, one, tools);

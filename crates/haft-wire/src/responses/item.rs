@@ -1,4 +1,4 @@
-//! Output items of Responses in the neutral shape.
+//! Converts output items of Responses to the neutral format.
 
 use serde_json::value::RawValue;
 
@@ -19,14 +19,14 @@ const HOSTED: [&str; 8] = [
 
 type Result<T> = std::result::Result<T, serde_json::Error>;
 
-/// The items of a list of them.
+/// Converts a list of output items.
 pub(crate) fn items(output: &RawValue) -> Result<Vec<Item>> {
     let all = list(output)?;
     let read: Vec<Members<'_>> = all
         .iter()
         .map(|raw| Members::of(raw))
         .collect::<Result<_>>()?;
-    // A call whose result stands beside it was run by the provider.
+    // The provider ran a call whose result is next to it.
     let mut answered = Vec::new();
     for members in &read {
         if members.loose("type")?.text().ends_with("_output") {
@@ -87,7 +87,7 @@ fn item(
     Ok(())
 }
 
-/// Whether items of this type are calls that the host may have to answer.
+/// Returns whether items of this type are calls that the host may have to answer.
 fn is_call(kind: &str) -> bool {
     matches!(
         kind,
@@ -101,7 +101,7 @@ fn is_call(kind: &str) -> bool {
     )
 }
 
-/// A call that the host must answer; `None` for one that the provider runs, and for what is no call.
+/// Returns a call that the host must answer; `None` for one that the provider runs, and for other items.
 pub(crate) fn call(raw: &RawValue, members: &Members<'_>) -> Result<Option<Call>> {
     let kind = members.loose("type")?;
     let kind = kind.text();
@@ -142,14 +142,14 @@ pub(crate) fn call(raw: &RawValue, members: &Members<'_>) -> Result<Option<Call>
     }))
 }
 
-/// The arguments as a text; a function without parameters may be called without any.
+/// Returns the arguments as text; a function without parameters may be called without any.
 fn arguments(members: &Members<'_>) -> Result<String> {
     let arguments = members.loose("arguments")?;
     let words = Some(arguments.words()).filter(|words| !words.is_empty());
     Ok(words.unwrap_or("{}").to_owned())
 }
 
-/// A search is the host's where it says so; a shell is the provider's where it has a container.
+/// Returns whether the provider runs a call: a search, unless it says `client`; a shell, if it has a container.
 fn is_hosted(kind: &str, members: &Members<'_>) -> Result<bool> {
     match kind {
         "tool_search_call" => Ok(members.loose("execution")?.text() != "client"),
@@ -162,7 +162,7 @@ fn is_hosted(kind: &str, members: &Members<'_>) -> Result<bool> {
     }
 }
 
-/// Whether the model itself calls.
+/// Returns whether the model itself makes the call.
 fn is_direct(caller: &RawValue) -> bool {
     let members = Members::of(caller).unwrap_or_default();
     let sort = members.loose("type").unwrap_or_default();
@@ -188,7 +188,7 @@ fn message(members: &Members<'_>, items: &mut Vec<Item>) -> Result<()> {
     Ok(())
 }
 
-/// The thoughts themselves where they are shown, or the summary of them.
+/// Returns the thinking itself if it is shown, else its summary.
 fn thoughts(members: &Members<'_>) -> Result<String> {
     for name in ["content", "summary"] {
         let mut texts = Vec::new();

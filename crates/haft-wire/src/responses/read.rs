@@ -1,4 +1,4 @@
-//! Replies of Responses.
+//! Reads replies of Responses.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -29,7 +29,7 @@ pub(crate) struct Response<'a> {
     pub(crate) output: Option<&'a RawValue>,
     #[serde(borrow, default)]
     usage: Option<Members<'a>>,
-    /// Where a provider answers with an error and no more.
+    /// If a provider answers with nothing but an error.
     #[serde(borrow, default)]
     message: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -58,7 +58,7 @@ pub(crate) fn read(body: &[u8], limits: Limits) -> Result<Reply, WireError> {
 
 impl Response<'_> {
     /// # Errors
-    /// The provider says that it failed.
+    /// If the provider reports a failure.
     pub(crate) fn failed(&self) -> Result<(), WireError> {
         match self.error.filter(|raw| raw.get() != "null") {
             Some(raw) => Err(reported(raw)),
@@ -70,7 +70,7 @@ impl Response<'_> {
         }
     }
 
-    /// The reply with these items.
+    /// Builds the reply with these items.
     pub(crate) fn reply(&self, output: Box<RawValue>, limits: Limits) -> Result<Reply, WireError> {
         let items = items(&output).map_err(malformed(RESPONSES, "an output item", output.get()))?;
         let calls = items

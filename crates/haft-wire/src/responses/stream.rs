@@ -1,7 +1,7 @@
-//! Replies of Responses out of a stream.
+//! Reads streamed replies of Responses.
 //!
-//! Every item comes whole once it is done, and the last event holds them all: pieces are for a screen alone, and one that is missing or
-//! comes twice changes nothing of the reply.
+//! Every item arrives complete once it is done, and the last event contains them all: pieces are only for a screen, and a missing or
+//! repeated one does not change the reply.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -37,15 +37,15 @@ struct Event<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// A call whose arguments come in pieces.
+/// A call whose arguments arrive in pieces.
 #[derive(Debug)]
 struct Open {
     output: u64,
-    /// Whether a piece of its arguments has come.
+    /// Whether a piece of its arguments was received.
     has_pieces: bool,
 }
 
-/// A reply out of events.
+/// Reads a reply from events.
 #[derive(Debug)]
 pub(crate) struct Stream {
     events: Events,
@@ -56,13 +56,13 @@ pub(crate) struct Stream {
 struct State {
     limits: Limits,
     bytes: usize,
-    /// The highest number of an event so far.
+    /// The highest event number so far.
     last: i64,
-    /// Calls by their place in the output, in the order in which they came.
+    /// Calls by their position in the output, in order of arrival.
     calls: Vec<Open>,
-    /// Items that are done, by their place.
+    /// Completed items, by their position.
     done: Vec<(u64, Box<RawValue>)>,
-    /// What the provider says that it cost, of one that failed, too.
+    /// The usage that the provider reports, even for a reply that failed.
     usage: Usage,
     reply: Option<Reply>,
 }
@@ -119,7 +119,7 @@ impl State {
         let failed = malformed(RESPONSES, "an event", text);
         let event: Event<'_> = serde_json::from_str(text).map_err(&failed)?;
         let number = event.sequence_number.unwrap_or_default();
-        // Some count nothing and number each event alike: such numbers say nothing.
+        // Some providers give every event the same number: such numbers mean nothing.
         let is_repeated = number > 0 && number <= self.last;
         self.last = self.last.max(number);
         match event.kind.text() {
@@ -171,7 +171,7 @@ impl State {
         }
     }
 
-    /// An item begins: what is of interest is a call.
+    /// Handles the start of an item; only calls matter.
     fn added(
         &mut self,
         event: &Event<'_>,
@@ -196,7 +196,7 @@ impl State {
         Ok(())
     }
 
-    /// An item is whole. Arguments that came in no pieces are handed on now.
+    /// Handles a complete item. Arguments that did not arrive in pieces are passed on now.
     fn done(
         &mut self,
         event: &Event<'_>,
@@ -222,7 +222,7 @@ impl State {
         Ok(())
     }
 
-    /// The response is whole. It holds every item; where it holds none, those count that were done.
+    /// Handles the complete response. It contains every item; if it contains none, the completed items count.
     fn end(&mut self, event: &Event<'_>, text: &str) -> Result<(), WireError> {
         let failed = malformed(RESPONSES, "an event", text);
         let Some(raw) = event.response else {

@@ -1,4 +1,4 @@
-//! A request in the words of Responses.
+//! Writes a request in the Responses format.
 
 use haft_json::escape::string;
 use haft_json::members::Writer;
@@ -10,7 +10,7 @@ use crate::message::Message;
 use crate::request::Request;
 use crate::responses::{answer, choice, content, echo};
 
-/// The members that are written from the request's own.
+/// The members that are written from the request itself.
 const OWN: [&str; 8] = [
     "model",
     "instructions",
@@ -90,7 +90,7 @@ fn input(out: &mut Vec<u8>, request: &Request<'_>) -> Result<(), WireError> {
     Ok(())
 }
 
-/// A comma, but before the first item.
+/// Writes a comma, except before the first item.
 fn next(out: &mut Vec<u8>) {
     if !matches!(out.last(), Some(b'[')) {
         out.push(b',');

@@ -1,4 +1,4 @@
-//! Anthropic's subset of JSON Schema: what is outside of it moves into the description, and what cannot move is a reason against `strict`.
+//! Anthropic's subset of JSON Schema: what is outside moves into the description; what cannot move is a reason against `strict`.
 //!
 //! The rules are those of the provider's own libraries (`transform_schema`) and of its page on structured outputs.
 
@@ -9,29 +9,29 @@ use haft_json::members::{Member, Writer, members};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// A schema within the subset.
+/// A schema in the subset.
 #[derive(Debug, Default)]
 pub(crate) struct Compiled {
     /// The schema.
     pub(crate) json: Vec<u8>,
     /// JSON pointers to what moved into a description or was dropped.
     pub(crate) moved: Vec<String>,
-    /// Arguments that may be left out.
+    /// The number of optional arguments.
     pub(crate) optional: usize,
-    /// Arguments of more than one type.
+    /// The number of arguments with more than one type.
     pub(crate) unions: usize,
 }
 
-/// Why a schema cannot be held to.
+/// Why a schema cannot be enforced.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
-    /// Where in the schema: a JSON pointer.
+    /// The place in the schema: a JSON pointer.
     pub(crate) at: String,
-    /// Why.
+    /// The reason.
     pub(crate) why: String,
 }
 
-/// The deepest schema that is compiled.
+/// Maximum depth of a schema that is compiled.
 const DEEPEST: usize = 32;
 const FORMATS: [&str; 9] = [
     "date-time",
@@ -48,7 +48,7 @@ const FORMATS: [&str; 9] = [
 /// Compiles the schema of a function's arguments.
 ///
 /// # Errors
-/// The subset cannot express it.
+/// If the subset cannot express it.
 pub(crate) fn compile(schema: &RawValue) -> Result<Compiled, Refusal> {
     let mut compiler = Compiler::default();
     let mut json = Vec::with_capacity(schema.get().len() + 64);
@@ -61,13 +61,13 @@ pub(crate) fn compile(schema: &RawValue) -> Result<Compiled, Refusal> {
 #[derive(Debug, Default)]
 struct Compiler {
     compiled: Compiled,
-    /// The definition that is being read; empty outside of one.
+    /// The definition being read; empty outside of one.
     within: String,
     /// The definitions that each definition refers to.
     refers: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// One schema, its members by what is done with them.
+/// A schema, with its members sorted by how they are handled.
 #[derive(Debug)]
 struct Node<'a> {
     types: Vec<String>,
@@ -88,7 +88,7 @@ fn read<'a, T: Deserialize<'a>>(value: &'a RawValue, at: &str) -> Result<T, Refu
         .or_else(|error| refuse(at, format!("cannot be read: {error}")))
 }
 
-/// A name as a part of a JSON pointer.
+/// Appends a name to a JSON pointer.
 fn step(at: &str, name: &str) -> String {
     format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
@@ -146,7 +146,7 @@ impl Compiler {
         Ok(())
     }
 
-    /// A member that the subset has, with the schemas in it.
+    /// Writes a member that the subset has, with the schemas in it.
     fn member(
         &mut self,
         member: Member<'_>,
@@ -250,7 +250,7 @@ impl Compiler {
         Ok(())
     }
 
-    /// A `$ref` stands alone in the subset.
+    /// Writes a `$ref`, which must be the only member in the subset.
     fn reference(
         &mut self,
         link: Member<'_>,
@@ -342,9 +342,9 @@ fn sort<'a>(all: &[Member<'a>], at: &str) -> Result<Node<'a>, Refusal> {
                 node.description = read(member.value(), at)?;
                 continue;
             }
-            // Always written, as `false`.
+            // Always written as `false`.
             "additionalProperties" if matches!(member.value().get(), "false" | "true") => continue,
-            // Says which JSON Schema it is, and where it stands: nothing about the arguments.
+            // States which JSON Schema it is, and its location: nothing about the arguments.
             "$schema" | "$id" => continue,
             _ => false,
         };
@@ -361,7 +361,7 @@ fn sort<'a>(all: &[Member<'a>], at: &str) -> Result<Node<'a>, Refusal> {
     Ok(node)
 }
 
-/// Whether the provider's reader of patterns takes it: no look-around, no reference, no word boundary, no counted repeat.
+/// Returns whether the provider supports a pattern: no look-around, no backreference, no word boundary, no counted repeat.
 fn is_plain(pattern: &str) -> bool {
     let mut escaped = false;
     for c in pattern.chars() {
@@ -373,7 +373,7 @@ fn is_plain(pattern: &str) -> bool {
     !pattern.contains("(?") && !pattern.contains('{')
 }
 
-/// An object whose names are free would hold nothing once other names are forbidden.
+/// Refuses an object with arbitrary names: it would always be empty once other names are forbidden.
 fn refuse_free(node: &Node<'_>, all: &[Member<'_>], at: &str, depth: usize) -> Result<(), Refusal> {
     let free = |name: &str| node.rest.iter().any(|member| member.is(name));
     if free("additionalProperties") || free("patternProperties") {
@@ -389,7 +389,7 @@ fn refuse_free(node: &Node<'_>, all: &[Member<'_>], at: &str, depth: usize) -> R
     Ok(())
 }
 
-/// How many of an object's members may be left out.
+/// Returns how many of an object's members are optional.
 fn optional(all: &[Member<'_>], at: &str) -> Result<usize, Refusal> {
     let value = |name: &str| all.iter().find(|member| member.is(name)).map(Member::value);
     let required: Vec<String> = match value("required") {
@@ -404,7 +404,7 @@ fn optional(all: &[Member<'_>], at: &str) -> Result<usize, Refusal> {
     Ok(properties.len() - properties.iter().filter(is_required).count())
 }
 
-/// The description, with what is not in the subset behind it.
+/// Returns the description, followed by what is not in the subset.
 fn described(node: &Node<'_>) -> Option<String> {
     if node.rest.is_empty() {
         return node.description.clone();

@@ -1,23 +1,23 @@
-//! What strict declarations may take of one request.
+//! The limits of strict declarations in one request.
 
 use std::fmt;
 
 use crate::dialect::Dialect;
 
-/// What a strict declaration takes of a request's limits.
+/// What a strict declaration uses of a request's limits.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Strict {
-    /// How many tools it declares.
+    /// The number of tools that it declares.
     pub(crate) tools: usize,
-    /// Arguments that may be left out.
+    /// The number of optional arguments.
     pub(crate) optional: usize,
-    /// Arguments of more than one type.
+    /// The number of arguments with more than one type.
     pub(crate) unions: usize,
-    /// The declaration without `strict`, for a request that is over a limit.
+    /// The declaration without `strict`, for a request that exceeds a limit.
     pub(crate) plain: Vec<u8>,
 }
 
-/// What is left of a request's limits.
+/// The unused part of a request's limits.
 #[derive(Debug)]
 pub(crate) struct Budget([Limit; 3]);
 
@@ -36,7 +36,7 @@ impl fmt::Display for Limit {
 }
 
 impl Budget {
-    /// A whole request's: Anthropic's limits are those of its page on structured outputs; other dialects have none.
+    /// Returns the limits of a whole request: Anthropic's are those of its page on structured outputs; other dialects have none.
     pub(crate) fn of(dialect: Dialect) -> Self {
         let most = match dialect {
             Dialect::Anthropic => [20, 24, 16],
@@ -54,7 +54,7 @@ impl Budget {
         }))
     }
 
-    /// Whether a request of this dialect has no limits.
+    /// Returns whether requests of this dialect have no limits.
     pub(crate) fn is_boundless(dialect: Dialect) -> bool {
         Self::of(dialect)
             .0
@@ -62,10 +62,10 @@ impl Budget {
             .all(|limit| limit.most == usize::MAX)
     }
 
-    /// Takes what a declaration needs.
+    /// Uses what a declaration needs.
     ///
     /// # Errors
-    /// The limit that it would pass; nothing is taken then.
+    /// The limit that it would exceed; nothing is used then.
     pub(crate) fn take(&mut self, strict: &Strict) -> Result<(), Limit> {
         let needs = [strict.tools, strict.optional, strict.unions];
         if let Some((limit, _)) = self

@@ -1,4 +1,4 @@
-//! The subset of JSON Schema that OpenAI holds a model to, and schemas brought into it.
+//! The subset of JSON Schema that OpenAI can enforce, and the conversion of schemas to it.
 
 mod compile;
 mod nulls;
@@ -15,19 +15,19 @@ use crate::strict::tree::Tree;
 
 pub use nulls::without_nulls;
 
-/// The parameters of a function as they are declared.
+/// The declared parameters of a function.
 #[derive(Debug)]
 pub(crate) struct Parameters {
     /// The schema.
     pub(crate) json: String,
-    /// Whether the provider can hold the model to it.
+    /// Whether the provider can enforce it.
     pub(crate) is_strict: bool,
-    /// What was lost of the schema, or why it is not strict though it should be.
+    /// What was lost of the schema, or why it is not strict although it should be.
     pub(crate) lost: Vec<Lost>,
 }
 
 impl Parameters {
-    /// The parameters of a function: in the strict subset where that was asked for and can be, as they are otherwise.
+    /// Returns the parameters of a function: in the strict subset if requested and possible, otherwise unchanged.
     pub(crate) fn of(function: &Function, tool: &str) -> Self {
         let plain = |lost| Self {
             json: with_properties(&function.parameters),
@@ -63,7 +63,7 @@ impl Parameters {
     }
 }
 
-/// A schema as it is, but for one thing: OpenAI refuses that of an object that says nothing of properties.
+/// Returns a schema unchanged, with one exception: OpenAI refuses an object schema without `properties`.
 fn with_properties(schema: &RawValue) -> String {
     let json = compact(schema.get());
     let Some(tree @ Tree::Object(_)) = Tree::read(schema) else {
@@ -77,7 +77,7 @@ fn with_properties(schema: &RawValue) -> String {
     Tree::Object(members).json()
 }
 
-/// What is lost of a declaration that is another dialect's.
+/// Returns the report for a declaration of another dialect.
 pub(crate) fn left_out(spec: &RawValue, dialect: Dialect) -> Lost {
     #[derive(Deserialize)]
     struct Words {

@@ -1,4 +1,4 @@
-//! `Tree`: JSON whose members keep their order and whose numbers keep their digits.
+//! `Tree`: JSON that preserves the order of members and the digits of numbers.
 
 use std::collections::HashSet;
 
@@ -7,24 +7,24 @@ use serde_json::value::RawValue;
 
 use crate::loose::{Loose, Members, compact, list};
 
-/// How deep a schema may be nested: what is deeper is not looked at.
+/// Maximum nesting depth of a schema; anything deeper is not read.
 const DEEPEST: usize = 64;
 
 /// A JSON value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Tree {
-    /// An object, its members in order.
+    /// An object, with its members in order.
     Object(Vec<(String, Tree)>),
     /// A list.
     List(Vec<Tree>),
     /// A text.
     Text(String),
-    /// A number, a truth value or `null`, as it is written.
+    /// A number, a boolean or `null`, as written.
     Word(String),
 }
 
 impl Tree {
-    /// Reads JSON; `None` for what is none, has a name twice in one object, or is nested too deeply.
+    /// Reads JSON; `None` if it is invalid, has a duplicate name in an object, or is nested too deeply.
     pub(crate) fn read(raw: &RawValue) -> Option<Self> {
         Self::read_at(raw, 0)
     }
@@ -87,20 +87,20 @@ impl Tree {
         }
     }
 
-    /// It as compact JSON.
+    /// Returns it as compact JSON.
     pub(crate) fn json(&self) -> String {
         let mut out = Vec::new();
         self.write(&mut out);
         String::from_utf8(out).unwrap_or_default()
     }
 
-    /// A member of an object.
+    /// Returns a member of an object.
     pub(crate) fn get(&self, name: &str) -> Option<&Self> {
         let mut all = self.members().iter();
         all.find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
-    /// The members of an object; none of anything else.
+    /// Returns the members of an object; empty for any other value.
     pub(crate) fn members(&self) -> &[(String, Self)] {
         match self {
             Self::Object(members) => members,
@@ -108,7 +108,7 @@ impl Tree {
         }
     }
 
-    /// The elements of a list; none of anything else.
+    /// Returns the elements of a list; empty for any other value.
     pub(crate) fn items(&self) -> &[Self] {
         match self {
             Self::List(all) => all,
@@ -116,7 +116,7 @@ impl Tree {
         }
     }
 
-    /// A text.
+    /// Returns the text, if it is one.
     pub(crate) fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -124,12 +124,12 @@ impl Tree {
         }
     }
 
-    /// Whether it is this word.
+    /// Returns whether it is this word.
     pub(crate) fn is(&self, word: &str) -> bool {
         matches!(self, Self::Word(own) if own == word)
     }
 
-    /// The type of value that it is, in the words of JSON Schema.
+    /// Returns the type of the value, as JSON Schema names it.
     pub(crate) fn sort(&self) -> &'static str {
         match self {
             Self::Object(_) => "object",
@@ -149,7 +149,7 @@ impl Tree {
         }
     }
 
-    /// The types that a schema names, one or a list of them.
+    /// Returns the types that a schema names, one or a list of them.
     pub(crate) fn types(&self) -> Vec<&str> {
         match self.get("type") {
             Some(Self::Text(one)) => vec![one.as_str()],
@@ -158,7 +158,7 @@ impl Tree {
         }
     }
 
-    /// What a reference within this schema leads to: `#`, `#/$defs/NAME` and `#/definitions/NAME` are followed.
+    /// Returns the target of a reference in this schema: supports `#`, `#/$defs/NAME` and `#/definitions/NAME`.
     pub(crate) fn target(&self, reference: &str) -> Option<&Self> {
         if reference == "#" {
             return Some(self);

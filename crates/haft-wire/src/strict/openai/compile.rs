@@ -1,8 +1,8 @@
-//! A schema brought into OpenAI's subset, or why it cannot be.
+//! Converts a schema to OpenAI's subset, or says why that is not possible.
 
 use crate::strict::tree::Tree;
 
-/// What was lost of a schema at a place, or why it stays outside of the subset.
+/// What was lost of a schema at a place, or why it is outside the subset.
 #[derive(Debug)]
 pub(super) struct Note {
     /// A JSON pointer.
@@ -11,15 +11,15 @@ pub(super) struct Note {
     pub(super) what: String,
 }
 
-/// The limits that OpenAI's documents name, February 2026.
+/// The limits given in OpenAI's documentation, February 2026.
 const LEVELS: usize = 10;
 const PROPERTIES: usize = 5_000;
 const ENUMS: usize = 1_000;
 const CHARS: usize = 120_000;
-/// An enum of texts with more values than this may have so many characters.
+/// Maximum number of characters of a text enum with more than this many values.
 const LONG_ENUM: (usize, usize) = (250, 15_000);
 
-/// Formats that a model is held to.
+/// Formats that are enforced.
 const FORMATS: [&str; 9] = [
     "date-time",
     "time",
@@ -32,7 +32,7 @@ const FORMATS: [&str; 9] = [
     "uuid",
 ];
 
-/// Keywords that stay as they are.
+/// Keywords that are kept unchanged.
 const AS_IS: [&str; 11] = [
     "type",
     "description",
@@ -47,7 +47,7 @@ const AS_IS: [&str; 11] = [
     "maxItems",
 ];
 
-/// Keywords that only narrow or explain a value: the model reads them in the description, the host checks them.
+/// Keywords that only restrict or explain a value: the model reads them in the description, the host checks them.
 const DESCRIBED: [&str; 9] = [
     "minLength",
     "maxLength",
@@ -60,7 +60,7 @@ const DESCRIBED: [&str; 9] = [
     "format",
 ];
 
-/// Keywords that say nothing of a value.
+/// Keywords that say nothing about a value.
 const SILENT: [&str; 8] = [
     "$schema",
     "$id",
@@ -72,15 +72,15 @@ const SILENT: [&str; 8] = [
     "nullable",
 ];
 
-/// How many schemas within a schema are looked at: references that are put in place may multiply.
+/// Maximum number of nested schemas examined: inlined references can multiply.
 const NODES: usize = 20_000;
 
 type Result<T> = std::result::Result<T, Note>;
 
-/// Brings the schema of a function's arguments into the subset, with notes of what was lost.
+/// Converts the schema of a function's arguments to the subset, with notes on what was lost.
 ///
 /// # Errors
-/// It cannot be without a change of its meaning, or is over a limit.
+/// If that would change its meaning, or it exceeds a limit.
 pub(super) fn compile(schema: &Tree) -> Result<(Tree, Vec<Note>)> {
     let mut compiling = Compiling {
         root: schema,
@@ -128,12 +128,12 @@ fn note(at: &str, what: impl Into<String>) -> Note {
     }
 }
 
-/// A place within a place, as a JSON pointer.
+/// Appends a name to a JSON pointer.
 fn below(at: &str, name: &str) -> String {
     format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
-/// Where a schema stands: its JSON pointer, and at how many levels of objects.
+/// The place of a schema: its JSON pointer, and its nesting level of objects.
 #[derive(Debug, Clone, Copy)]
 struct Place<'p> {
     at: &'p str,
@@ -147,12 +147,12 @@ struct Compiling<'s> {
     enums: usize,
     chars: usize,
     nodes: usize,
-    /// The references that are being put in place.
+    /// The references being inlined.
     inlining: Vec<String>,
 }
 
 impl Compiling<'_> {
-    /// One schema.
+    /// Converts one schema.
     fn node(&mut self, schema: &Tree, place: Place<'_>) -> Result<Tree> {
         let Place { at, level } = place;
         self.nodes += 1;
@@ -190,7 +190,7 @@ impl Compiling<'_> {
         Ok(Tree::Object(out))
     }
 
-    /// One keyword of a schema: what it becomes, `None` where it goes.
+    /// Converts one keyword of a schema; `None` if it is dropped.
     fn keyword(
         &mut self,
         schema: &Tree,
@@ -247,7 +247,7 @@ impl Compiling<'_> {
         }))
     }
 
-    /// The schemas of which one is to fit.
+    /// Converts alternative schemas.
     fn either(&mut self, name: &str, value: &Tree, place: Place<'_>) -> Result<Tree> {
         if name == "oneOf" {
             let what = "oneOf is anyOf: that one alone fits is not held";
@@ -267,7 +267,7 @@ impl Compiling<'_> {
         Ok(Tree::List(all))
     }
 
-    /// The properties of an object: all of them are required, and those that were not may be null.
+    /// Converts the properties of an object: all become required, and those that were optional may be null.
     fn properties(&mut self, schema: &Tree, value: &Tree, at: &str, level: usize) -> Result<Tree> {
         let required: Vec<&str> = schema
             .get("required")
@@ -280,7 +280,7 @@ impl Compiling<'_> {
         for (name, one) in value.members() {
             self.properties += 1;
             self.chars += name.chars().count();
-            // A level is an object within an object, whatever lists lie between.
+            // A level is an object inside an object, whatever lists are between them.
             let compiled = self.node(
                 one,
                 Place {
@@ -320,7 +320,7 @@ impl Compiling<'_> {
         Ok(value.clone())
     }
 
-    /// A reference stays where it stands alone; one with more beside it is put in place, since nothing may stand beside it.
+    /// Converts a reference: it is kept if it is the only member, else inlined, because no other member may be next to it.
     fn reference(&mut self, schema: &Tree, reference: &str, place: Place<'_>) -> Result<Tree> {
         let at = place.at;
         let alone = Tree::Object(vec![("$ref".to_owned(), Tree::Text(reference.to_owned()))]);
@@ -357,7 +357,7 @@ impl Compiling<'_> {
         compiled
     }
 
-    /// What a reference leads to, with what stands beside it over it.
+    /// Returns the target of a reference, overridden by the members next to it.
     fn inline(&self, schema: &Tree, reference: &str, at: &str) -> Result<Tree> {
         let target = self.root.target(reference);
         let target = target.ok_or_else(|| note(at, format!("{reference} is not followed")))?;
@@ -366,7 +366,7 @@ impl Compiling<'_> {
     }
 }
 
-/// What every schema and every object must say.
+/// Adds what every schema and every object must state.
 fn complete(schema: &Tree, out: &mut Vec<(String, Tree)>, at: &str) -> Result<()> {
     let mut types = schema.types();
     if types.is_empty() && schema.get("properties").is_some() {
@@ -413,7 +413,7 @@ fn complete(schema: &Tree, out: &mut Vec<(String, Tree)>, at: &str) -> Result<()
     Ok(())
 }
 
-/// A schema's members with others over them.
+/// Returns a schema's members, overridden by others.
 fn over<'m>(members: impl Iterator<Item = &'m (String, Tree)>, target: &Tree) -> Tree {
     let mut merged = target.members().to_vec();
     for (name, value) in members {
@@ -423,7 +423,7 @@ fn over<'m>(members: impl Iterator<Item = &'m (String, Tree)>, target: &Tree) ->
     Tree::Object(merged)
 }
 
-/// Whether a schema is of an object, itself or by what it refers to or holds.
+/// Returns whether a schema describes an object, itself or through a reference or an alternative.
 fn is_object(schema: &Tree, root: &Tree) -> bool {
     let target = schema
         .get("$ref")
@@ -454,7 +454,7 @@ fn one_or_list(sorts: &[&str]) -> Tree {
     }
 }
 
-/// The same schema, which `null` fits, too.
+/// Returns the same schema, extended to allow `null`.
 fn nullable(schema: Tree) -> Tree {
     let null = || Tree::Object(vec![("type".to_owned(), Tree::Text("null".to_owned()))]);
     let Tree::Object(mut members) = schema else {
@@ -488,7 +488,7 @@ fn nullable(schema: Tree) -> Tree {
     Tree::Object(members)
 }
 
-/// Puts keywords that cannot be said into the description.
+/// Adds inexpressible keywords to the description.
 fn describe(members: &mut Vec<(String, Tree)>, described: &[String]) {
     let more = format!("({})", described.join(", "));
     let own = members.iter_mut().find(|(name, _)| name == "description");

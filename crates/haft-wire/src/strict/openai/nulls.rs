@@ -1,4 +1,4 @@
-//! The way back from the strict subset: nulls that stand for a property which is not there.
+//! The way back from the strict subset: removes nulls that represent absent properties.
 
 use std::borrow::Cow;
 
@@ -6,14 +6,14 @@ use serde_json::value::RawValue;
 
 use crate::strict::tree::Tree;
 
-/// How many references are followed in a row.
+/// Maximum number of references followed in a row.
 const FOLLOWED: usize = 16;
-/// How often a value is looked at.
+/// Maximum number of steps through a value.
 const STEPS: usize = 20_000;
 
-/// Arguments without the nulls that stand for properties which are not there. A strict schema makes every property required, and one
-/// that was optional a union with `null`: such a null goes where the tool's own schema knows none. Whatever else the arguments are, they
-/// stay as they are, down to the byte where nothing goes.
+/// Returns the arguments without the nulls that represent absent properties. A strict schema makes every property required, and turns
+/// an optional one into a union with `null`: such a null is removed if the tool's own schema does not allow it. Everything else in the
+/// arguments is unchanged, to the byte if nothing is removed.
 ///
 /// ```
 /// use haft_wire::strict::openai::without_nulls;
@@ -44,7 +44,7 @@ pub fn without_nulls<'a>(schema: &RawValue, arguments: &'a str) -> Cow<'a, str> 
     Cow::Owned(value.json())
 }
 
-/// What a schema refers to.
+/// Follows a schema's references.
 fn followed<'s>(schema: &'s Tree, root: &'s Tree) -> &'s Tree {
     let mut schema = schema;
     for _ in 0..FOLLOWED {
@@ -57,7 +57,7 @@ fn followed<'s>(schema: &'s Tree, root: &'s Tree) -> &'s Tree {
     schema
 }
 
-/// Adds the schemas that a value may be of, each once.
+/// Adds the schemas that may apply to a value, each once.
 fn branches<'s>(schema: &'s Tree, root: &'s Tree, all: &mut Vec<&'s Tree>) {
     let schema = followed(schema, root);
     if all.iter().any(|known| std::ptr::eq(*known, schema)) {
@@ -71,7 +71,7 @@ fn branches<'s>(schema: &'s Tree, root: &'s Tree, all: &mut Vec<&'s Tree>) {
     }
 }
 
-/// Whether `null` fits a schema. One that says nothing of types lets it pass.
+/// Returns whether a schema allows `null`. One that says nothing about types does.
 fn takes_null(schema: &Tree, root: &Tree) -> bool {
     let mut all = Vec::new();
     branches(schema, root, &mut all);
@@ -88,14 +88,14 @@ fn takes_null(schema: &Tree, root: &Tree) -> bool {
     })
 }
 
-/// Drops nulls, in so many steps at most: a schema may have a value be looked at over and over.
+/// Removes nulls, in a limited number of steps: a schema may cause a value to be examined repeatedly.
 struct Dropping<'s> {
     root: &'s Tree,
     steps: usize,
 }
 
 impl<'s> Dropping<'s> {
-    /// `None` where it took too many steps.
+    /// Returns `None` if it takes too many steps.
     fn walk(&mut self, value: &mut Tree, schema: &'s Tree) -> Option<()> {
         self.steps = self.steps.checked_sub(1)?;
         let mut all = Vec::new();
@@ -132,7 +132,7 @@ impl<'s> Dropping<'s> {
     }
 }
 
-/// The schema of a property, and whether it is required.
+/// Returns the schema of a property, and whether it is required.
 fn property<'s>(schema: &'s Tree, name: &str) -> Option<(&'s Tree, bool)> {
     let property = schema.get("properties")?.get(name)?;
     let required = schema.get("required").map(Tree::items).unwrap_or_default();
