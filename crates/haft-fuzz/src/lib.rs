@@ -1,6 +1,6 @@
-//! A small fuzzer on the stable toolchain: mutates a corpus for some seconds, from a seed that a failure prints.
+//! A small fuzzer for the stable toolchain: mutates a corpus for some seconds, from a seed that it prints on failure.
 //!
-//! It finds no new coverage as a fuzzer with instrumentation does; it runs wherever the tests run. A fuzz target is an ordinary test:
+//! It does not look for coverage like a fuzzer with instrumentation, but it runs wherever the tests run. A fuzz target is an ordinary test:
 //!
 //! ```
 //! # let corpus = std::env::temp_dir().join(format!("haft-fuzz-{}", std::process::id()));
@@ -18,7 +18,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Words of command lines, for the targets that read them.
+/// Fragments of command lines, for targets that parse them.
 pub const SHELL_WORDS: &[&str] = &[
     "$(",
     "${",
@@ -67,14 +67,14 @@ pub const SHELL_WORDS: &[&str] = &[
     "printf -v 'x[",
 ];
 
-/// Runs `target` over the files in `corpus`, then over mutations of them that also insert words of `dictionary`.
+/// Runs `target` on the files in `corpus`, then on mutations of them that also insert words of `dictionary`.
 ///
-/// `HAFT_FUZZ_SECONDS` sets for how long (default 2), `HAFT_FUZZ_SEED` the seed. A target reports a fault by a panic; the seed and the
+/// `HAFT_FUZZ_SECONDS` sets how long (default 2), `HAFT_FUZZ_SEED` the seed. A target reports a failure by panicking; the seed and the
 /// input that caused it are printed to stderr.
 ///
 /// # Panics
 ///
-/// Where the target panics, and where `corpus` holds no file.
+/// If the target panics, or if `corpus` contains no file.
 pub fn fuzz(corpus: &Path, dictionary: &[&str], target: impl Fn(&[u8])) {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
     let seconds = number("HAFT_FUZZ_SECONDS").unwrap_or(2);
@@ -103,7 +103,7 @@ pub fn fuzz(corpus: &Path, dictionary: &[&str], target: impl Fn(&[u8])) {
     assert!(tried > 0, "nothing was tried");
 }
 
-/// Prints the input when the target panics: it is forgotten otherwise.
+/// Prints the input if the target panics: it would be lost otherwise.
 struct Report<'a> {
     input: &'a [u8],
     seed: u64,
@@ -128,7 +128,7 @@ fn read_corpus(corpus: &Path) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// One to eight changes of an input: bytes, pieces, words, doublings.
+/// Returns an input with one to eight mutations: bytes, pieces, words, duplications.
 fn mutate(inputs: &[Vec<u8>], dictionary: &[&str], random: &mut Random) -> Vec<u8> {
     let mut input = inputs[random.below(inputs.len())].clone();
     for _ in 0..=random.below(8) {

@@ -1,4 +1,4 @@
-//! From a function to the typed tool beside it.
+//! Expands a function to a typed tool next to it.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -7,7 +7,7 @@ use syn::{Error, FnArg, Ident, ItemFn, LitStr};
 use crate::options::Options;
 use crate::signature::{Field, Head, Parameter};
 
-/// Expands one function: the function as it was, a braced unit struct of its name, and the tool that the struct is.
+/// Expands one function: the unchanged function, a braced unit struct with its name, and the tool implementation of the struct.
 pub(crate) fn expand(options: &Options, mut function: ItemFn) -> syn::Result<TokenStream> {
     if let Some(receiver @ FnArg::Receiver(_)) = function.sig.inputs.first() {
         let message = "write #[tools] on the impl block, and #[tool] on its methods";
@@ -45,7 +45,7 @@ pub(crate) fn expand(options: &Options, mut function: ItemFn) -> syn::Result<Tok
     })
 }
 
-/// Lints that a function cannot heed once it is a tool.
+/// Returns the lints that a function cannot satisfy once it is a tool.
 pub(crate) fn lints() -> TokenStream {
     quote! {
         #[allow(
@@ -56,7 +56,7 @@ pub(crate) fn lints() -> TokenStream {
     }
 }
 
-/// The input type and the `TypedTool` of a head, for the type `owner`; `function` is what runs, without its arguments.
+/// Returns the input type and the `TypedTool` implementation for the type `owner`; `function` is the code to run, without arguments.
 pub(crate) fn typed_tool(
     options: &Options,
     head: &Head,
@@ -96,7 +96,7 @@ pub(crate) fn typed_tool(
     })
 }
 
-/// The type that the arguments are read into.
+/// Returns the type into which the arguments are deserialized.
 fn input(head: &Head) -> TokenStream {
     let fields = head.parameters.iter().filter_map(Parameter::field);
     let fields = fields.map(|field| {
@@ -117,7 +117,7 @@ fn input(head: &Head) -> TokenStream {
     }
 }
 
-/// The tool's `run`: the function, called with the input's fields.
+/// Returns the tool's `run`, which calls the function with the input's fields.
 fn run(head: &Head, function: &TokenStream) -> TokenStream {
     let arguments = head.parameters.iter().map(|parameter| match parameter {
         Parameter::Field(field) => {
@@ -146,7 +146,7 @@ fn run(head: &Head, function: &TokenStream) -> TokenStream {
     }
 }
 
-/// Statements that fill in the rest of the spec.
+/// Returns statements that fill in the rest of the spec.
 fn describe(options: &Options, head: &Head) -> syn::Result<TokenStream> {
     let mut filled = TokenStream::new();
     if let Some(title) = &options.title {

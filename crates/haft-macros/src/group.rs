@@ -1,4 +1,4 @@
-//! From the methods of an `impl` block to tools that share its value.
+//! Expands the methods of an `impl` block to tools that share its value.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -9,7 +9,7 @@ use crate::expand::{lints, typed_tool};
 use crate::options::Options;
 use crate::signature::Head;
 
-/// Expands an `impl` block: the block as it was, and the tools of those methods that carry `#[tool]`.
+/// Expands an `impl` block: the unchanged block, and the tools of the methods with `#[tool]`.
 pub(crate) fn expand(mut block: ItemImpl) -> syn::Result<TokenStream> {
     if let Some((_, path, _)) = &block.trait_ {
         let message = "tools are methods of a type, not of a trait";
@@ -61,7 +61,7 @@ pub(crate) fn expand(mut block: ItemImpl) -> syn::Result<TokenStream> {
     })
 }
 
-/// The options of a method's `#[tool]`, which is taken off; none where it carries none.
+/// Removes a method's `#[tool]` and returns its options; `None` if it has none.
 fn options(method: &mut ImplItemFn) -> syn::Result<Option<Options>> {
     let is_tool = |attribute: &syn::Attribute| {
         let last = attribute.path().segments.last();

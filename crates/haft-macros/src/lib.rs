@@ -1,4 +1,4 @@
-//! The attributes `#[tool]` and `#[tools]`: tools from functions and methods and their doc comments.
+//! The attributes `#[tool]` and `#[tools]`, which make tools from functions and methods and their doc comments.
 
 use proc_macro::TokenStream;
 
@@ -7,7 +7,7 @@ mod group;
 mod options;
 mod signature;
 
-/// Makes a tool of a function, which stays callable as it is. `haft::tool` says how.
+/// Makes a tool from a function, which can still be called directly. See `haft::tool`.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
     let expanded = syn::parse(options)
@@ -18,7 +18,7 @@ pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
         .into()
 }
 
-/// Makes tools of those methods of an `impl` block that carry `#[tool]`. `haft::tools` says how.
+/// Makes tools from the methods of an `impl` block that have `#[tool]`. See `haft::tools`.
 #[proc_macro_attribute]
 pub fn tools(options: TokenStream, item: TokenStream) -> TokenStream {
     let expanded = syn::parse::<syn::parse::Nothing>(options)

@@ -1,4 +1,4 @@
-//! What stands in the brackets of `#[tool(…)]`.
+//! The options in `#[tool(…)]`.
 
 use syn::parse::{Parse, ParseStream};
 use syn::{Ident, LitStr, Token};
@@ -10,7 +10,7 @@ pub(crate) struct Options {
     pub(crate) title: Option<LitStr>,
     pub(crate) category: Option<LitStr>,
     pub(crate) risk: Option<LitStr>,
-    /// A file of HTML beside the source: the tool's page.
+    /// An HTML file next to the source: the tool's page.
     pub(crate) page: Option<LitStr>,
     pub(crate) idempotent: bool,
     pub(crate) concurrency_safe: bool,

@@ -1,4 +1,4 @@
-//! What a function's head says of its tool: arguments, description, what it returns.
+//! Reads from a function's signature what its tool needs: arguments, description, return type.
 
 use syn::spanned::Spanned;
 use syn::{
@@ -6,21 +6,21 @@ use syn::{
     Type,
 };
 
-/// One argument that callers send.
+/// An argument that clients send.
 pub(crate) struct Field {
     pub(crate) name: Ident,
     pub(crate) ty: Type,
     pub(crate) attributes: Vec<Attribute>,
 }
 
-/// One argument of the function.
+/// An argument of the function.
 pub(crate) enum Parameter {
     Field(Box<Field>),
     Context,
 }
 
 impl Parameter {
-    /// The argument that callers send, if it is one.
+    /// Returns the argument if clients send it.
     pub(crate) fn field(&self) -> Option<&Field> {
         match self {
             Self::Field(field) => Some(field),
@@ -29,21 +29,21 @@ impl Parameter {
     }
 }
 
-/// A function's head, read for its tool.
+/// A function's signature, read for its tool.
 pub(crate) struct Head {
     pub(crate) name: Ident,
     pub(crate) description: String,
-    /// In their order, without `&self`.
+    /// In order, without `&self`.
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) is_async: bool,
-    /// The type as written; `()` where none is.
+    /// The type as written; `()` if there is none.
     pub(crate) returns: Type,
-    /// Whether that is a `Result`, by the name of the type.
+    /// Whether that is a `Result`, judged by the name of the type.
     pub(crate) is_result: bool,
 }
 
 impl Head {
-    /// Reads a function's head. Attributes of arguments move to the input's fields, where `serde` and `schemars` find them.
+    /// Reads a function's signature. Attributes of arguments move to the input's fields, where `serde` and `schemars` find them.
     pub(crate) fn read(attributes: &[Attribute], signature: &mut Signature) -> syn::Result<Self> {
         check(signature)?;
         let description = description(attributes);
@@ -111,7 +111,7 @@ fn is_context(ty: &Type) -> bool {
     last_name(&reference.elem).is_some_and(|name| name == "CallContext")
 }
 
-/// The last segment of a path: `Result` of `std::result::Result<i64, Error>`.
+/// Returns the last segment of a path: `Result` of `std::result::Result<i64, Error>`.
 fn last_name(ty: &Type) -> Option<&Ident> {
     let Type::Path(path) = ty else {
         return None;
@@ -119,7 +119,7 @@ fn last_name(ty: &Type) -> Option<&Ident> {
     path.path.segments.last().map(|segment| &segment.ident)
 }
 
-/// The doc comment, without the blank that follows each `///`.
+/// Returns the doc comment, without the space after each `///`.
 fn description(attributes: &[Attribute]) -> String {
     let text = |attribute: &Attribute| match &attribute.meta {
         Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {

@@ -13,15 +13,15 @@ use tokio::time::Sleep;
 /// How a body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
-    /// In good order.
+    /// Normally.
     Whole,
-    /// The connection breaks.
+    /// The connection is broken.
     Abort,
-    /// Not at all: nothing more comes until the client leaves.
+    /// Never: nothing more is sent until the client disconnects.
     Hang,
 }
 
-/// The connection is broken on purpose.
+/// The error that breaks the connection on purpose.
 #[derive(Debug, thiserror::Error)]
 #[error("the scenario breaks the connection here")]
 pub(crate) struct Aborted;
@@ -32,7 +32,7 @@ impl From<Infallible> for Aborted {
     }
 }
 
-/// A body in pieces. Between two of them it is pending at least once, so that each leaves before the next one comes.
+/// A body in pieces. Between two of them it is pending at least once, so that each is sent before the next one.
 #[derive(Debug)]
 pub(crate) struct Pieces {
     queue: VecDeque<Bytes>,
@@ -41,14 +41,14 @@ pub(crate) struct Pieces {
     rest: Rest,
 }
 
-/// What stands before the next piece.
+/// What to wait for before the next piece.
 #[derive(Debug)]
 enum Rest {
     /// Nothing.
     None,
-    /// The last piece is being sent.
+    /// The last piece being sent.
     Flush,
-    /// The pause of the scenario.
+    /// The pause given by the scenario.
     Pause(Pin<Box<Sleep>>),
 }
 
@@ -95,7 +95,7 @@ impl Body for Pieces {
         match self.end {
             End::Whole => Poll::Ready(None),
             End::Abort => Poll::Ready(Some(Err(Aborted))),
-            // The connection ends the wait: the client's end of it, or the server's stop.
+            // The connection ends the wait: when the client closes it, or the server stops.
             End::Hang => Poll::Pending,
         }
     }

@@ -1,4 +1,4 @@
-//! OpenAI Chat Completions: requests read and checked.
+//! OpenAI Chat Completions: reads and checks requests.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::schema;
 
 pub(crate) mod reply;
 
-/// The members of a request.
+/// The known members of a request.
 const MEMBERS: &[&str] = &[
     "audio",
     "frequency_penalty",
@@ -49,13 +49,13 @@ const MEMBERS: &[&str] = &[
     "verbosity",
     "web_search_options",
 ];
-/// The longest id of a call.
+/// Maximum length of a call's id.
 const LONGEST_ID: usize = 40;
 
 /// Reads a request.
 ///
 /// # Errors
-/// It is one that the provider refuses.
+/// If the provider would refuse it.
 pub(crate) fn read(body: &Value) -> Result<Conversation, Refusal> {
     if let Some(name) = body
         .as_object()
@@ -186,7 +186,7 @@ fn messages(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal
         let words = "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.";
         return Err(Refusal::invalid(words).at("messages").code("empty_array"));
     }
-    // The calls of the last turn that have no result yet.
+    // The calls of the last turn without a result so far.
     let mut open: Vec<String> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         let role = text(message, "role").unwrap_or_default();
@@ -232,7 +232,7 @@ fn require_answers(open: &[String]) -> Result<(), Refusal> {
     Err(Refusal::invalid(words).at("messages"))
 }
 
-/// A turn of the model; the ids of its calls.
+/// Reads a turn of the model; returns the ids of its calls.
 fn assistant(
     message: &Value,
     at: usize,
@@ -258,7 +258,7 @@ fn assistant(
         }
         let inner = match text(call, "type") {
             Some("custom") => text(&call["custom"], "name").zip(text(&call["custom"], "input")),
-            // Some providers that speak this dialect leave the type out.
+            // Some providers that use this dialect omit the type.
             _ => text(&call["function"], "name").zip(text(&call["function"], "arguments")),
         };
         if inner.is_none() {
@@ -279,7 +279,7 @@ fn assistant(
     Ok(ids)
 }
 
-/// A result.
+/// Reads a result.
 fn tool(
     message: &Value,
     at: usize,

@@ -1,4 +1,4 @@
-//! `Reply`: what the model answers to one request: a turn of the scenario, with the names that this request declares.
+//! `Reply`: the model's answer to one request: a turn of the scenario, with the names that this request declares.
 
 use haft_wire::Dialect;
 use serde_json::{Map, Value, json};
@@ -7,18 +7,18 @@ use crate::conversation::{Choice, Conversation, Tool, ToolKind};
 use crate::names;
 use crate::scenario::{Call, Patch, PatchAction, Piece, Shell, Stop, Turn, Usage};
 
-/// A reply, in no dialect's words but for its items.
+/// A reply, independent of any dialect except for its items.
 #[derive(Debug)]
 pub(crate) struct Reply {
-    /// What it holds, in order.
+    /// Its pieces, in order.
     pub(crate) outputs: Vec<Output>,
-    /// Why the model stops.
+    /// The reason why the model stops.
     pub(crate) stop: Stop,
-    /// What it costs.
+    /// The tokens used.
     pub(crate) usage: Usage,
     /// The model.
     pub(crate) model: String,
-    /// Its number, from 1: ids are made of it.
+    /// Its number, from 1, from which ids are made.
     pub(crate) number: u64,
 }
 
@@ -27,33 +27,33 @@ pub(crate) struct Reply {
 pub(crate) enum Output {
     /// Text.
     Text(String),
-    /// Thoughts.
+    /// Thinking.
     Thinking(String),
-    /// The model declines.
+    /// A refusal of the model.
     Refusal(String),
     /// A call.
     Call(OutCall),
-    /// An item as it stands on the wire.
+    /// An item in wire format.
     Item(Value),
 }
 
 /// A call with its name on the wire.
 #[derive(Debug, Clone)]
 pub(crate) struct OutCall {
-    /// The id that the result names.
+    /// The id that the result refers to.
     pub(crate) id: String,
-    /// The tool.
+    /// The tool's wire name.
     pub(crate) name: String,
-    /// The namespace that it was declared in.
+    /// The namespace in which it was declared.
     pub(crate) namespace: Option<String>,
     /// Whether the argument is a text.
     pub(crate) is_freeform: bool,
-    /// The arguments: JSON text, unless they are a text or are to be no JSON.
+    /// The arguments: JSON text, unless they are a text or deliberately invalid JSON.
     pub(crate) arguments: String,
 }
 
 impl OutCall {
-    /// The arguments as an object, for a dialect that has no text in their place.
+    /// Returns the arguments as an object, for a dialect that does not carry them as text.
     pub(crate) fn object(&self) -> Result<Value, String> {
         let object = serde_json::from_str::<Map<String, Value>>(&self.arguments);
         object.map(Value::Object).map_err(|error| {
@@ -63,7 +63,7 @@ impl OutCall {
     }
 }
 
-/// Items that are calls for the client, by their type.
+/// The types of items that are calls for the client.
 const CALLS: [&str; 7] = [
     "tool_use",
     "function_call",
@@ -74,7 +74,7 @@ const CALLS: [&str; 7] = [
     "computer_call",
 ];
 
-/// Whether the client must answer an item of this type.
+/// Returns whether the client must answer this item.
 fn is_answered(item: &Value) -> bool {
     let kind = item.get("type").and_then(Value::as_str).unwrap_or_default();
     let client = item.get("execution").and_then(Value::as_str) == Some("client");
@@ -82,10 +82,10 @@ fn is_answered(item: &Value) -> bool {
     client || CALLS.contains(&kind) || item.get("functionCall").is_some()
 }
 
-/// Makes the reply of a turn.
+/// Builds the reply of a turn.
 ///
 /// # Errors
-/// The request does not let the model answer so: a tool is not declared, or calls are not allowed.
+/// If the request does not allow this answer: a tool is not declared, or calls are not allowed.
 pub(crate) fn compose(
     turn: &Turn,
     dialect: Dialect,
@@ -118,7 +118,7 @@ pub(crate) fn compose(
     })
 }
 
-/// Whether the request lets the model make these calls.
+/// Checks that the request allows these calls.
 fn check_allowed(
     conversation: &Conversation,
     outputs: &[Output],
@@ -154,7 +154,7 @@ fn check_allowed(
     }
 }
 
-/// A fourth of the bytes, read and written.
+/// Estimates a quarter of the bytes as tokens, read and written.
 fn cost(conversation: &Conversation, outputs: &[Output]) -> Usage {
     let bytes = |output: &Output| match output {
         Output::Text(text) | Output::Thinking(text) | Output::Refusal(text) => text.len(),
@@ -196,7 +196,7 @@ impl Composer<'_> {
         Ok(())
     }
 
-    /// The id of a call: the scenario's, else one of the number of the reply and the place in it.
+    /// Returns the id of a call: the scenario's, else one made from the number of the reply and the position in it.
     fn id(&self, id: Option<&String>, at: usize) -> String {
         let prefix = match self.dialect {
             Dialect::Anthropic => "toolu",
@@ -216,7 +216,7 @@ impl Composer<'_> {
         })
     }
 
-    /// The tool of this type that the provider defines, if it is declared.
+    /// Returns the provider-defined tool of this type, if it is declared.
     fn provider(&self, kind: &str) -> Option<&Tool> {
         let mut tools = self.tools.iter();
         tools.find(|tool| tool.kind == ToolKind::Provider && tool.name == kind)
@@ -255,7 +255,7 @@ impl Composer<'_> {
         Ok(())
     }
 
-    /// A call of a function or a tool that the provider defines, with these arguments.
+    /// Adds a call of a function or a provider-defined tool, with these arguments.
     fn function(&mut self, name: &str, id: String, arguments: &Value) -> Result<(), String> {
         let tool = self.find(name)?;
         let out = OutCall {

@@ -1,70 +1,70 @@
-//! `Conversation`: what a request says, whatever its dialect.
+//! `Conversation`: the content of a request, independent of its dialect.
 
 use serde_json::Value;
 
-/// A request that was read and found right.
+/// A request that was read and is valid.
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
     /// The model.
     pub(crate) model: String,
-    /// Whether the reply is to come as a stream.
+    /// Whether the reply should be streamed.
     pub(crate) stream: bool,
     /// The instructions.
     pub(crate) system: String,
-    /// The last text that the user says.
+    /// The last text of the user.
     pub(crate) user: String,
     /// The tools that may be called.
     pub(crate) tools: Vec<Tool>,
-    /// Which of them.
+    /// Which of them the model may or must call.
     pub(crate) choice: Choice,
-    /// Whether a turn may hold one call at most.
+    /// Whether a turn may hold at most one call.
     pub(crate) one_call: bool,
-    /// The turns that the model had so far, each with its calls.
+    /// The turns of the model so far, each with its calls.
     pub(crate) turns: Vec<Vec<Call>>,
     /// The size of the request, in bytes.
     pub(crate) bytes: usize,
-    /// What the reply repeats of the request, and other wishes of one dialect.
+    /// What the reply repeats of the request, and other options of one dialect.
     pub(crate) own: Own,
 }
 
-/// Which tools the model may call.
+/// Which tools the model may or must call.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// As it likes.
+    /// The model decides.
     #[default]
     Auto,
-    /// None.
+    /// No tool.
     None,
     /// At least one.
     Required,
-    /// These alone, by their wire names; whether one of them must be called.
+    /// Only these, by their wire names; and whether one of them must be called.
     Among(Vec<String>, bool),
 }
 
 /// A tool that a request declares.
 #[derive(Debug, Clone)]
 pub(crate) struct Tool {
-    /// Its name on the wire; of a tool that the provider defines without a name, its type.
+    /// Its name on the wire; the type of a provider-defined tool without a name.
     pub(crate) name: String,
-    /// The namespace that it stands in (Responses).
+    /// The namespace that it is in (Responses).
     pub(crate) namespace: Option<String>,
-    /// What sort of tool.
+    /// The kind of tool.
     pub(crate) kind: ToolKind,
 }
 
-/// What sort of tool.
+/// The kind of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToolKind {
-    /// By its schema.
+    /// A function with a schema.
     Function,
-    /// Its argument is a text.
+    /// A tool with a text argument.
     Freeform,
-    /// The provider defines or runs it.
+    /// A tool that the provider defines or runs.
     Provider,
 }
 
 impl Tool {
-    /// A tool without a namespace.
+    /// Creates a tool without a namespace.
     pub(crate) fn new(name: impl Into<String>, kind: ToolKind) -> Self {
         Self {
             name: name.into(),
@@ -74,41 +74,41 @@ impl Tool {
     }
 }
 
-/// A call of the history.
+/// A call in the history.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
-    /// The id that its result names, where it has one.
+    /// The id that its result refers to, if it has one.
     pub(crate) id: Option<String>,
-    /// Its result, where the request holds one.
+    /// Its result, if the request contains one.
     pub(crate) result: Option<CallResult>,
 }
 
-/// A result of the history.
+/// A result in the history.
 #[derive(Debug, Clone)]
 pub(crate) struct CallResult {
     /// Its texts.
     pub(crate) text: String,
-    /// Whether it is an error; `None` where the dialect has no flag for it.
+    /// Whether it is an error; `None` if the dialect has no flag for it.
     pub(crate) is_error: Option<bool>,
 }
 
 /// What the reply repeats of the request.
 #[derive(Debug, Default)]
 pub(crate) struct Own {
-    /// A stream ends with the usage (Chat).
+    /// Whether a stream ends with the usage (Chat).
     pub(crate) usage: bool,
-    /// Reasoning comes encrypted, too (Responses).
+    /// Whether reasoning is also sent encrypted (Responses).
     pub(crate) encrypted: bool,
-    /// The reply may be continued by its id (Responses).
+    /// Whether the reply can be continued by its id (Responses).
     pub(crate) store: bool,
     /// The whole history as items (Responses).
     pub(crate) items: Vec<Value>,
-    /// The request, where the reply repeats its members (Responses).
+    /// The request, if the reply repeats its members (Responses).
     pub(crate) body: Value,
 }
 
 impl Conversation {
-    /// Puts a result to the call that waits for it under this id: the last one, because some providers use ids again.
+    /// Adds a result to the call that waits for it under this id: the last one, because some providers reuse ids.
     pub(crate) fn answer(&mut self, id: &str, result: CallResult) {
         let calls = self.turns.iter_mut().rev().flatten();
         let mut named = calls.filter(|call| call.id.as_deref() == Some(id));

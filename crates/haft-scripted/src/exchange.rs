@@ -1,4 +1,4 @@
-//! One request over HTTP: where it goes, whether it may, and its body.
+//! One HTTP request: its route, its authorization, and its body.
 
 use bytes::Bytes;
 use haft_wire::Dialect;
@@ -8,39 +8,39 @@ use serde_json::Value;
 
 use crate::refusal::Refusal;
 
-/// A request that the server got, and what came of it.
+/// A request that the server received, and its result.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Exchange {
-    /// The dialect, by its path.
+    /// The dialect, determined by the path.
     pub dialect: Dialect,
     /// The path with its query.
     pub path: String,
-    /// The headers, in the order of their names.
+    /// The headers, sorted by name.
     pub headers: Vec<(String, String)>,
-    /// The body as it came.
+    /// The body, unchanged.
     pub body: Bytes,
-    /// The model that was asked.
+    /// The requested model.
     pub model: String,
-    /// Whether the reply is a stream.
+    /// Whether the reply is streamed.
     pub stream: bool,
-    /// The turn of the scenario that answered it, from 0; `None` for an aside, the end, or a request that was refused before.
+    /// The turn of the scenario that answered it, from 0; `None` for an aside, the end, or a request that was refused.
     pub turn: Option<usize>,
     /// The status of the response.
     pub status: u16,
-    /// Whether something went wrong as the scenario says.
+    /// Whether the response had a fault from the scenario.
     pub is_faulty: bool,
-    /// Why the request was refused, where it was: by the rules of the provider, or (`scenario: …`) by what the scenario expects.
+    /// The reason why the request was refused, if it was: by the provider's rules, or (`scenario: …`) by the scenario's expectations.
     pub problem: Option<String>,
 }
 
 impl Exchange {
-    /// The body as JSON; null where it is none.
+    /// Returns the body as JSON; null if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    /// The first value of a header, by its name in lower case.
+    /// Returns the first value of a header, by its lowercase name.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         let found = headers.find(|(own, _)| own == name);
@@ -53,24 +53,24 @@ impl Exchange {
 pub(crate) struct Request {
     pub(crate) exchange: Exchange,
     pub(crate) headers: HeaderMap,
-    /// The body as JSON, or why the request is refused before anything of it is read.
+    /// The body as JSON, or the reason why the request is refused before it is read.
     pub(crate) body: Result<Value, Refusal>,
 }
 
-/// Where a request goes.
+/// The route of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Route {
     pub(crate) dialect: Dialect,
-    /// The model, where the path names it.
+    /// The model, if the path names it.
     pub(crate) model: String,
-    /// Whether the path asks for a stream.
+    /// Whether the path requests a stream.
     pub(crate) stream: bool,
 }
 
-/// Finds the dialect of a path.
+/// Returns the route of a path.
 ///
 /// # Errors
-/// There is nothing under it.
+/// If nothing is served under it.
 pub(crate) fn route(method: &Method, uri: &Uri) -> Result<Route, Refusal> {
     let plain = |dialect| Route {
         dialect,
@@ -122,10 +122,10 @@ fn gemini(path: &str, query: &str) -> Result<Route, Refusal> {
     })
 }
 
-/// Checks the headers that a provider demands.
+/// Checks the headers that a provider requires.
 ///
 /// # Errors
-/// The key is missing or another one, or a header is missing.
+/// If the key is missing or wrong, or a header is missing.
 pub(crate) fn authorize(
     dialect: Dialect,
     headers: &HeaderMap,
@@ -151,7 +151,7 @@ pub(crate) fn authorize(
     };
     if let Some(words) = refused {
         return Err(match dialect {
-            // Google's word for it.
+            // Google's message.
             Dialect::Gemini => Refusal::new(
                 400,
                 format!("API key not valid. Please pass a valid API key. ({words})"),
@@ -175,10 +175,10 @@ pub(crate) fn authorize(
     Err(Refusal::invalid(words))
 }
 
-/// Reads a body as JSON.
+/// Parses a body as JSON.
 ///
 /// # Errors
-/// It is none, or no object.
+/// If it is not JSON, or not an object.
 pub(crate) fn parse(dialect: Dialect, body: &[u8]) -> Result<Value, Refusal> {
     let why = match serde_json::from_slice::<Value>(body) {
         Ok(value) if value.is_object() => return Ok(value),

@@ -1,4 +1,4 @@
-//! What a scenario expects of a request, against what the request says.
+//! Checks a request against the expectations of a scenario.
 
 use http::HeaderMap;
 
@@ -6,10 +6,10 @@ use crate::conversation::{CallResult, Conversation};
 use crate::names;
 use crate::scenario::{Expect, ExpectedResult, Scenario};
 
-/// The most that an error quotes of a text, in bytes.
+/// Maximum number of bytes that an error quotes of a text.
 const QUOTE: usize = 400;
 
-/// What of the expectations does not hold.
+/// Returns an error that names the expectation that does not hold.
 pub(crate) fn check(
     expect: &Expect,
     conversation: &Conversation,
@@ -89,7 +89,7 @@ fn check_result(
     }
 }
 
-/// The result of a call by its id; where the dialect or the client has ids of its own, by its place.
+/// Returns the result of a call by its id; by its position if the dialect or the client uses its own ids.
 fn find_result<'c>(
     id: &str,
     conversation: &'c Conversation,

@@ -1,4 +1,4 @@
-//! A reply as bytes, cut into pieces, with what the scenario lets go wrong.
+//! Turns a reply into bytes, cut into pieces, with the faults that the scenario injects.
 
 use bytes::Bytes;
 use haft_wire::Dialect;
@@ -10,12 +10,12 @@ use crate::refusal::Refusal;
 use crate::scenario::{Cut, ErrorEvent, Fault, Status};
 use crate::stream::Event;
 
-/// The type of a stream.
+/// The content type of a stream.
 const EVENTS: &str = "text/event-stream; charset=utf-8";
-/// The type of a body.
+/// The content type of a body.
 const JSON: &str = "application/json";
 
-/// A reply as it is sent.
+/// A reply ready to be sent.
 #[derive(Debug)]
 pub(crate) struct Delivery {
     pub(crate) status: u16,
@@ -27,14 +27,14 @@ pub(crate) struct Delivery {
     pub(crate) delay_ms: u64,
 }
 
-/// How a reply is cut into pieces.
+/// Cuts a reply into pieces.
 #[derive(Debug)]
 pub(crate) struct Knife<'r> {
     pub(crate) cut: Cut,
     pub(crate) random: &'r mut Random,
 }
 
-/// A reply before anything goes wrong.
+/// A reply before faults are injected.
 #[derive(Debug)]
 pub(crate) enum Content {
     /// The body.
@@ -44,7 +44,7 @@ pub(crate) enum Content {
 }
 
 impl Delivery {
-    /// An error of the provider.
+    /// Creates an error response of the provider.
     pub(crate) fn refusal(refusal: &Refusal, dialect: Dialect) -> Self {
         let body = refusal.body(dialect).to_string();
         Self {
@@ -57,7 +57,7 @@ impl Delivery {
         }
     }
 
-    /// An error that the scenario says.
+    /// Creates an error response given by the scenario.
     pub(crate) fn status(status: &Status, dialect: Dialect) -> Self {
         let message = match (&status.message, status.code) {
             (Some(message), _) => message.as_str(),
@@ -90,7 +90,7 @@ impl Delivery {
         delivery
     }
 
-    /// A reply with a fault or without, cut.
+    /// Creates a reply, cut into pieces, with or without a fault.
     pub(crate) fn reply(
         content: Content,
         fault: Option<&Fault>,
@@ -130,7 +130,7 @@ impl Delivery {
     }
 }
 
-/// The events with what is wrong with them as events.
+/// Injects a fault that affects whole events.
 fn spoil_events(mut events: Vec<Event>, fault: Option<&Fault>, dialect: Dialect) -> Vec<Event> {
     match fault {
         Some(Fault::Unterminated) => events.retain(|event| !event.is_closing),
@@ -183,7 +183,7 @@ fn error_event(error: &ErrorEvent, dialect: Dialect, number: usize) -> Event {
     }
 }
 
-/// Spoils the bytes; how they end.
+/// Injects a fault into the bytes; returns how they end.
 fn spoil_bytes(parts: &mut Vec<Vec<u8>>, fault: Option<&Fault>, is_body: bool) -> End {
     match fault {
         Some(Fault::AbortAfter(bytes)) => {
@@ -238,7 +238,7 @@ impl Knife<'_> {
     }
 }
 
-/// Where these bytes are cut: anywhere, but every second time within a character where there is one of several bytes.
+/// Returns where to cut these bytes: anywhere, but half of the time inside a multi-byte character if there is one.
 fn place(bytes: &[u8], random: &mut Random) -> usize {
     let anywhere = random.up_to(bytes.len());
     let within = bytes.iter().skip(1).position(|byte| byte & 0xc0 == 0x80);

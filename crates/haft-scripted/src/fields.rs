@@ -1,13 +1,13 @@
-//! Members of JSON objects, as the readers of requests look at them.
+//! Accessors for members of JSON objects, used to read requests.
 
 use serde_json::{Map, Value};
 
-/// The member as a text, where it is one.
+/// Returns a member as text, if it is a string.
 pub(crate) fn text<'v>(value: &'v Value, key: &str) -> Option<&'v str> {
     value.get(key).and_then(Value::as_str)
 }
 
-/// The member as a list; empty where it is none.
+/// Returns a member as a list; empty if it is not one.
 pub(crate) fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
     value
         .get(key)
@@ -15,17 +15,17 @@ pub(crate) fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// The member, unless it is absent or null.
+/// Returns a member, unless it is absent or null.
 pub(crate) fn member<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
     value.get(key).filter(|member| !member.is_null())
 }
 
-/// The member by either of two spellings: Gemini takes `functionCall` and `function_call`.
+/// Returns a member in either spelling: Gemini accepts `functionCall` and `function_call`.
 pub(crate) fn either<'v>(value: &'v Value, camel: &str) -> Option<&'v Value> {
     member(value, camel).or_else(|| member(value, &snake(camel)))
 }
 
-/// `functionCall` as `function_call`.
+/// Converts `functionCall` to `function_call`.
 pub(crate) fn snake(camel: &str) -> String {
     let mut snake = String::with_capacity(camel.len() + 4);
     for c in camel.chars() {
@@ -37,7 +37,7 @@ pub(crate) fn snake(camel: &str) -> String {
     snake
 }
 
-/// The first member that is not in the list.
+/// Returns the first member that is not in the list.
 pub(crate) fn unknown<'v>(object: &'v Map<String, Value>, known: &[&str]) -> Option<&'v str> {
     object
         .keys()
@@ -45,7 +45,7 @@ pub(crate) fn unknown<'v>(object: &'v Map<String, Value>, known: &[&str]) -> Opt
         .find(|key| !known.contains(key))
 }
 
-/// All texts within a value, one a line: what a person would read of it.
+/// Returns all texts inside a value, one per line: what a user would read of it.
 pub(crate) fn texts(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -61,7 +61,7 @@ fn join<'v>(values: impl Iterator<Item = &'v Value>) -> String {
     texts.join("\n")
 }
 
-/// A content as a text: a string, or the texts of its parts.
+/// Returns a content as text: a string, or the texts of its parts.
 pub(crate) fn content(value: Option<&Value>) -> String {
     match value {
         Some(Value::String(text)) => text.clone(),

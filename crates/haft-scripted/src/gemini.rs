@@ -1,4 +1,4 @@
-//! Gemini `generateContent`: requests read and checked.
+//! Gemini `generateContent`: reads and checks requests.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use crate::schema;
 
 pub(crate) mod reply;
 
-/// The members of a request.
+/// The known members of a request.
 const MEMBERS: &[&str] = &[
     "contents",
     "systemInstruction",
@@ -26,18 +26,18 @@ const MEMBERS: &[&str] = &[
     "store",
     "model",
 ];
-/// What a signature of a reply begins with. With eight digits behind it, it is base64, as a signature must be, in both alphabets.
+/// The prefix of a signature. Followed by eight digits, it is base64, as a signature must be, in both alphabets.
 const SIGNED: &str = "scripted";
 
-/// The signature of a call or a text.
+/// Returns the signature of a call or a text.
 pub(crate) fn signature(of: &str) -> String {
     format!("{SIGNED}{}", digest(of))
 }
 
-/// Reads a request to a model, as a stream or not.
+/// Reads a request to a model, streamed or not.
 ///
 /// # Errors
-/// It is one that the provider refuses.
+/// If the provider would refuse it.
 pub(crate) fn read(body: &Value, model: &str, stream: bool) -> Result<Conversation, Refusal> {
     let known = |key: &String| {
         MEMBERS
@@ -181,7 +181,7 @@ fn contents(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal
                 }
             }
             "model" => {
-                // The provider reads contents of one role that follow each other as one.
+                // The provider merges consecutive contents of the same role.
                 if before != "model" {
                     conversation.turns.push(Vec::new());
                 }
@@ -210,7 +210,7 @@ fn require_answers(open: &[Open<'_>]) -> Result<(), Refusal> {
     Err(Refusal::invalid(words))
 }
 
-/// A turn of the model; its calls.
+/// Reads a turn of the model; returns its calls.
 fn model<'b>(
     parts: &'b [Value],
     at: usize,
@@ -248,7 +248,7 @@ fn model<'b>(
     Ok(open)
 }
 
-/// The responses of a user's content: as many as there were calls, each of one of them.
+/// Reads the responses in a user's content: one for each call.
 fn responses(
     parts: &[Value],
     at: usize,
@@ -275,7 +275,7 @@ fn responses(
             return Err(Refusal::invalid(words));
         }
         let id = text(response, "id");
-        // Without ids the order tells which call is meant.
+        // Without ids, the order determines which call is meant.
         let fits = |at: &usize| {
             open[*at].name == name && (id.is_none() || open[*at].id.is_none() || open[*at].id == id)
         };
@@ -307,8 +307,8 @@ fn responses(
     Ok(())
 }
 
-/// Whether the signatures came back: models from Gemini 3 on want one at the first call of each step since the user's last words, and
-/// one of ours must be the one that was sent.
+/// Checks that the signatures came back: models from Gemini 3 on require one at the first call of each step since the user's last message,
+/// and one of ours must be unchanged.
 fn check_signatures(contents: &[Value], model: &str) -> Result<(), Refusal> {
     let says = |content: &Value| {
         let own = text(content, "role").is_none_or(|role| role != "model");

@@ -1,9 +1,9 @@
-//! A model server that follows a script: it listens on this machine, speaks every dialect of tool calling, and answers as a scenario
-//! says.
+//! A scripted model server: it listens on this machine, supports every dialect of tool calling, and answers according to a
+//! scenario.
 //!
-//! It is for tests of programs that call models, and for trying them without a key. A [`Scenario`] is a list of turns; each says what the
-//! request must hold and what the model answers: text, thoughts, calls, or a fault (a status, a stream that breaks, bytes that are no
-//! UTF-8). Requests are checked as the provider checks them, and a wrong one gets that provider's error.
+//! It is for tests of programs that call models, and for trying them without a key. A [`Scenario`] is a list of turns; each gives what the
+//! request must contain and what the model answers: text, thinking, calls, or a fault (a status, a broken stream, invalid UTF-8).
+//! Requests are checked as the provider checks them, and an invalid one gets that provider's error.
 //!
 //! ```
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -50,7 +50,7 @@ pub use haft_wire::Dialect;
 pub use scenario::{Scenario, ScenarioError};
 pub use server::{Server, serve};
 
-/// The guide's examples, compiled and run.
+/// The examples of the guide, compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/scripted-models.md")]
 struct Guide;

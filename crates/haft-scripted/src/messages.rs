@@ -1,4 +1,4 @@
-//! Anthropic Messages: requests read and checked.
+//! Anthropic Messages: reads and checks requests.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use crate::schema;
 
 pub(crate) mod reply;
 
-/// The members of a request, those of betas included.
+/// The known members of a request, including those of betas.
 const MEMBERS: &[&str] = &[
     "betas",
     "billing_policy",
@@ -45,10 +45,10 @@ const MEMBERS: &[&str] = &[
     "user_profile_id",
     "workspace_id",
 ];
-/// What a signature of a reply begins with.
+/// The prefix of a signature.
 const SIGNED: &str = "scripted";
 
-/// The signature of a thought.
+/// Returns the signature of a thinking block.
 pub(crate) fn signature(thought: &str) -> String {
     format!("{SIGNED}{}", digest(thought))
 }
@@ -56,7 +56,7 @@ pub(crate) fn signature(thought: &str) -> String {
 /// Reads a request.
 ///
 /// # Errors
-/// It is one that the provider refuses.
+/// If the provider would refuse it.
 pub(crate) fn read(body: &Value) -> Result<Conversation, Refusal> {
     if let Some(name) = body
         .as_object()
@@ -119,7 +119,7 @@ fn tools(body: &Value) -> Result<Vec<Tool>, Refusal> {
     Ok(tools)
 }
 
-/// What the declaration of a tool of Anthropic's own brings. `bash_20250124` is known as `bash`, whatever its date.
+/// Returns the tools that a declaration of Anthropic's own adds. `bash_20250124` is known as `bash`, whatever its date.
 fn provider(tool: &Value, kind: &str) -> Vec<Tool> {
     let name = text(tool, "name").unwrap_or(kind);
     vec![Tool::new(name, ToolKind::Provider)]
@@ -227,7 +227,7 @@ fn require_answers(open: &[Open<'_>], at: usize) -> Result<(), Refusal> {
     )))
 }
 
-/// What every block must be.
+/// Checks the blocks of a message.
 fn blocks(message: &Value, at: usize) -> Result<(), Refusal> {
     let body = member(message, "content");
     let is_empty = match body {
@@ -264,7 +264,7 @@ fn blocks(message: &Value, at: usize) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// A turn of the model; its calls.
+/// Reads a turn of the model; returns its calls.
 fn assistant<'b>(
     message: &'b Value,
     at: usize,
@@ -309,7 +309,7 @@ fn assistant<'b>(
     Ok(open)
 }
 
-/// The results of a user's message, which come before everything else in it.
+/// Reads the results of a user's message, which precede everything else in it.
 fn results(
     message: &Value,
     at: usize,

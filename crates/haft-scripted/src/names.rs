@@ -1,9 +1,9 @@
-//! The declared tool that a scenario means, whatever its client made of the name for the wire.
+//! Finds the declared tool that a scenario means, whatever wire name its client chose.
 
 use crate::conversation::Tool;
 
-/// The tool that this name stands for: the one that is named so, in its namespace or not; else the one whose name reads the same when
-/// dots, dashes and underscores are one; else the one that was cut and ends in eight digits of a hash.
+/// Returns the tool for this name: the one with this name, with or without its namespace; else the one whose name is the same when
+/// dots, dashes and underscores are considered equal; else the one whose name was cut and ends in eight digits of a hash.
 ///
 /// ```text
 /// docs.search   docs.search · docs__search · docs_search · docs-search · docs__search_1a2b3c4d
@@ -24,7 +24,7 @@ fn full(tool: &Tool) -> String {
     }
 }
 
-/// The name with each run of other characters as one `_`.
+/// Returns the name with each run of other characters replaced by one `_`.
 fn plain(name: &str) -> String {
     let mut plain = String::with_capacity(name.len());
     for c in name.chars() {
@@ -37,7 +37,7 @@ fn plain(name: &str) -> String {
     plain
 }
 
-/// Whether a name on the wire is the beginning of this one, with eight digits of a hash behind it.
+/// Returns whether a wire name is the beginning of this one, followed by eight digits of a hash.
 fn is_cut(wire: &str, whole: &str) -> bool {
     let Some((head, tail)) = wire.rsplit_once('_') else {
         return false;

@@ -1,11 +1,11 @@
-//! Numbers that look random and are the same for the same seed: `SplitMix64`.
+//! Pseudorandom numbers that are reproducible from a seed: `SplitMix64`.
 
 /// A source of numbers.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// The numbers of one reply: another reply of the same scenario has others.
+    /// Creates the generator of one reply: each reply of a scenario gets different numbers.
     pub(crate) fn new(seed: u64, reply: u64) -> Self {
         Self(seed ^ reply.wrapping_mul(0xa076_1d64_78bd_642f))
     }
@@ -18,13 +18,13 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number from 1 to `most`.
+    /// Returns a number from 1 to `most`.
     pub(crate) fn up_to(&mut self, most: usize) -> usize {
         let most = u64::try_from(most.max(1)).unwrap_or(u64::MAX);
         usize::try_from(self.next() % most).unwrap_or_default() + 1
     }
 
-    /// The text in pieces of a few characters, as a model writes it; at most some hundreds.
+    /// Returns the text in pieces of a few characters, as a model writes it; at most some hundreds.
     pub(crate) fn deltas(&mut self, text: &str) -> Vec<String> {
         let most = (text.len() / 200).max(16);
         let mut pieces = Vec::new();
@@ -36,7 +36,7 @@ impl Random {
         pieces
     }
 
-    /// Letters that a provider pads its events with, so that their lengths tell nothing.
+    /// Returns letters with which a provider pads its events, so that their lengths reveal nothing.
     pub(crate) fn padding(&mut self) -> String {
         let length = self.up_to(16);
         (0..length)
@@ -49,9 +49,9 @@ impl Random {
     }
 }
 
-/// Eight digits that stand for a text: what a provider signs, so that an echo which was changed is noticed.
+/// Returns eight digits that represent a text, used as a provider's signature, so that a changed echo is noticed.
 pub(crate) fn digest(text: &str) -> String {
-    // FNV-1a: nothing here must withstand an attacker.
+    // FNV-1a: nothing here has to withstand an attacker.
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });

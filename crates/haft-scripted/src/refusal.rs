@@ -1,30 +1,30 @@
-//! `Refusal`: why a request is not answered, in the words of the provider.
+//! `Refusal`: why a request is refused, in the provider's format.
 
 use haft_wire::Dialect;
 use serde_json::{Value, json};
 
-/// A request that gets an error.
+/// The error response to a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     /// The HTTP status.
     pub(crate) status: u16,
     /// What is wrong.
     pub(crate) message: String,
-    /// Where, as OpenAI says it.
+    /// The place of the error, as OpenAI gives it.
     pub(crate) param: Option<String>,
-    /// OpenAI's code for it.
+    /// OpenAI's error code.
     pub(crate) code: Option<&'static str>,
-    /// The provider's word for the sort of error, where it is not the one that goes with the status.
+    /// The provider's error type, if it is not the usual one for the status.
     pub(crate) kind: Option<String>,
 }
 
 impl Refusal {
-    /// A request that the provider calls wrong.
+    /// Creates an error for a request that the provider considers invalid.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(400, message)
     }
 
-    /// An error with this status.
+    /// Creates an error with this status.
     pub(crate) fn new(status: u16, message: impl Into<String>) -> Self {
         Self {
             status,
@@ -35,12 +35,12 @@ impl Refusal {
         }
     }
 
-    /// A request that does not fit the scenario: no provider would say so.
+    /// Creates an error for a request that does not match the scenario: no provider would give it.
     pub(crate) fn scenario(message: impl std::fmt::Display) -> Self {
         Self::invalid(format!("scenario: {message}"))
     }
 
-    /// With the place in the request.
+    /// Sets the place in the request.
     pub(crate) fn at(self, param: impl Into<String>) -> Self {
         Self {
             param: Some(param.into()),
@@ -48,7 +48,7 @@ impl Refusal {
         }
     }
 
-    /// With OpenAI's code.
+    /// Sets OpenAI's code.
     pub(crate) fn code(self, code: &'static str) -> Self {
         Self {
             code: Some(code),
@@ -56,7 +56,7 @@ impl Refusal {
         }
     }
 
-    /// The body of the response.
+    /// Returns the body of the response.
     pub(crate) fn body(&self, dialect: Dialect) -> Value {
         let kind = self.kind.as_deref();
         let kind = kind.unwrap_or_else(|| word(dialect, self.status));
@@ -77,7 +77,7 @@ impl Refusal {
     }
 }
 
-/// The provider's word for a status.
+/// Returns the provider's error type for a status.
 fn word(dialect: Dialect, status: u16) -> &'static str {
     match dialect {
         Dialect::OpenAiChat | Dialect::OpenAiResponses => match status {

@@ -1,4 +1,4 @@
-//! OpenAI Responses: requests read and checked.
+//! OpenAI Responses: reads and checks requests.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ pub(crate) mod reply;
 
 pub(crate) use memory::Memory;
 
-/// The members of a request; `client_metadata` is in no reference, and Codex sends it.
+/// The known members of a request; `client_metadata` is undocumented, but Codex sends it.
 const MEMBERS: &[&str] = &[
     "access_programs",
     "background",
@@ -70,10 +70,10 @@ const PROVIDER: &[&str] = &[
     "web_search_preview_2025_03_11",
 ];
 
-/// Reads a request; what earlier ones were answered is in the memory.
+/// Reads a request; the memory has the answers to earlier ones.
 ///
 /// # Errors
-/// It is one that the provider refuses.
+/// If the provider would refuse it.
 pub(crate) fn read(body: &Value, memory: &Memory) -> Result<Conversation, Refusal> {
     if let Some(name) = body
         .as_object()
@@ -112,7 +112,7 @@ pub(crate) fn read(body: &Value, memory: &Memory) -> Result<Conversation, Refusa
     Ok(conversation)
 }
 
-/// The tools of a list of declarations, those in namespaces with their namespace.
+/// Reads a list of declared tools, including those in namespaces.
 fn tools(declared: &[Value], place: &str) -> Result<Vec<Tool>, Refusal> {
     let mut tools = Vec::new();
     for (at, tool) in declared.iter().enumerate() {
@@ -186,7 +186,7 @@ fn choice(body: &Value, conversation: &mut Conversation) -> Result<(), Refusal> 
     }
 }
 
-/// The text of a message's content.
+/// Returns the text of a message's content.
 fn message_text(item: &Value) -> String {
     content(item.get("content"))
 }

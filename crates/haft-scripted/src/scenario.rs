@@ -1,6 +1,6 @@
-//! `Scenario`: what is expected of a client and what the model answers, read from TOML or JSON.
+//! `Scenario`: the expected requests of a client and the model's answers, read from TOML or JSON.
 //!
-//! The guide's page "A scripted model server" has the format with examples. Unknown members are errors.
+//! The guide's page "A scripted model server" describes the format with examples. Unknown members are errors.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,28 +11,28 @@ use serde_json::{Map, Value};
 
 mod check;
 
-/// The largest file that is read, in bytes.
+/// Maximum size of a file, in bytes.
 const LARGEST: u64 = 1 << 20;
 
 /// A script for a model.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// What it is about.
+    /// Its title.
     pub title: String,
-    /// Where streams are cut; another seed cuts them elsewhere.
+    /// The seed that determines where streams are cut.
     #[serde(default)]
     pub seed: u64,
-    /// How it is known which turn comes next.
+    /// How the next turn is determined.
     #[serde(default)]
     pub follow: Follow,
-    /// How a stream is cut into the pieces that are sent.
+    /// How a stream is cut into pieces.
     #[serde(default)]
     pub pieces: Cut,
     /// The pause between two pieces, in milliseconds.
     #[serde(default)]
     pub pause_ms: u64,
-    /// The only key that is accepted; without it any key is.
+    /// The only accepted key; without it, any key is accepted.
     #[serde(default)]
     pub key: Option<String>,
     /// Whether calls have ids in Gemini's dialect; older models send none.
@@ -40,7 +40,7 @@ pub struct Scenario {
     pub gemini_ids: bool,
     /// The turns of the model, in order.
     pub turns: Vec<Turn>,
-    /// Replies to requests beside the conversation, such as one for a summary: the first whose expectations hold.
+    /// Replies to requests outside the conversation, such as one for a summary: the first one whose expectations hold is used.
     #[serde(default)]
     pub asides: Vec<Turn>,
     /// The reply to every request after the last turn; without it such a request is an error.
@@ -52,15 +52,15 @@ fn yes() -> bool {
     true
 }
 
-/// How it is known which turn comes next.
+/// How the next turn is determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Follow {
-    /// By the turns of the model that the request holds: a request that is sent again gets the same turn, and several conversations
-    /// do not disturb each other.
+    /// By the turns of the model in the request: a repeated request gets the same turn, and several conversations
+    /// do not affect each other.
     #[default]
     History,
-    /// Each answered request takes the next turn: for clients that shorten their history.
+    /// Each answered request advances to the next turn: for clients that shorten their history.
     Requests,
 }
 
@@ -68,7 +68,7 @@ pub enum Follow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cut {
-    /// Anywhere, by the seed: within events, texts and characters.
+    /// Anywhere, determined by the seed: inside events, texts and characters.
     #[default]
     Random,
     /// After each byte.
@@ -83,68 +83,68 @@ pub enum Cut {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Turn {
-    /// What the request must hold.
+    /// What the request must contain.
     #[serde(default)]
     pub expect: Expect,
-    /// What goes wrong, one after the other, each time that this turn is asked for; then comes the reply.
+    /// Faults injected one after another, one per request for this turn; then the reply is sent.
     #[serde(default)]
     pub faults: Vec<Fault>,
     /// The pause before the reply, in milliseconds.
     #[serde(default)]
     pub delay_ms: u64,
-    /// Headers of the reply, such as those about limits.
+    /// Headers of the reply, such as those about rate limits.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// What the model answers.
+    /// The model's answer.
     pub say: Vec<Piece>,
-    /// Why it stops; without it as the reply has it: `calls` or `end`.
+    /// The stop reason; without it, the one that fits the reply: `calls` or `end`.
     #[serde(default)]
     pub stop: Option<Stop>,
-    /// What the reply costs; without it a fourth of its bytes.
+    /// The tokens used; without it, a quarter of the bytes.
     #[serde(default)]
     pub usage: Option<Usage>,
 }
 
-/// What a request must hold.
+/// What a request must contain.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
-    /// The last text of the user contains this.
+    /// A text that the user's last text contains.
     #[serde(default)]
     pub user: Option<String>,
-    /// The instructions contain each of these.
+    /// Texts that the instructions contain.
     #[serde(default)]
     pub system: Vec<String>,
-    /// These tools are declared.
+    /// Tools that are declared.
     #[serde(default)]
     pub tools: Vec<String>,
-    /// These are not.
+    /// Tools that are not declared.
     #[serde(default)]
     pub no_tools: Vec<String>,
-    /// The model is this one.
+    /// The name of the model.
     #[serde(default)]
     pub model: Option<String>,
-    /// The header with this name contains this text.
+    /// Texts that headers contain, by header name.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// What the results of earlier calls say.
+    /// What the results of earlier calls contain.
     #[serde(default)]
     pub results: Vec<ExpectedResult>,
 }
 
-/// What the result of a call says.
+/// What the result of a call contains.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedResult {
     /// The id of the call in this scenario.
     pub call: String,
-    /// Its text contains this.
+    /// A text that the result contains.
     #[serde(default)]
     pub contains: Option<String>,
-    /// Its text does not contain this.
+    /// A text that the result does not contain.
     #[serde(default)]
     pub lacks: Option<String>,
-    /// It is marked as an error, or not. Looked at in the dialects that have a mark: Anthropic's and Gemini's.
+    /// Whether it is marked as an error. Only checked in dialects with such a mark: Anthropic's and Gemini's.
     #[serde(default)]
     pub error: Option<bool>,
 }
@@ -155,17 +155,17 @@ pub struct ExpectedResult {
 pub enum Piece {
     /// Text for the user.
     Text(String),
-    /// Thoughts.
+    /// Thinking.
     Thinking(String),
-    /// The model declines, in these words.
+    /// A refusal of the model, in these words.
     Refusal(String),
     /// A call of a tool.
     Call(Call),
-    /// A change of a file: the provider's own `apply_patch` where it is declared, else the function `apply_patch`.
+    /// A change of a file: the provider's own `apply_patch` if it is declared, else the function `apply_patch`.
     Patch(Patch),
-    /// Commands: the provider's own shell where it is declared, else the function `run_command`, once for each command.
+    /// Commands: the provider's own shell if it is declared, else the function `run_command`, once per command.
     Shell(Shell),
-    /// An item as it stands on the wire, by dialect; left out where its dialect is not named. For `openai-chat` members of the message.
+    /// An item in wire format, by dialect; left out in other dialects. For `openai-chat`: members of the message.
     Item(BTreeMap<String, Value>),
 }
 
@@ -174,7 +174,7 @@ impl Piece {
         matches!(self, Self::Call(_) | Self::Patch(_) | Self::Shell(_))
     }
 
-    /// The id that the scenario gives a call.
+    /// Returns the id that the scenario gives to a call.
     fn id(&self) -> Option<&str> {
         match self {
             Self::Call(call) => call.id.as_deref(),
@@ -185,25 +185,25 @@ impl Piece {
     }
 }
 
-/// A call of a tool. Of `arguments`, `raw` and `input` one at most.
+/// A call of a tool, with at most one of `arguments`, `raw` and `input`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
-    /// Its id; made by position where it has none.
+    /// Its id; without it, made from the position.
     #[serde(default)]
     pub id: Option<String>,
-    /// The tool, as haft knows it: `docs.search` is found as `docs__search`, too.
+    /// The tool's name, as haft knows it: `docs.search` also finds `docs__search`.
     pub tool: String,
     /// The arguments.
     #[serde(default)]
     pub arguments: Option<Map<String, Value>>,
-    /// The arguments as text, to send what is no JSON. Not where a dialect carries an object: Gemini, and Anthropic without a stream.
+    /// The arguments as text, to send invalid JSON. Not where a dialect carries an object: Gemini, and Anthropic without a stream.
     #[serde(default)]
     pub raw: Option<String>,
     /// The argument of a freeform tool; a tool that is declared as a function gets it as `input`.
     #[serde(default)]
     pub input: Option<String>,
-    /// Calls the tool by the name as it stands here even if it is not declared.
+    /// Calls the tool by exactly this name even if it is not declared.
     #[serde(default)]
     pub undeclared: bool,
 }
@@ -212,27 +212,27 @@ pub struct Call {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Patch {
-    /// Its id; made by position where it has none.
+    /// Its id; without it, made from the position.
     #[serde(default)]
     pub id: Option<String>,
-    /// What is done.
+    /// What to do.
     pub action: PatchAction,
     /// The file.
     pub path: String,
-    /// The lines of a V4A patch below its file's heading; none where a file is deleted.
+    /// The lines of a V4A patch below its file's heading; `None` if a file is deleted.
     #[serde(default)]
     pub diff: Option<String>,
 }
 
-/// What is done to a file.
+/// What to do with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PatchAction {
-    /// It is made.
+    /// Create it.
     Create,
-    /// It is changed.
+    /// Change it.
     Update,
-    /// It is deleted.
+    /// Delete it.
     Delete,
 }
 
@@ -240,49 +240,49 @@ pub enum PatchAction {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shell {
-    /// Its id; made by position where it has none. Where several calls come of it, the second ends in `_2`.
+    /// Its id; without it, made from the position. If it becomes several calls, the second one's ends in `_2`.
     #[serde(default)]
     pub id: Option<String>,
     /// The commands.
     pub commands: Vec<String>,
-    /// The longest that one may take, in milliseconds.
+    /// The time limit of each command, in milliseconds.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
 }
 
-/// Why a model stops.
+/// The reason why a model stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// It has said what it had to say.
+    /// The model has finished its answer.
     End,
-    /// It waits for results.
+    /// The model waits for results.
     Calls,
-    /// The limit of tokens.
+    /// The limit of tokens was reached.
     Length,
-    /// A filter of the provider.
+    /// A filter of the provider stopped it.
     Filter,
-    /// It wants to go on (Anthropic's `pause_turn`; `end` elsewhere).
+    /// The model wants to continue (Anthropic's `pause_turn`; `end` elsewhere).
     Pause,
 }
 
-/// Tokens of a reply.
+/// Tokens used by a reply.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Usage {
-    /// Read, those from a cache included.
+    /// Tokens read, including those from a cache.
     pub input: u64,
-    /// Of these, from a cache.
+    /// The tokens of `input` that were read from a cache.
     #[serde(default)]
     pub cached: u64,
-    /// Written, thoughts included.
+    /// Tokens written, including thinking.
     pub output: u64,
-    /// Of these, thoughts.
+    /// The tokens of `output` that were thinking.
     #[serde(default)]
     pub thinking: u64,
 }
 
-/// What goes wrong.
+/// A fault to inject.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
@@ -290,15 +290,15 @@ pub enum Fault {
     Status(Status),
     /// The connection breaks after this many bytes of the body.
     AbortAfter(usize),
-    /// After this many bytes of the body nothing more comes; the connection stays.
+    /// After this many bytes of the body nothing more is sent; the connection stays open.
     HangAfter(usize),
-    /// A stream ends in good order before the events that say how the reply ends; a body ends in its middle.
+    /// A stream ends normally before the events with the end of the reply; a body ends in its middle.
     Unterminated,
-    /// A stream has the provider's error event in its middle and ends; without a stream the response is an error.
+    /// A stream has the provider's error event in its middle and ends there; without a stream the response is an error.
     ErrorEvent(ErrorEvent),
-    /// The event with this number comes twice, from 0; a negative number counts from the end. A body comes once.
+    /// The event with this number, from 0, is sent twice; a negative number counts from the end. A body is sent once.
     RepeatEvent(i64),
-    /// A byte in the middle is no UTF-8.
+    /// A byte in the middle is invalid UTF-8.
     BrokenUtf8,
 }
 
@@ -308,32 +308,32 @@ pub enum Fault {
 pub struct Status {
     /// The HTTP status.
     pub code: u16,
-    /// How long the client shall wait, in seconds: the header `retry-after`, and Gemini's `RetryInfo`.
+    /// How long the client should wait, in seconds: sent as the header `retry-after`, and as Gemini's `RetryInfo`.
     #[serde(default)]
     pub retry_after_s: Option<u64>,
-    /// The provider's words; a fitting text where there are none.
+    /// The provider's message; without it, one that fits the status.
     #[serde(default)]
     pub message: Option<String>,
-    /// Headers.
+    /// Additional headers.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// The whole body, in place of the provider's: what a proxy on the way sends.
+    /// The whole body, instead of the provider's: for what a proxy on the way would send.
     #[serde(default)]
     pub body: Option<String>,
 }
 
-/// An error within a stream.
+/// An error inside a stream.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ErrorEvent {
-    /// The provider's word (`overloaded_error`, `server_error`, `UNAVAILABLE`, …); the dialect's word for 529 where there is none.
+    /// The provider's error type (`overloaded_error`, `server_error`, `UNAVAILABLE`, …); without it, the dialect's type for 529.
     #[serde(default)]
     pub kind: Option<String>,
-    /// Its words.
+    /// The error message.
     pub message: String,
 }
 
-/// A scenario that cannot be used.
+/// The reason why a scenario cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScenarioError {
@@ -342,27 +342,27 @@ pub enum ScenarioError {
     Unreadable {
         /// The file.
         path: String,
-        /// Why not.
+        /// The error.
         reason: String,
     },
-    /// It is not TOML or JSON of this format.
+    /// It is not valid TOML or JSON of this format.
     #[error("the scenario is not valid: {0}")]
     Malformed(String),
     /// Something in it cannot be played.
     #[error("the scenario cannot be played: {place}: {reason}")]
     Unplayable {
-        /// Where: `turn 2, piece 1`, both from 1.
+        /// The place: `turn 2, piece 1`, both from 1.
         place: String,
-        /// Why not, and what to do.
+        /// The reason, and what to do.
         reason: String,
     },
 }
 
 impl Scenario {
-    /// Reads a file: JSON where its name ends in `.json`, else TOML.
+    /// Reads a file: JSON if its name ends in `.json`, else TOML.
     ///
     /// # Errors
-    /// It cannot be read, is larger than 1 MiB, or is not a scenario.
+    /// If it cannot be read, is larger than 1 MiB, or is not a scenario.
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ScenarioError> {
         let path = path.as_ref();
         let unreadable = |reason: String| ScenarioError::Unreadable {
@@ -387,7 +387,7 @@ impl Scenario {
     /// Reads TOML.
     ///
     /// # Errors
-    /// It is not a scenario.
+    /// If it is not a scenario.
     pub fn from_toml(text: &str) -> Result<Self, ScenarioError> {
         let scenario: Self = toml::from_str(text).map_err(malformed)?;
         scenario.check()
@@ -396,23 +396,23 @@ impl Scenario {
     /// Reads JSON.
     ///
     /// # Errors
-    /// It is not a scenario.
+    /// If it is not a scenario.
     pub fn from_json(text: &str) -> Result<Self, ScenarioError> {
         let scenario: Self = serde_json::from_str(text).map_err(malformed)?;
         scenario.check()
     }
 
-    /// The same with streams cut elsewhere.
+    /// Sets the seed, so that streams are cut elsewhere.
     pub fn with_seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
 
-    /// The same with streams cut in another way.
+    /// Sets how streams are cut.
     pub fn with_pieces(self, pieces: Cut) -> Self {
         Self { pieces, ..self }
     }
 
-    /// The turn of a call, and its place among the calls of it, both from 0.
+    /// Returns the turn of a call, and its position among the turn's calls, both from 0.
     pub(crate) fn place(&self, id: &str) -> Option<(usize, usize)> {
         let turns = self.turns.iter().enumerate();
         turns.rev().find_map(|(at, turn)| {

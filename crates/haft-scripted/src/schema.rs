@@ -1,20 +1,20 @@
-//! Declared names and schemas, checked as the providers check them.
+//! Checks declared names and schemas as the providers check them.
 
 use serde_json::{Map, Value};
 
 use crate::fields::{list, text};
 use crate::refusal::Refusal;
 
-/// The longest name of OpenAI's and Anthropic's rule.
+/// Maximum length of a name, by OpenAI's and Anthropic's rule.
 const LONGEST_NAME: usize = 64;
 
-/// Whether a name is one of `[A-Za-z0-9_-]{1,64}`.
+/// Returns whether a name matches `[A-Za-z0-9_-]{1,64}`.
 pub(crate) fn is_name(name: &str) -> bool {
     let letter = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(letter)
 }
 
-/// The name of a tool for OpenAI.
+/// Returns the name of a tool for OpenAI.
 pub(crate) fn openai_name(tool: &Value, place: &str) -> Result<String, Refusal> {
     let place = format!("{place}.name");
     let Some(name) = text(tool, "name") else {
@@ -45,7 +45,7 @@ pub(crate) fn openai_name(tool: &Value, place: &str) -> Result<String, Refusal> 
     Err(Refusal::invalid(words).at(place).code(code))
 }
 
-/// The parameters of a function for OpenAI.
+/// Checks the parameters of a function for OpenAI.
 pub(crate) fn openai(function: &Value, place: &str) -> Result<(), Refusal> {
     let name = text(function, "name").unwrap_or_default();
     let strict = function.get("strict") == Some(&Value::Bool(true));
@@ -80,7 +80,7 @@ pub(crate) fn openai(function: &Value, place: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What OpenAI's strict mode demands of one schema.
+/// Checks one schema for OpenAI's strict mode.
 fn openai_strict(schema: &Map<String, Value>, path: &[String]) -> Result<(), String> {
     const REFUSED: [&str; 7] = [
         "allOf",
@@ -126,7 +126,7 @@ fn openai_strict(schema: &Map<String, Value>, path: &[String]) -> Result<(), Str
     }
 }
 
-/// A tool's schema for Anthropic.
+/// Checks a tool's schema for Anthropic.
 pub(crate) fn anthropic(tool: &Value, place: &str) -> Result<(), Refusal> {
     let Some(schema) = tool.get("input_schema").filter(|schema| schema.is_object()) else {
         return Err(Refusal::invalid(format!(
@@ -151,7 +151,7 @@ pub(crate) fn anthropic(tool: &Value, place: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What Anthropic's strict mode demands of one schema.
+/// Checks one schema for Anthropic's strict mode.
 fn anthropic_strict(schema: &Map<String, Value>, _: &[String]) -> Result<(), String> {
     const REFUSED: [&str; 7] = [
         "minimum",
@@ -203,7 +203,7 @@ fn quote_path(path: &[String]) -> String {
     parts.join(", ")
 }
 
-/// Looks at a schema and all within it.
+/// Visits a schema and all nested ones.
 fn walk(
     schema: &Value,
     path: &mut Vec<String>,
@@ -236,7 +236,7 @@ fn walk(
     Ok(())
 }
 
-/// The name of a function for Gemini: a letter or `_`, then at most 127 of `[A-Za-z0-9_.:-]`.
+/// Returns whether a name is valid for Gemini: a letter or `_`, then at most 127 of `[A-Za-z0-9_.:-]`.
 pub(crate) fn is_gemini_name(name: &str) -> bool {
     let first = name.chars().next();
     let begins = first.is_some_and(|c| c.is_ascii_alphabetic() || c == '_');

@@ -1,4 +1,4 @@
-//! `Server`: a scenario behind a port of this machine.
+//! `Server`: serves a scenario on a local port.
 
 use std::convert::Infallible;
 use std::io;
@@ -23,16 +23,16 @@ use crate::refusal::Refusal;
 use crate::scenario::Scenario;
 use crate::stage::Stage;
 
-/// The connections that may be open; more wait.
+/// Maximum number of open connections; more have to wait.
 const CONNECTIONS: usize = 64;
-/// The largest request, in bytes.
+/// Maximum size of a request, in bytes.
 const LARGEST: usize = 32 << 20;
 /// The pause after a connection that could not be accepted.
 const MOMENT: Duration = Duration::from_millis(50);
 /// How long a client may take to send a request.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A scenario that is being served. Dropping it stops the server and breaks what is open.
+/// A scenario being served. Dropping it stops the server and closes open connections.
 #[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
@@ -40,10 +40,10 @@ pub struct Server {
     serving: JoinHandle<()>,
 }
 
-/// Serves a scenario on a free port of 127.0.0.1, on the runtime that this is called on.
+/// Serves a scenario on a free port of 127.0.0.1, on the current runtime.
 ///
 /// # Errors
-/// No port can be opened.
+/// If no port can be opened.
 pub async fn serve(scenario: Scenario) -> io::Result<Server> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = listener.local_addr()?;
@@ -57,22 +57,22 @@ pub async fn serve(scenario: Scenario) -> io::Result<Server> {
 }
 
 impl Server {
-    /// Where it listens.
+    /// Returns the address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The base URL, `http://127.0.0.1:PORT`: what stands before `/v1/…` and `/v1beta/…`.
+    /// Returns the base URL, `http://127.0.0.1:PORT`, without `/v1/…` or `/v1beta/…`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The requests so far, oldest first: the last 1,000, as far as their bodies stay within 64 MiB.
+    /// Returns the requests so far, oldest first: the last 1,000, as long as their bodies fit in 64 MiB.
     pub fn requests(&self) -> Vec<Exchange> {
         self.stage.exchanges()
     }
 
-    /// Why requests were refused; empty where all was as the provider and the scenario want it.
+    /// Returns why requests were refused; empty if all satisfied the provider's rules and the scenario.
     pub fn problems(&self) -> Vec<String> {
         let exchanges = self.stage.exchanges();
         exchanges
@@ -81,7 +81,7 @@ impl Server {
             .collect()
     }
 
-    /// Whether the last turn was answered, without a fault.
+    /// Returns whether the last turn was answered, without a fault.
     pub fn is_over(&self) -> bool {
         self.stage.is_over()
     }
@@ -105,20 +105,20 @@ async fn accept(listener: TcpListener, stage: Arc<Stage>) {
             Ok((stream, _)) => {
                 connections.spawn(converse(stream, Arc::clone(&stage)));
             }
-            // No descriptor is free, or the client left again: a moment later may do.
+            // No descriptor is free, or the client has disconnected: try again a moment later.
             Err(_) => tokio::time::sleep(MOMENT).await,
         }
     }
 }
 
 async fn converse(stream: TcpStream, stage: Arc<Stage>) {
-    // A piece is to leave as it is.
+    // Send each piece as it is.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| {
         let stage = Arc::clone(&stage);
         async move { Ok::<_, Infallible>(respond(&stage, request).await) }
     });
-    // A client that leaves, or a connection that the scenario breaks, is no fault of the server.
+    // A client that disconnects, or a connection that the scenario breaks, is not an error of the server.
     let _ = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(PATIENCE)

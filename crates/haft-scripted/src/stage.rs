@@ -1,4 +1,4 @@
-//! `Stage`: where a scenario is played: which turn comes next, what was asked, what was answered.
+//! `Stage`: plays a scenario: tracks which turn comes next, the requests and the answers.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -17,12 +17,12 @@ use crate::responses::Memory;
 use crate::scenario::{Follow, Piece, Scenario, Turn};
 use crate::{chat, expect, gemini, messages, responses};
 
-/// How many exchanges are remembered, and of how many bytes together; older ones go.
+/// Maximum number of exchanges remembered; older ones are dropped.
 const EXCHANGES: usize = 1000;
-/// The bytes of their bodies.
+/// Maximum number of bytes of their bodies together.
 const BYTES: usize = 64 << 20;
 
-/// A scenario that is being played.
+/// A scenario being played.
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) scenario: Scenario,
@@ -33,11 +33,11 @@ pub(crate) struct Stage {
 struct State {
     exchanges: VecDeque<Exchange>,
     bytes: usize,
-    /// How often each turn was asked for.
+    /// How often each turn was requested.
     attempts: HashMap<Place, usize>,
-    /// The turns that were answered, where requests are followed.
+    /// The number of turns answered, if turns follow requests.
     answered: usize,
-    /// The furthest turn that was answered in full, as a count.
+    /// The furthest turn that was completely answered, as a count.
     reached: usize,
     replies: u64,
     memory: Memory,
@@ -59,12 +59,12 @@ impl Stage {
         }
     }
 
-    /// What was asked so far.
+    /// Returns the exchanges so far.
     pub(crate) fn exchanges(&self) -> Vec<Exchange> {
         self.state.lock().exchanges.iter().cloned().collect()
     }
 
-    /// Whether the last turn was answered.
+    /// Returns whether the last turn was answered.
     pub(crate) fn is_over(&self) -> bool {
         self.state.lock().reached == self.scenario.turns.len()
     }
@@ -138,7 +138,7 @@ impl Stage {
         Ok(delivery)
     }
 
-    /// The turn that a request is for.
+    /// Returns the turn that a request is for.
     fn next(
         &self,
         state: &State,
@@ -209,7 +209,7 @@ fn read(body: &Value, exchange: &Exchange, memory: &Memory) -> Result<Conversati
 }
 
 impl State {
-    /// Notes that a turn was answered in full.
+    /// Records that a turn was completely answered.
     fn settle(
         &mut self,
         place: Place,

@@ -1,18 +1,18 @@
-//! Events of a stream, as they are sent.
+//! The events of a stream.
 
 use serde_json::Value;
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Event {
-    /// Its bytes, the blank line behind it included.
+    /// Its text, including the blank line after it.
     pub(crate) text: String,
-    /// Whether it says how the reply ends.
+    /// Whether it contains the end of the reply.
     pub(crate) is_closing: bool,
 }
 
 impl Event {
-    /// An event that is data alone.
+    /// Creates an event with only data.
     pub(crate) fn data(value: &Value) -> Self {
         Self {
             text: format!("data: {value}\n\n"),
@@ -20,7 +20,7 @@ impl Event {
         }
     }
 
-    /// An event with its name in front.
+    /// Creates an event with a name.
     pub(crate) fn named(name: &str, value: &Value) -> Self {
         Self {
             text: format!("event: {name}\ndata: {value}\n\n"),
@@ -28,7 +28,7 @@ impl Event {
         }
     }
 
-    /// The same, as one that says how the reply ends.
+    /// Marks it as containing the end of the reply.
     pub(crate) fn closing(self) -> Self {
         Self {
             is_closing: true,

@@ -1,4 +1,4 @@
-//! OpenAI Chat Completions: replies, whole and as a stream.
+//! OpenAI Chat Completions: writes replies, complete and streamed.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use crate::random::Random;
 use crate::scenario::Stop;
 use crate::stream::Event;
 
-/// When every reply was made, in seconds since 1970: the same, so that replies are.
+/// The creation time of every reply, in seconds since 1970: constant, so that replies are reproducible.
 const CREATED: u64 = 1_780_000_000;
 
 fn finish(stop: Stop) -> &'static str {
@@ -41,7 +41,7 @@ fn call(call: &OutCall) -> Value {
     }
 }
 
-/// The texts of the pieces that this picks, joined; null where there are none.
+/// Returns the texts that `pick` selects, joined; null if there are none.
 fn join(reply: &Reply, pick: fn(&Output) -> Option<&str>) -> Value {
     let texts: Vec<&str> = reply.outputs.iter().filter_map(pick).collect();
     if texts.is_empty() {
@@ -72,7 +72,7 @@ fn refusal(output: &Output) -> Option<&str> {
     }
 }
 
-/// A whole reply.
+/// Writes a complete reply.
 pub(crate) fn whole(reply: &Reply) -> Value {
     let mut message = json!({
         "role": "assistant", "content": join(reply, content),
@@ -106,14 +106,14 @@ fn id(reply: &Reply) -> String {
     format!("chatcmpl-{:06}", reply.number)
 }
 
-/// Members that a scenario adds to a message.
+/// Adds the members that a scenario gives to a message.
 fn add(message: &mut Value, members: &Map<String, Value>) {
     for (key, value) in members {
         message[key.as_str()] = value.clone();
     }
 }
 
-/// A reply as events.
+/// Writes a reply as events.
 pub(crate) fn events(reply: &Reply, with_usage: bool, random: &mut Random) -> Vec<Event> {
     let mut chunks = Chunks {
         reply,

@@ -1,4 +1,4 @@
-//! Gemini `generateContent`: replies, whole and as a stream.
+//! Gemini `generateContent`: writes replies, complete and streamed.
 
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ fn response(reply: &Reply, parts: &[Value], finish: Option<&str>) -> Value {
     })
 }
 
-/// The parts of a reply. The first call carries a signature, as the provider has it.
+/// Returns the parts of a reply. The first call carries a signature, as at the provider.
 fn parts(reply: &Reply, with_ids: bool) -> Result<Vec<Value>, String> {
     let mut first = true;
     let part = |output: &Output| {
@@ -58,19 +58,19 @@ fn parts(reply: &Reply, with_ids: bool) -> Result<Vec<Value>, String> {
     reply.outputs.iter().map(part).collect()
 }
 
-/// A whole reply.
+/// Writes a complete reply.
 ///
 /// # Errors
-/// Raw arguments of a call are no object.
+/// If the raw arguments of a call are not an object.
 pub(crate) fn whole(reply: &Reply, with_ids: bool) -> Result<Value, String> {
     let parts = parts(reply, with_ids)?;
     Ok(response(reply, &parts, Some(finish(reply.stop))))
 }
 
-/// A reply as events: texts in pieces, calls whole, and an empty text at the end that says why the model stopped.
+/// Writes a reply as events: texts in pieces, calls complete, and an empty text at the end with the stop reason.
 ///
 /// # Errors
-/// Raw arguments of a call are no object.
+/// If the raw arguments of a call are not an object.
 pub(crate) fn events(
     reply: &Reply,
     with_ids: bool,

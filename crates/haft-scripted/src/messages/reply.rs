@@ -1,4 +1,4 @@
-//! Anthropic Messages: replies, whole and as a stream.
+//! Anthropic Messages: writes replies, complete and streamed.
 
 use serde_json::{Value, json};
 
@@ -53,17 +53,17 @@ fn block(output: &Output) -> Result<Value, String> {
     })
 }
 
-/// A whole reply.
+/// Writes a complete reply.
 ///
 /// # Errors
-/// Raw arguments of a call are no object.
+/// If the raw arguments of a call are not an object.
 pub(crate) fn whole(reply: &Reply) -> Result<Value, String> {
     let blocks: Result<Vec<Value>, String> = reply.outputs.iter().map(block).collect();
     let stop = stop_reason(reply);
     Ok(message(reply, &blocks?, Some(stop), reply.usage.output))
 }
 
-/// A reply as events.
+/// Writes a reply as events.
 pub(crate) fn events(reply: &Reply, random: &mut Random) -> Vec<Event> {
     let start = json!({"type": "message_start", "message": message(reply, &[], None, 1)});
     let mut events = vec![event(&start)];
@@ -95,7 +95,7 @@ fn event(value: &Value) -> Event {
     Event::named(value["type"].as_str().unwrap_or_default(), value)
 }
 
-/// A block as it begins, and what follows of it.
+/// Returns a block as it starts, and the deltas that follow.
 fn parts(output: &Output, random: &mut Random) -> (Value, Vec<Value>) {
     match output {
         Output::Text(text) | Output::Refusal(text) => {
@@ -129,7 +129,7 @@ fn parts(output: &Output, random: &mut Random) -> (Value, Vec<Value>) {
     }
 }
 
-/// Arguments in pieces, the first of them empty as the provider has it; none for `{}`.
+/// Returns arguments in pieces, the first one empty as at the provider; no other for `{}`.
 fn inputs(arguments: &str, random: &mut Random) -> Vec<Value> {
     let delta = |piece: String| json!({"type": "input_json_delta", "partial_json": piece});
     let mut pieces = vec![String::new()];

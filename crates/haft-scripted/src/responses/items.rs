@@ -1,4 +1,4 @@
-//! The items of a request: turns of the model, and what the client answers to its calls.
+//! Reads the items of a request: turns of the model, and the client's answers to its calls.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 use super::memory::{self, Memory};
 use super::{message_text, tools};
 
-/// Calls that the client answers: their type, the member that names them, and the type and member of the answer.
+/// Calls that the client answers: their type, the member with their id, and the type and member of the answer.
 const CALLS: [[&str; 4]; 8] = [
     [
         "function_call",
@@ -50,7 +50,7 @@ const CALLS: [[&str; 4]; 8] = [
         "approval_request_id",
     ],
 ];
-/// Other items that the model writes.
+/// Other items written by the model.
 const MODEL: [&str; 11] = [
     "reasoning",
     "web_search_call",
@@ -88,7 +88,7 @@ pub(super) fn read(
         memory::check_item(memory, items, at)?;
     }
     let mut open = reader.open.iter();
-    // An approval that is not given is a refusal, not a fault.
+    // A missing approval counts as a denial, not as an error.
     match open.find(|open| open.kind != "mcp_approval_request") {
         Some(open) => {
             let kind = open.kind.replace('_', " ");
@@ -116,7 +116,7 @@ impl Reader<'_> {
         }
         let answer = CALLS.into_iter().find(|row| row[2] == kind);
         match answer {
-            // A search that the provider ran stands in the history with its output.
+            // A search that the provider ran is in the history with its output.
             Some(row) if text(item, "execution") != Some("server") => self.answer(item, at, row),
             _ if MODEL.contains(&kind) => {
                 self.begin_turn();
@@ -191,7 +191,7 @@ impl Reader<'_> {
         }
         let id = text(item, key).unwrap_or_default().to_owned();
         if let Some(turn) = self.conversation.turns.last_mut() {
-            // What a scenario calls the call: its `call_id`, whatever its answer names.
+            // The scenario's name for the call: its `call_id`, whatever its answer refers to.
             let named = text(item, "call_id").unwrap_or(&id);
             turn.push(Call {
                 id: Some(named.to_owned()),
@@ -241,7 +241,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether an answer has the members that its type demands.
+/// Checks that an answer has the members that its type requires.
 fn shape(item: &Value, kind: &str, call: &Value) -> Result<(), String> {
     let output = member(item, "output");
     match kind {
@@ -328,7 +328,7 @@ fn computer(item: &Value, call: &Value) -> Result<(), String> {
     }
 }
 
-/// What a person would read of an answer.
+/// Returns what a user would read of an answer.
 fn answer_text(item: &Value) -> String {
     match item.get("output") {
         Some(Value::Array(parts)) if parts.iter().any(|part| part.get("stdout").is_some()) => {

@@ -1,4 +1,4 @@
-//! `Memory`: what the server answered, which later requests name instead of repeating it.
+//! `Memory`: the server's answers, which later requests refer to instead of repeating them.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,9 +8,9 @@ use crate::fields::{list, member, text};
 use crate::random::digest;
 use crate::refusal::Refusal;
 
-/// How many replies are remembered; older ones are not found any more.
+/// Maximum number of replies remembered; older ones are no longer found.
 const REPLIES: usize = 256;
-/// The bytes of their items, those of the history before them included.
+/// Maximum number of bytes of their items, including those of the history before them.
 const BYTES: usize = 64 << 20;
 
 /// The replies of a server.
@@ -18,20 +18,20 @@ const BYTES: usize = 64 << 20;
 pub(crate) struct Memory {
     replies: HashMap<String, Record>,
     order: VecDeque<String>,
-    /// The bytes of all.
+    /// The bytes of all replies.
     bytes: usize,
-    /// The reply that an item is of, by the item's id.
+    /// The reply that an item belongs to, by the item's id.
     items: HashMap<String, String>,
 }
 
-/// One reply.
+/// A remembered reply.
 #[derive(Debug)]
 struct Record {
     /// The history before it.
     before: Vec<Value>,
     /// Its own items.
     output: Vec<Value>,
-    /// Whether the request let the provider store it.
+    /// Whether the request allowed the provider to store it.
     stored: bool,
     /// The bytes of both.
     bytes: usize,
@@ -65,7 +65,7 @@ impl Memory {
         }
     }
 
-    /// All items that a request stands for: those of the response that it continues, and its own with references replaced.
+    /// Returns all items of a request: those of the response that it continues, and its own with references resolved.
     pub(super) fn resolve(&self, body: &Value) -> Result<Vec<Value>, Refusal> {
         let mut items = Vec::new();
         if let Some(id) = member(body, "previous_response_id").and_then(Value::as_str) {
@@ -116,13 +116,13 @@ fn missing(id: &str) -> Refusal {
     Refusal::new(404, words).at("input")
 }
 
-/// The encrypted content of a reasoning item.
+/// Returns the encrypted content of a reasoning item.
 pub(super) fn encrypt(thought: &str) -> String {
     format!("scripted{}", digest(thought))
 }
 
-/// Whether an item that this server made comes back as it must: reasoning whole and followed by what it led to, and what reasoning led
-/// to with that reasoning before it.
+/// Checks that an item of this server comes back correctly: reasoning complete and followed by what it led to, and what reasoning
+/// led to preceded by that reasoning.
 pub(super) fn check_item(memory: &Memory, items: &[Value], at: usize) -> Result<(), Refusal> {
     let item = &items[at];
     let Some(id) = text(item, "id") else {

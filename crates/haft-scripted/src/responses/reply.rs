@@ -1,4 +1,4 @@
-//! OpenAI Responses: replies, whole and as a stream.
+//! OpenAI Responses: writes replies, complete and streamed.
 
 use serde_json::{Value, json};
 
@@ -10,15 +10,15 @@ use crate::stream::Event;
 
 use super::memory::encrypt;
 
-/// When every reply was made, in seconds since 1970: the same, so that replies are.
+/// The creation time of every reply, in seconds since 1970: constant, so that replies are reproducible.
 const CREATED: u64 = 1_780_000_000;
 
-/// The id of a reply.
+/// Returns the id of a reply.
 pub(crate) fn id(reply: &Reply) -> String {
     format!("resp_{:06}", reply.number)
 }
 
-/// The output items of a reply.
+/// Returns the output items of a reply.
 pub(crate) fn items(reply: &Reply, own: &Own) -> Vec<Value> {
     let item = |(at, output): (usize, &Output)| {
         let number = reply.number;
@@ -73,7 +73,7 @@ fn call(made: &OutCall, tail: &str) -> Value {
     item
 }
 
-/// A whole reply with these items and this status.
+/// Writes a complete reply with these items and this status.
 fn response(reply: &Reply, own: &Own, output: &[Value], status: &str) -> Value {
     let body = &own.body;
     let or = |name: &str, default: Value| match body.get(name) {
@@ -120,12 +120,12 @@ fn status(reply: &Reply) -> &'static str {
     }
 }
 
-/// A whole reply.
+/// Writes a complete reply.
 pub(crate) fn whole(reply: &Reply, own: &Own) -> Value {
     response(reply, own, &items(reply, own), status(reply))
 }
 
-/// A reply as events.
+/// Writes a reply as events.
 pub(crate) fn events(reply: &Reply, own: &Own, random: &mut Random) -> Vec<Event> {
     let mut writer = Writer {
         random,
@@ -159,7 +159,7 @@ impl Writer<'_> {
         self.events.push(Event::named(name, &value));
     }
 
-    /// A text in pieces: `NAME.delta` for each and `NAME.done` with the whole, which stands in the member `whole`.
+    /// Writes a text in pieces: `NAME.delta` for each, then `NAME.done` with the complete text in the member `whole`.
     fn deltas(&mut self, name: &str, at: &Value, whole: &str, text: &str) {
         for piece in self.random.deltas(text) {
             let mut delta = at.clone();

@@ -1,4 +1,4 @@
-//! What a scenario must hold beyond its format, so that it fails when it is read and not in the middle of a test.
+//! Checks a scenario beyond its format, so that it fails when it is read rather than in the middle of a test.
 
 use std::collections::HashSet;
 
@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use super::{Call, Fault, Patch, PatchAction, Piece, Scenario, ScenarioError, Shell, Status, Turn};
 
-/// The most turns, and the most pieces of a turn.
+/// Maximum number of turns, and of pieces per turn.
 const MOST: usize = 1000;
-/// The longest pause, in milliseconds.
+/// Maximum length of a pause, in milliseconds.
 const LONGEST_PAUSE: u64 = 600_000;
-/// The longest id: OpenAI's rule for calls in Chat Completions.
+/// Maximum length of an id: OpenAI's rule for calls in Chat Completions.
 const LONGEST_ID: usize = 40;
 
-/// Why something cannot be played.
+/// The reason why something cannot be played, if any.
 type Why = Result<(), String>;
 
 pub(super) fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
@@ -133,7 +133,7 @@ fn check_call(call: &Call) -> Why {
     }
 }
 
-/// A date, which the reader of TOML gives as an object with one member of its own.
+/// Returns a date, which the TOML parser represents as an object with a special member.
 fn date(value: &Value) -> Option<String> {
     match value {
         Value::Object(members) => members.iter().find_map(|(key, value)| {
