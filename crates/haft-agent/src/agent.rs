@@ -307,7 +307,7 @@ impl Agent {
         match self.history.stop() {
             None if self.history.messages().is_empty() => Next::End(End::Done),
             None | Some(Stop::Pause) => Next::Ask,
-            // The model is asked again after a truncated reply.
+            // After a truncated reply, ask again.
             Some(Stop::Length) if !asked => Next::Ask,
             Some(Stop::Length) => Next::End(End::Length),
             Some(Stop::Filter) => Next::End(End::Filtered),

@@ -152,7 +152,7 @@ mod tests {
             (usage(1_000_000, 0, 0), 3.0),
             (usage(1_000_000, 1_000_000, 0), 0.3),
             (usage(1_000_000, 500_000, 100_000), 1.5 + 0.15 + 1.5),
-            // A provider that counts cached tokens apart.
+            // A provider that counts cached tokens separately.
             (usage(10, 1_000_000, 0), 10.0 * 0.3 / 1_000_000.0),
         ] {
             assert!((prices.of(&usage) - cost).abs() < 1e-9, "{usage:?}");

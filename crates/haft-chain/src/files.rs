@@ -304,7 +304,7 @@ mod tests {
         fs::write(a.path().join("d/x"), "one").unwrap();
         symlink(outside.path().join("secret"), a.path().join("link")).unwrap();
         symlink(outside.path(), a.path().join("folder")).unwrap();
-        // A link where a folder is to be made is not followed either.
+        // A symbolic link in place of a folder to be created is not followed either.
         symlink(outside.path(), b.path().join("d")).unwrap();
         let (from, to) = (folder(a.path()).unwrap(), folder(b.path()).unwrap());
         let copied = copy(from.as_fd(), to.as_fd(), &Known::new());
@@ -314,7 +314,7 @@ mod tests {
         let copied = copy(from.as_fd(), to.as_fd(), &Known::new());
         assert_eq!(fs::read(b.path().join("d/x")).unwrap(), b"one");
         assert!(!b.path().join("link").exists() && !b.path().join("folder").exists());
-        // Back again: only what changed.
+        // Copied back: only what changed.
         fs::write(b.path().join("new"), "two").unwrap();
         let back = copy(to.as_fd(), from.as_fd(), &copied.known);
         assert_eq!(back.known.keys().collect::<Vec<_>>(), [b"new"]);

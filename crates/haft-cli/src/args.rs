@@ -1,4 +1,4 @@
-//! The command line as typed: commands and options, with nothing resolved yet.
+//! The command line as typed: commands and options, before anything is resolved.
 #![expect(
     clippy::doc_markdown,
     reason = "these comments are the help texts, shown as they are"

@@ -175,7 +175,7 @@ pub struct Mounts {
     /// The copy-on-write view of the workspace that the command works on; the workspace itself does not change. Needs a root file
     /// system of the command's own: refused below [`Strength::NoProc`](crate::Strength::NoProc).
     pub view: Option<View>,
-    /// Folders of the user's home of which the command sees copies below its own `HOME`. Refused below
+    /// Folders of the user's home; the command sees copies of them below its own `HOME`. Refused below
     /// [`Strength::NoProc`](crate::Strength::NoProc), and for folders that a jail must not show.
     pub home: Vec<HomeFolder>,
 }

@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::TimedOut);
         let child = fs::read_to_string(folder.path().join("child")).unwrap();
         let status = format!("/proc/{}/stat", child.trim());
-        // It is a zombie until the system's first process has waited for it.
+        // It is a zombie until the init process has reaped it.
         let is_over = || fs::read_to_string(&status).map_or(true, |stat| stat.contains(") Z"));
         while !is_over() {
             std::thread::yield_now();
@@ -271,7 +271,7 @@ mod tests {
     fn what_a_program_prints_is_read_up_to_a_limit() {
         let output = |script: &str| shell(script).output(LONG, 9);
         assert_eq!(output("echo 2.1.332; echo more >&2").unwrap(), b"2.1.332\n");
-        // It may not wait for what it started, and not for one that never stops printing.
+        // It must not wait for child processes, nor for a program that never stops printing.
         assert_eq!(output("echo 1; /bin/sleep 1000 &").unwrap(), b"1\n");
         assert_eq!(
             output("yes 1234 | head -c 100000; true").unwrap(),

@@ -418,10 +418,10 @@ mod tests {
         assert_eq!(log.read(1_000_000, 3).bytes, bytes[1_000_000..1_000_003]);
         let mut buffer = [0; 10];
         assert_eq!(log.read_at((2 << 20) - 4, &mut buffer).unwrap(), 4);
-        // Nothing of it has a name.
+        // The files have no names.
         let named = std::fs::read_dir(folder.path().join("spool")).unwrap();
         assert_eq!(named.count(), 0);
-        // A second log shares what is left of the spool, and says what it lost.
+        // A second log shares what is left of the spool, and reports what it lost.
         let second = Log::spooled(Arc::clone(&spool));
         for piece in bytes.chunks(70_001) {
             second.append(piece);
@@ -435,7 +435,7 @@ mod tests {
         );
         assert!(second.read(0, usize::MAX).bytes[..100] == bytes[..100]);
         assert!(second.read_at(kept, &mut buffer).is_err());
-        // Room is given back.
+        // Dropped logs return their space.
         drop((log, second));
         let third = Log::spooled(spool);
         bytes.chunks(70_001).for_each(|piece| third.append(piece));

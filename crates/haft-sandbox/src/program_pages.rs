@@ -80,7 +80,7 @@ impl<'a> Header<'a> {
 mod tests {
     use super::unwritten;
 
-    /// A mapping as `/proc/self/smaps` has it.
+    /// Returns a mapping as in `/proc/self/smaps`.
     fn mapping(header: &str, anonymous: u32, swap: u32) -> String {
         format!(
             "{header}\nSize:  8 kB\nRss:  8 kB\nAnonymous:  {anonymous} kB\nAnonHugePages:  0 kB\nSwap:  {swap} kB\nSwapPss:  0 kB\nVmFlags: rd mr\n"
@@ -99,7 +99,7 @@ mod tests {
                 0,
                 true,
             ),
-            // Written by the loader, then locked; a breakpoint in a text.
+            // Written by the loader, then made read-only; a breakpoint in program text.
             (
                 "1000-3000 r--p 0 08:01 77 /lib/libm.so.6".to_owned(),
                 4,

@@ -328,7 +328,7 @@ mod tests {
             "a message over 16777216 bytes"
         );
         let mut assembler = Assembler::default();
-        // What is printed may be without end: it is cut where it is kept.
+        // Printed output may be endless: it is cut where it is stored.
         let frame = split(Kind::Out, 0, &vec![b'x'; 60_000]).next().unwrap();
         assert!((0..10_000).all(|_| assembler.take(&frame).is_ok()));
         let frame = split(Kind::Put, 1, b"text/plain\n").next().unwrap();

@@ -1,11 +1,11 @@
-//! What later releases bring: named when somebody asks for it today.
+//! Commands of later releases, named in the error if a user tries one today.
 
 use std::ffi::OsString;
 
 use haft_app::nearest::nearest;
 use haft_app::problem::Problem;
 
-/// Words and the release that brings them.
+/// Commands and the release that will have them.
 const LATER: [(&str, &str); 4] = [
     (
         "tools --dialect openai-chat",
@@ -64,7 +64,7 @@ const NOW: [&str; 23] = [
     "man",
 ];
 
-/// The clear refusal of something that a later release brings; `None` for what no release has.
+/// Returns the error for a command of a later release; `None` if no release has it.
 pub(crate) fn refuse(words: &str) -> Option<Problem> {
     let (_, release) = LATER.iter().find(|(word, _)| *word == words)?;
     Some(
@@ -74,7 +74,7 @@ pub(crate) fn refuse(words: &str) -> Option<Problem> {
     )
 }
 
-/// A word that is no command.
+/// Returns the error for an unknown command.
 pub(crate) fn unknown_command(words: &[OsString]) -> Problem {
     let word = words
         .first()
@@ -89,7 +89,7 @@ pub(crate) fn unknown_command(words: &[OsString]) -> Problem {
     })
 }
 
-/// A word that is no `haft mcp` command.
+/// Returns the error for an unknown `haft mcp` command.
 pub(crate) fn unknown_mcp(words: &[OsString]) -> Problem {
     let word = words
         .first()

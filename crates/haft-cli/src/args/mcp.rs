@@ -1,4 +1,4 @@
-//! `haft mcp`: clients connected and disconnected; servers added, imported, looked at and pinned.
+//! `haft mcp`: connects and disconnects clients; adds, imports, inspects and pins servers.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What the prompt shows, and what a typed line means.
+//! What the prompt shows, and how a typed line is interpreted.
 
 use haft::approval::preview::FileChange;
 use haft::approval::{ApprovalRequest, Snapshot};
@@ -28,7 +28,7 @@ fn request(
     }
 }
 
-/// Running a part of a command line.
+/// Returns the permission to run a part of a command line.
 fn part(command: &str) -> Permission {
     Permission {
         effect: Effect::Run {
@@ -41,7 +41,7 @@ fn part(command: &str) -> Permission {
     }
 }
 
-/// The same request with files that it would change.
+/// Returns the same request with files that it would change.
 fn changing(request: ApprovalRequest, preview: Vec<FileChange>) -> ApprovalRequest {
     ApprovalRequest {
         snapshot: Snapshot {

@@ -299,7 +299,7 @@ mod tests {
                         memory_files,
                         role,
                     });
-                    // The kernel takes at most 4,096 lines.
+                    // The kernel accepts at most 4,096 instructions.
                     let length = filter.unwrap().len();
                     assert!(length < 1500, "{length}");
                 }

@@ -285,7 +285,7 @@ mod tests {
         for around in [Around::Own, Around::Host, Around::HostOfOld] {
             for starting in [false, true] {
                 let filter = allow(around, starting).unwrap();
-                // The kernel takes at most 4,096 lines.
+                // The kernel accepts at most 4,096 instructions.
                 assert!(filter.len() < 600, "{}", filter.len());
             }
         }

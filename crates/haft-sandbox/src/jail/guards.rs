@@ -131,8 +131,7 @@ impl Guards {
     }
 
     /// Guards the path that a symbolic link takes through the workspace: its end like the link itself, other links
-    /// on it against changes, folders against renaming. Holds the place of an
-    /// absent end.
+    /// on it against changes, folders against renaming. Holds the place of an absent end.
     fn way(&mut self, workspace: &Path, link: &Path, guard: &Guard) -> io::Result<()> {
         let mut todo: Vec<_> = link.iter().rev().map(ToOwned::to_owned).collect();
         let mut at = workspace.to_owned();

@@ -41,7 +41,7 @@ pub(crate) struct Group {
 }
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
-/// Version 1 counts socket memory separately: sockets may use this fraction of the limit in addition.
+/// Version 1 counts socket memory separately: sockets may use one part in this many of the limit in addition.
 const SOCKETS: u64 = 8;
 
 impl Groups {
@@ -273,7 +273,7 @@ mod tests {
         let folder = PathBuf::from("/sys/fs/cgroup/user.slice/app.slice");
         let expect = [(folder.join("a.scope"), Version::V2), (folder, Version::V2)];
         assert_eq!(places(v2, mounts), expect);
-        // A part of the tree alone, as in containers.
+        // Only a part of the tree, as in containers.
         let mounts = "30 1 0:26 /user.slice /sys/fs/cgroup rw - cgroup2 cgroup rw\n";
         assert_eq!(
             places(v2, mounts)[0].0,

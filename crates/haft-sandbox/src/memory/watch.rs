@@ -284,7 +284,7 @@ mod tests {
             let proc = File::open("/proc").unwrap().into();
             Watch::new(proc, getpid(), 0, outside).stored(1)
         };
-        // A command on a busy machine: its root is not built yet.
+        // As on a busy machine: the command's root is not built yet.
         assert_eq!(stored(Some(Root::now().unwrap())), 0);
         assert_eq!(stored(None), 0);
         assert!(stored(Some(Root(0, 0))) > 0);

@@ -1,4 +1,4 @@
-//! What is found in made-up home folders, and what is refused there.
+//! Which toolchains are found in test home folders, and what is refused there.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -55,7 +55,7 @@ impl Home {
         )
     }
 
-    /// The parts of one toolchain, relative to the home.
+    /// Returns the parts of one toolchain, relative to the home.
     fn parts(&self, all: &Toolchains, name: &str) -> Vec<String> {
         let found = all.all().iter().find(|one| one.name == name);
         self.below(found.iter().flat_map(|one| one.folders()))
@@ -78,7 +78,7 @@ impl Home {
     }
 }
 
-/// A toolchain, what lies in the home, and which parts and folders of programs commands see.
+/// A toolchain, the files in the home, and the parts and program folders that commands see.
 type Manager = (
     &'static str,
     &'static [&'static str],
@@ -376,7 +376,7 @@ fn the_workspace_and_the_path_choose_before_the_default() {
     assert_eq!(version(&search).as_deref(), Some("v22.0.0"));
     search.workspace = Some(home.path().join("w"));
     assert_eq!(version(&search).as_deref(), Some("v18.0.0"));
-    // A file that another could write names installed versions alone.
+    // A file that others could write can only choose installed versions.
     home.put("w/.nvmrc=../../../.ssh\n");
     assert_eq!(version(&search).as_deref(), Some("v22.0.0"));
 }

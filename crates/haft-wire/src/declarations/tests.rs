@@ -1,4 +1,4 @@
-//! Tools that change: what is copied from before is what a fresh declarer would write.
+//! Changed tools: the result of copying earlier declarations equals that of a fresh declarer.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use crate::declared::{Declared, Freeform, Function};
 use crate::declarer::{Declarer, Entry};
 use crate::dialect::Dialect;
 
-/// Tools that are declared: more than a block of those that are kept together.
+/// The number of declared tools: more than one block.
 const TOOLS: usize = 40;
-/// What one tool may become.
+/// The number of variants of a tool.
 const VARIANTS: usize = 8;
 
 fn raw(json: &str) -> Box<RawValue> {
     RawValue::from_string(json.to_owned()).unwrap()
 }
 
-/// The tool in this place, as it is at one moment: its name stays, its words do not.
+/// Returns the tool at this position in one variant: its name stays the same, its declaration does not.
 fn tool(dialect: Dialect, at: usize, variant: usize) -> Declared {
     let name = format!("server.tool_{at}");
     let plain = Function {
@@ -45,7 +45,7 @@ fn tool(dialect: Dialect, at: usize, variant: usize) -> Declared {
             strict: true,
             ..plain
         }),
-        // A keyword that strict schemas do not know, and an argument that may be left out.
+        // A keyword that strict schemas do not support, and an optional argument.
         4 => function(Function {
             parameters: Arc::from(raw(
                 r#"{"type":"object","properties":{"p":{"type":"string","format":"none-such"}}}"#,
@@ -62,7 +62,7 @@ fn tool(dialect: Dialect, at: usize, variant: usize) -> Declared {
             description: "takes a text".to_owned(),
             grammar: None,
         }),
-        // It has no name of its own, so it makes the names others, too.
+        // It has no name of its own, so it changes the names, too.
         _ => Declared::Provider {
             dialect,
             spec: raw(r#"{"type":"web_search"}"#),

@@ -1,4 +1,4 @@
-//! A chain that is dropped at any moment is closed in its journal, once, and waits for nothing.
+//! A chain that is dropped at any moment is closed in its journal, exactly once and without waiting.
 
 use std::future::pending;
 use std::task::{Context, Poll, Waker};
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::*;
 
-/// Takes entries at once, and answers none from `silent_from` on.
+/// Accepts entries at once, but never confirms any from `silent_from` on.
 #[derive(Default)]
 struct Slow {
     entries: Mutex<Vec<&'static str>>,
@@ -86,7 +86,7 @@ async fn begun(journal: &Arc<Slow>) -> Result<Record, ToolError> {
     Record::begin(journal, RunId::new("r"), CallId::new("c"), &start()).await
 }
 
-/// Polls once and drops.
+/// Polls once, then drops the future.
 fn begin_and_drop(future: impl Future) {
     let mut future = Box::pin(future);
     let polled = future

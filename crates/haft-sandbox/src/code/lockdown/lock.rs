@@ -190,7 +190,7 @@ impl<'a> Payload<'a> {
         Ok(text)
     }
 
-    /// Returns a path; the script's own folder if the placeholder stands for it.
+    /// Returns a path; the script's own folder for `FOLDER`.
     fn path(&mut self) -> Result<&'a CStr, u16> {
         let path = self.text()?;
         Ok(if path == FOLDER { self.folder } else { path })

@@ -202,7 +202,7 @@ impl Covered {
     fn mount(&self, now: &OwnedFd) -> io::Result<()> {
         let tree = match self.cover {
             Cover::Empty => nothing(now),
-            // The target of a symbolic link cannot be covered by a mount on the link.
+            // The target of a symbolic link may not be covered.
             _ if kind(now) == Some(FileType::Symlink) => Err(io::ErrorKind::Unsupported.into()),
             Cover::ReadOnly => clone(now.as_fd(), READ_ONLY | INERT),
             Cover::Pin | Cover::Writable => clone(now.as_fd(), INERT),

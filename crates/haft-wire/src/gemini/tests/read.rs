@@ -1,4 +1,4 @@
-//! Replies, whole and out of events.
+//! Replies, complete and from events.
 
 use proptest::prelude::*;
 
@@ -41,7 +41,7 @@ fn stream(chunks: &[&str]) -> String {
     all.concat()
 }
 
-/// A stream with texts of both kinds, signatures, calls with and without ids, and a call whose arguments come in pieces.
+/// Returns a stream with texts of both kinds, signatures, calls with and without ids, and a call whose arguments arrive in pieces.
 fn full() -> String {
     let parts = [
         r#"{"text":"hm ","thought":true}"#,

@@ -1,4 +1,4 @@
-//! Bodies of requests, with their declarations.
+//! Request bodies with their declarations.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

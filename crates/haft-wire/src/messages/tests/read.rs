@@ -1,4 +1,4 @@
-//! Replies that come whole.
+//! Complete replies.
 
 use crate::dialect::Dialect;
 use crate::error::WireError;

@@ -1,4 +1,4 @@
-//! Replies out of events, however they are cut.
+//! Replies from events, however they are cut.
 
 use proptest::prelude::*;
 
@@ -8,7 +8,7 @@ use crate::limits::Limits;
 use crate::reply::{Item, Reply, Stop};
 use crate::stream::Delta;
 
-/// The events of a stream.
+/// Returns the events as a stream.
 fn stream(events: &[&str]) -> String {
     let all: Vec<String> = events
         .iter()
@@ -22,7 +22,7 @@ const END: &str =
     r#"{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":9}}"#;
 const STOP: &str = r#"{"type":"message_stop"}"#;
 
-/// Every kind of block and piece.
+/// Returns a stream with every kind of block and piece.
 fn full() -> String {
     stream(&[
         START,

@@ -1,4 +1,4 @@
-//! Bodies of requests.
+//! Request bodies.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

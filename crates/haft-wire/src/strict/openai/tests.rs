@@ -1,4 +1,4 @@
-//! Schemas of a table in OpenAI's subset, and the way back.
+//! A table of schemas converted to OpenAI's subset, and the way back.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn parameters(schema: &str) -> Parameters {
     Parameters::of(&function, "t")
 }
 
-/// A schema of an object with one required property.
+/// Returns the schema of an object with one required property.
 fn of(property: &str) -> String {
     format!(r#"{{"type":"object","properties":{{"p":{property}}},"required":["p"]}}"#)
 }
