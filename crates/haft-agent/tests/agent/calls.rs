@@ -152,7 +152,7 @@ async fn calls_safe_beside_others_overlap_and_the_rest_keep_their_order() {
             Box::pin(async move {
                 log.note(format!("begin {name} {}", arguments["n"]));
                 if concurrency_safe {
-                    // Each waits for the other one.
+                    // Each waits for the other.
                     both.wait().await;
                 }
                 log.note(format!("end {name}"));

@@ -20,7 +20,7 @@ fn usage(input: u64) -> Usage {
     }
 }
 
-/// A model that makes so many calls, whose context has so many tokens at the last.
+/// Returns a model that makes this many calls, with this many tokens of context at the end.
 fn model(calls: usize, last: u64) -> ScriptedModel {
     let mut model = ScriptedModel::new();
     let long = format!("{{\"text\":\"{}\"}}", "long ".repeat(1000));
@@ -47,7 +47,7 @@ fn agent(model: &ScriptedModel) -> Agent {
     })
 }
 
-/// Every call has its answer right behind it.
+/// Asserts that every call is directly followed by its answer.
 fn assert_paired(messages: &[Message]) {
     for (at, message) in messages.iter().enumerate() {
         match message {
@@ -86,7 +86,7 @@ async fn old_results_are_kept_aside_before_anything_is_summed_up() {
         })
         .collect();
     assert_eq!(shown, [true, true, true, true, true, false, false, false]);
-    // Nothing but the history went to the model.
+    // Only the history went to the model.
     assert_eq!(model.requests().len(), 9);
     // Another process has the same history.
     let again = self::agent(&model).keep_in(kept).await.unwrap();

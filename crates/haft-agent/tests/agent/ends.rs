@@ -1,4 +1,4 @@
-//! How a run ends other than by an answer: budgets, repetition, cancellation, what the provider says.
+//! How a run ends other than by an answer: budgets, repetition, cancellation, the provider's stop reason.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ async fn a_budget_that_is_used_up_ends_the_run_and_another_prompt_has_turns_agai
             Exceeded::Tokens(30),
             2,
         ),
-        // Ten tokens read a reply, each at 1.
+        // Each reply reads ten tokens, at a price of 1 each.
         (
             Budget {
                 money: Some(29.5),
@@ -80,7 +80,7 @@ async fn a_budget_that_is_used_up_ends_the_run_and_another_prompt_has_turns_agai
         let finished = agent.run("go").await.unwrap();
         assert_eq!(finished.end, End::Budget(exceeded));
         assert_eq!(finished.spent.turns, turns, "{budget:?}");
-        // Every call has its answer: the conversation can go on.
+        // Every call has its answer: the conversation can continue.
         assert!(!agent.is_open());
         if budget.turns.is_some() {
             let again = agent.run("go on").await.unwrap();
@@ -143,7 +143,7 @@ async fn what_the_provider_says_of_a_stop_is_how_the_run_ends() {
         .says("then");
     let finished = agent(&model, &Log::default()).run("go").await.unwrap();
     assert_eq!((finished.end, finished.text.as_str()), (End::Done, "then"));
-    // The turn that paused goes back.
+    // The turn that paused is sent back.
     assert_eq!(model.requests()[1].messages.len(), 2);
 }
 
@@ -164,7 +164,7 @@ async fn a_run_is_cancelled_while_the_model_answers_and_while_a_tool_runs() {
     assert_eq!(agent.run("go on").await.unwrap().text, "later");
 }
 
-/// An agent with a tool that never ends, and a sign that it has begun.
+/// Returns an agent with a tool that never ends, and a signal that it has started.
 fn hanging(model: &ScriptedModel) -> (haft_agent::Agent, std::sync::Arc<tokio::sync::Notify>) {
     use haft::future::BoxFuture;
     use haft::testing::TestTool;

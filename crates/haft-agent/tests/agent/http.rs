@@ -1,4 +1,4 @@
-//! A model behind HTTP: what is sent, when it is sent again, and what an answer that is none says.
+//! A model behind HTTP: what is sent, when it is sent again, and how invalid answers are reported.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// The key of the tests: it must stand nowhere.
+/// The key of the tests: it must not appear anywhere.
 const KEY: &str = "sk-hush-7f3a";
 
-/// What the server does with a request.
+/// The server's reaction to a request.
 #[derive(Debug, Clone)]
 enum Does {
     /// Answers with these bytes, and closes.
     Says(String),
-    /// Answers with these bytes, and takes another request.
+    /// Answers with these bytes, and accepts another request.
     Keeps(String),
     /// Closes without an answer.
     Closes,
-    /// Answers with these bytes, and then nothing.
+    /// Answers with these bytes, and then hangs.
     Hangs(String),
 }
 
-/// A server on the loopback that does one thing after the other, and keeps the requests.
+/// A server on the loopback that plays one reaction after another, and records the requests.
 struct Server {
     url: String,
     requests: Arc<Mutex<Vec<String>>>,
@@ -87,7 +87,7 @@ impl Server {
     }
 }
 
-/// A request with its body; none where the client has closed.
+/// Reads a request with its body; `None` if the client has closed.
 async fn read(stream: &mut TcpStream) -> Option<String> {
     let mut bytes = Vec::new();
     loop {
@@ -118,7 +118,7 @@ fn hello() -> String {
     json("200 OK", "", REPLY)
 }
 
-/// The beginning of a stream, with its first piece of text.
+/// Returns the beginning of a stream, with its first piece of text.
 fn begun() -> String {
     format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n{}",
@@ -438,7 +438,7 @@ async fn a_refusal_that_does_not_end_is_not_waited_for_and_what_came_of_it_is_re
     ] {
         let answer = format!("{}{body}", head(1 << 20));
         let server = Server::start(vec![Does::Hangs(answer)]).await;
-        // The other waits are so long that a test would not end with them.
+        // The other timeouts are longer than the test would run.
         let model = server.model(|settings| {
             settings.timeouts.refusal = Duration::from_millis(300);
         });

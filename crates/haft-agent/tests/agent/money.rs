@@ -1,4 +1,4 @@
-//! Budgets of money that the policy has: a person is asked whether the run goes on, and a day is counted over runs.
+//! The policy's budgets of money: the operator is asked whether the run continues, and a day is counted across runs.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use haft_agent::{Agent, End, Exceeded, Options, Prices, spend_more};
 
 use crate::support::{Log, tools};
 
-/// A reply costs 10.
+/// Options under which a reply costs 10.
 fn priced() -> Options {
     Options {
         prices: Some(Prices {
@@ -38,7 +38,7 @@ fn money(most: f64) -> EffectLimits {
     }
 }
 
-/// An agent whose executor asks this approver.
+/// Returns an agent whose executor asks this approver.
 fn agent(budgets: Budgets, asks: bool, approver: ScriptedApprover) -> Agent {
     let policy = Policy::workspace().with_budgets(budgets);
     let mut executor = Executor::new(policy).with_approver(approver);
@@ -60,7 +60,7 @@ async fn a_run_costs_as_much_again_with_each_approval_and_ends_without_one() {
         limit: 15.0,
         period: Period::Run,
     });
-    // Replies cost 10, 20 | 30, 40 | 50, 60: each time that the sum has passed what was agreed to, a person is asked.
+    // Replies cost 10, 20 | 30, 40 | 50, 60: each time the sum has reached the approved amount, the operator is asked.
     let rows = [
         (true, vec![], 2, 1),
         (true, vec![yes()], 4, 2),
@@ -105,7 +105,7 @@ async fn a_day_counts_what_all_runs_cost() {
         let today = ledger.today().unwrap();
         assert!((today.money - sum).abs() < 1e-9, "{today:?}");
     }
-    // Where it is not known what was spent, a person decides before anything is.
+    // If the amount spent is unknown, the operator decides before anything is spent.
     std::fs::write(ledger.file(), "{").unwrap();
     let approver = ScriptedApprover::new([yes()]);
     let requests = Arc::clone(&approver.asked);

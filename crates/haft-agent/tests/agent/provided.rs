@@ -1,4 +1,4 @@
-//! Tools that a provider defines and haft runs: the calls that they become, and the items that they are answered with.
+//! Provider-defined tools that haft runs: the calls that they become, and the items in the answers.
 use haft::future::BoxFuture;
 use haft::result::{Content, ToolResult};
 use haft::spec::Declaration;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Log, last_answers, text};
 
-/// Tools under haft's names that note their arguments. `run_command` fails with what a real one gives, where the command is `false`.
+/// Tools with haft's names that record their arguments. `run_command` fails like the real one if the command is `false`.
 fn session(log: &Log) -> Session {
     let registry = ToolRegistry::new();
     let names = [
@@ -193,7 +193,7 @@ async fn an_item_that_nothing_answers_or_that_is_not_json_gets_an_answer_of_its_
     assert!(answers.iter().all(|answer| answer.is_error));
 }
 
-/// The tool, its input, the calls that it becomes, and what its answer holds.
+/// The tool, its input, the calls that it becomes, and a text in its answer.
 type CallRow = (&'static str, Value, Vec<String>, &'static str);
 
 fn edits() -> Vec<CallRow> {

@@ -1,4 +1,4 @@
-//! A run that goes on in another process: what has its answer is not run again, what was approved runs, what is unknown is told.
+//! A run resumed in another process: answered calls are not run again, approved ones run, unknown ones are reported.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use haft_agent::{Agent, AgentError, Conversation, End};
 
 use crate::support::{Durable, Log, last_answers, text, tools};
 
-/// A process: an executor and a session over the same inbox, run and conversation as the others.
+/// Starts a process: an executor and a session over the same inbox, run and conversation as the others.
 async fn process(
     model: &ScriptedModel,
     log: &Log,
@@ -53,7 +53,7 @@ async fn a_suspended_run_goes_on_after_the_decision_and_nothing_runs_twice() {
             panic!("not suspended");
         };
         assert_eq!(waiting[0].tool, "risky");
-        // What follows waits, too.
+        // Later calls wait, too.
         assert_eq!(log.words(), [r#"plain {"n":1}"#]);
         assert!(matches!(first.run("more").await, Err(AgentError::Open(2))));
         drop(first);
@@ -105,7 +105,7 @@ async fn a_call_that_may_have_run_is_told_as_such_and_not_run_again() {
         .await
         .unwrap();
     let entries = whole.entries().await.unwrap();
-    // The process ends between each two entries.
+    // The process exits between each two entries.
     for cut in 1..entries.len() - 1 {
         let begun = |entry: &Entry| matches!(entry, Entry::Begun(_));
         let answered = |entry: &Entry| matches!(entry, Entry::Answered { .. });
@@ -152,7 +152,7 @@ async fn an_approved_call_whose_process_ended_is_never_run_again() {
         .unwrap();
     agent.resume().await.unwrap();
     assert_eq!(log.words().len(), 1);
-    // The answer was lost with the process: everything up to the beginning of the approved call is there.
+    // The answer was lost with the process: everything up to the start of the approved call is recorded.
     let mut entries = kept.entries().await.unwrap();
     let answered = |entry: &Entry| matches!(entry, Entry::Answered { .. });
     entries.truncate(entries.iter().position(answered).unwrap());
@@ -162,6 +162,6 @@ async fn an_approved_call_whose_process_ended_is_never_run_again() {
     let mut again = process(&model, &log, &inbox, &kept).await;
     again.resume().await.unwrap();
     assert_eq!(log.words().len(), 1);
-    // The inbox knows what came of it.
+    // The inbox has the outcome.
     assert_eq!(text(&last_answers(&model)[0]), r#"{"n":1}"#);
 }

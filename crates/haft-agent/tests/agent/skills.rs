@@ -1,4 +1,4 @@
-//! Skills: named to the model, put in force by `load_skill`, and in force again when a run goes on elsewhere.
+//! Skills: listed to the model, activated by `load_skill`, and reactivated when a run is resumed elsewhere.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::support::{Log, last_answers, noting, text};
 
-/// A skill that narrows the run to `safe`.
+/// Returns a skill that restricts the run to `safe`.
 fn skills(home: &std::path::Path) -> Arc<SkillSet> {
     let folder = home.join("careful");
     std::fs::create_dir_all(&folder).unwrap();
@@ -27,7 +27,7 @@ fn skills(home: &std::path::Path) -> Arc<SkillSet> {
     ))
 }
 
-/// `safe`, `plain`, and a `load_skill` as haft's own does its work.
+/// Returns a session with `safe`, `plain`, and a `load_skill` that works like haft's own.
 fn session(log: &Log) -> Session {
     let registry = ToolRegistry::new();
     let load = |arguments: Value, context: CallContext| {
@@ -101,7 +101,7 @@ async fn skills_are_named_in_the_instructions_and_what_one_narrows_holds_in_the_
     assert_eq!(log.words(), ["safe {}", "safe {}"]);
     assert!(text(&last_answers(&model)[0]).starts_with("denied: the active skill careful"));
 
-    // Without the skill nobody knows what it narrows: nothing runs.
+    // Without the skill its restrictions are unknown: nothing runs.
     std::fs::remove_dir_all(home.path().join("careful")).unwrap();
     let model = ScriptedModel::new().calls([("f", "plain", "{}")]);
     let mut third = agent(&model, &log, &set).keep_in(kept).await.unwrap();

@@ -1,4 +1,4 @@
-//! Many tools: which are declared, how others come in, and that nothing comes in from outside the view.
+//! Many tools: which are declared, how others are added, and that none is added from outside the view.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::support::{Log, last_answers, noting, text};
 
-/// `read_file`, `tool_expand_tools`, and so many tools about one animal each.
+/// Returns `read_file`, `tool_expand_tools`, and a tool for each animal.
 fn registry(log: &Log, animals: &[&str]) -> ToolRegistry {
     let registry = ToolRegistry::new();
     let expand = TestTool::with_body(
@@ -46,7 +46,7 @@ const MANY: [&str; 20] = [
     "mole", "newt", "owl", "pig", "quail", "rat", "seal", "toad",
 ];
 
-/// The lists of names that were declared, in their order.
+/// Returns the lists of declared names, in order.
 async fn offered(kept: &Arc<MemoryConversation>) -> Vec<Vec<String>> {
     let entries = kept.entries().await.unwrap();
     let offered = entries.into_iter().filter_map(|entry| match entry {
@@ -60,7 +60,7 @@ async fn offered(kept: &Arc<MemoryConversation>) -> Vec<Vec<String>> {
 async fn few_tools_are_declared_as_they_are_and_of_many_those_that_fit() {
     for (animals, declared) in [
         (&MANY[..13], 15),
-        // The baseline, and the one that the prompt is about.
+        // The baseline, and the tool that the prompt is about.
         (&MANY[..14], 3),
         (&MANY[..], 3),
     ] {
@@ -113,12 +113,12 @@ async fn a_call_of_a_tool_that_is_not_declared_is_refused_with_the_call_to_make(
     );
     assert!(text(&answers[1]).starts_with("not_found: "));
     assert!(text(&last_answers(&model)[1]).starts_with("not_found: "));
-    // What was declared before keeps its place.
+    // Tools declared before keep their positions.
     let names = offered(&kept).await;
     assert_eq!(names.len(), 2);
     assert!(names[1].starts_with(&names[0]), "{names:?}");
     assert_eq!(names[1].last().map(String::as_str), Some("feed_toad"));
-    // A new process declares the same.
+    // A new process declares the same tools.
     let session = Session::new(suggest::view(registry(&log, &MANY)));
     let again = Agent::new(
         ScriptedModel::new().says("ok"),

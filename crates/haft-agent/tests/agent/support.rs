@@ -1,4 +1,4 @@
-//! What the tests share: tools that count, an agent over them, what it said to its model.
+//! Helpers of the tests: tools that record calls, an agent with them, what it told its model.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use haft_agent::{Agent, AgentEvent};
 use haft_wire::{Answer, Message, Part};
 use parking_lot::Mutex;
 
-/// What happened, a word each.
+/// A log of what happened, one word each.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -33,7 +33,7 @@ impl Log {
     }
 }
 
-/// A tool that notes its call and gives its arguments back; it fails where they hold `"fail": true`.
+/// Returns a tool that records its call and returns its arguments; it fails if they contain `"fail": true`.
 pub(crate) fn noting(spec: ToolSpec, log: &Log) -> Arc<dyn Tool> {
     let log = log.clone();
     let name = spec.name.to_string();
@@ -50,7 +50,7 @@ pub(crate) fn noting(spec: ToolSpec, log: &Log) -> Arc<dyn Tool> {
     TestTool::with_body(spec, body).arc()
 }
 
-/// `safe`, which runs beside others, `plain`, and `risky`, which is asked about.
+/// Returns `safe`, which may run in parallel, `plain`, and `risky`, which needs approval.
 pub(crate) fn tools(log: &Log) -> ToolRegistry {
     let safe = ToolSpec {
         concurrency_safe: true,
@@ -72,18 +72,18 @@ pub(crate) fn tools(log: &Log) -> ToolRegistry {
     registry
 }
 
-/// An agent over them.
+/// Returns an agent with these tools.
 pub(crate) fn agent(model: &ScriptedModel, log: &Log) -> Agent {
     agent_of(model.clone(), log)
 }
 
-/// The same with any model.
+/// Returns an agent with these tools and any model.
 pub(crate) fn agent_of(model: impl haft_agent::Model + 'static, log: &Log) -> Agent {
     let session = Session::new(tools(log));
     Agent::new(model, Executor::new(Policy::workspace()), session)
 }
 
-/// The answers that the model read last.
+/// Returns the answers that the model read last.
 pub(crate) fn last_answers(model: &ScriptedModel) -> Vec<Answer> {
     let requests = model.requests();
     let messages = requests.last().unwrap().messages.clone();
@@ -97,7 +97,7 @@ pub(crate) fn last_answers(model: &ScriptedModel) -> Vec<Answer> {
     results.unwrap()
 }
 
-/// All text of an answer.
+/// Returns all text of an answer.
 pub(crate) fn text(answer: &Answer) -> String {
     let texts = answer.parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.as_str()),
@@ -106,7 +106,7 @@ pub(crate) fn text(answer: &Answer) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// A watcher that notes events, a word each.
+/// Returns a watcher that records events, one word each.
 pub(crate) fn watcher(log: &Log) -> Arc<dyn haft_agent::Watcher> {
     let log = log.clone();
     Arc::new(move |event: AgentEvent<'_>| {
@@ -123,7 +123,7 @@ pub(crate) fn watcher(log: &Log) -> Arc<dyn haft_agent::Watcher> {
     })
 }
 
-/// An inbox in memory that says that it outlives the process: a test's process is both the old one and the new one.
+/// An in-memory inbox that claims to outlive the process: a test's process is both the old one and the new one.
 #[derive(Debug, Default)]
 pub(crate) struct Durable(MemoryInbox);
 

@@ -1,4 +1,4 @@
-//! Rows 61, 62, 66, 67, 68, 72, 73: what a script may call, how often, and what of it counts.
+//! Rows 61, 62, 66, 67, 68, 72, 73: what a script may call, how often, and which of its claims count.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -159,7 +159,7 @@ fn claims() {
     let code = "tools.critical(risk='safe', approval=True, approved=True, run='other', origin='host', principal='root')";
     let outcome = wait(scene.chain(code));
     assert_eq!(trace(&outcome), ["critical:denied"], "{}", pretty(&outcome));
-    // Neither does the raw frame carry anything else.
+    // Nor does a raw frame carry anything else.
     let outcome = raw(
         &scene,
         "frame(b'c', 1, b'critical\\n{\"risk\":\"safe\"}\\n{}')\nanswer()['error']['kind']",
@@ -215,7 +215,7 @@ fn never() {
     }
     let code = "n = 0\nwhile n < 3:\n    try:\n        n += 1\n        raise SystemExit\n    except BaseException:\n        pass\nn";
     assert_eq!(value(&wait(scene.chain(code))), json!(3));
-    // A call that takes longer than a call may is the script's to handle.
+    // A call that takes too long is for the script to handle.
     let limits = RunLimits {
         call_timeout: Duration::from_millis(100),
         approval_timeout: Duration::from_millis(50),

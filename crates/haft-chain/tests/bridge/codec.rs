@@ -1,4 +1,4 @@
-//! The codec under fuzzing: frames in any order, and the same as a stream.
+//! Fuzzes the codec: frames in any order, as datagrams and as a stream.
 
 use std::path::Path;
 
@@ -28,14 +28,14 @@ fn any_bytes() {
         "18446744073709551615",
     ];
     fuzz(&corpus, &words, |input| {
-        // As one datagram: what is read is written the same.
+        // As one datagram: encoding what was decoded gives the same bytes.
         if let Ok(frame) = Frame::decode(input) {
             assert_eq!(frame.encode(), input);
             let stream = prefixed(input);
             let (datagram, taken) = unprefixed(&stream).unwrap().unwrap();
             assert_eq!((datagram, taken), (input, stream.len()));
         }
-        // As a stream of frames, one after another, until one is wrong.
+        // As a stream of frames, one after another, until one is invalid.
         let (mut rest, mut assembler) = (input, Assembler::default());
         while let Ok(Some((datagram, taken))) = unprefixed(rest) {
             assert!(datagram.len() <= FRAME && taken > 0);
@@ -44,7 +44,7 @@ fn any_bytes() {
                 break;
             }
         }
-        // As datagrams divided by blank lines.
+        // As datagrams separated by 0xfe bytes.
         let mut assembler = Assembler::default();
         for datagram in input.split(|byte| *byte == 0xfe) {
             if assembler.take(datagram).is_err() {

@@ -85,7 +85,7 @@ fn no_json() {
             "call(1, b'echo', {arguments:?}.encode())\n(answer().get('error') or {{}}).get('kind')"
         );
         let outcome = raw(&scene, &code);
-        // No arguments at all are none.
+        // Empty arguments count as no arguments.
         let expect = if arguments.is_empty() {
             json!(null)
         } else {
@@ -104,7 +104,7 @@ fn ids() {
     assert_eq!(trace(&outcome), ["sleep:cancelled"]);
     let outcome = raw(&scene, "call(0, b'mark')\ntime.sleep(9)");
     assert_broken(&outcome, "the id 0 again");
-    // Any other number is as good as ours: an answer goes to the id that asked.
+    // Any other id is as good as ours: an answer goes to the id of the request.
     let code = "call(4294967295, b'echo', b'{\"a\":1}')\nwire.recv_into(wire.buffer)\nint.from_bytes(wire.buffer[2:6], 'little')";
     assert_eq!(value(&raw(&scene, code)), json!(4_294_967_295_u64));
     assert!(scene.marks().is_empty());
@@ -160,7 +160,7 @@ fn unread() {
     });
     assert_broken(&hostile, "does not read its answers");
     assert_eq!(fine, 20);
-    // Answers that wait are sent when the script reads at last.
+    // Queued answers are sent when the script finally reads.
     let code = "a = artifacts.put(b'x' * (4 << 20))\nfor n in range(10, 14):\n    frame(b'r', n, b'%b 0 4194304' % a.ref.encode())\ntime.sleep(0.3)\nsize = 0\nwhile size < 4 * (4 << 20):\n    size += wire.recv_into(wire.buffer) - 6\nsize";
     assert_eq!(value(&raw(&scene, code)), json!(16 << 20));
 }
@@ -178,7 +178,7 @@ fn mixed() {
     );
     assert_broken(&outcome, "a frame within another message");
     assert!(scene.marks().is_empty());
-    // Through the runtime threads may call as they like.
+    // Through the runtime, threads may call in any order.
     let code = "import threading\nout = []\ndef f(n):\n    for k in range(6):\n        out.append(tools.echo(n=n, k=k, pad='x' * 200000).ref is not None)\nts = [threading.Thread(target=f, args=(n,)) for n in range(8)]\n[t.start() for t in ts]\n[t.join() for t in ts]\n[len(out), all(out)]";
     let outcome = wait(scene.chain(code));
     assert_eq!(value(&outcome), json!([48, true]), "{}", pretty(&outcome));
@@ -211,7 +211,7 @@ fn refs_of_others() {
     assert!(!pretty(&outcome).contains("secret of"));
     let own = wait(scene.artifacts.info(scene.session.owner(), &secret));
     assert!(own.is_err(), "it was not made this run's own either");
-    // In its own run it is there.
+    // In its own run it exists.
     let own = format!("artifacts.get('{}').read()", secret.as_str());
     let outcome = wait(other.chain(&own));
     assert_eq!(
@@ -248,7 +248,7 @@ fn ranges() {
             pretty(&outcome)
         );
     }
-    // Past the runtime: a range that is none ends the script, a huge one is clipped.
+    // Bypassing the runtime: an invalid range ends the script, a huge one is clipped.
     let outcome = raw(
         &scene,
         "a = artifacts.put(b'1')\nframe(b'r', 99, (a.ref + ' -5 1').encode())\ntime.sleep(9)",

@@ -33,7 +33,7 @@ fn main() {
     std::process::exit(runner::run(&lists.concat()));
 }
 
-/// What a hostile script begins with: the bridge itself, past the runtime.
+/// The start of a hostile script: the bridge itself, bypassing the runtime.
 const RAW: &str = r"
 import haft_runtime, json, os, sys, time
 wire = haft_runtime._state.wire
@@ -46,7 +46,7 @@ def answer():
     return json.loads(bytes(wire.buffer[6:size]))
 ";
 
-/// Runs a script that speaks to the bridge itself.
+/// Runs a script that uses the bridge directly.
 pub(crate) fn raw(scene: &Scene, code: &str) -> Outcome {
     wait(scene.chain(&format!("{RAW}{code}")))
 }

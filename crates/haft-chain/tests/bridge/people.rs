@@ -1,4 +1,4 @@
-//! Rows 76 and 77: what a person approved is what runs, and their time is not the script's.
+//! Rows 76 and 77: exactly what the user approved runs, and the user's time is not the script's.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub(crate) const TESTS: &[Test] = &[
     ),
 ];
 
-/// A person who takes their time, and remembers what they saw.
+/// A user who takes time, and remembers what was shown.
 #[derive(Debug)]
 struct Person {
     thinks: Duration,
@@ -36,7 +36,7 @@ impl Approver for Person {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
         self.seen.lock().push(request.arguments.clone());
         Box::pin(async move {
-            // slow on purpose: people are.
+            // slow on purpose: users are.
             tokio::time::sleep(self.thinks).await;
             if self.yes {
                 Decision::approve("ada", "test").into()
@@ -64,7 +64,7 @@ fn person(thinks: u64, yes: bool) -> (Scene, Arc<Person>) {
 
 fn approved_as_seen() {
     let (scene, ada) = person(300, true);
-    // A second frame of the same id while she reads the first.
+    // A second frame with the same id while she reads the first.
     let code = format!(
         "{RAW}call(1, b'critical', b'{{\"a\":\"harmless\"}}')\ntime.sleep(0.05)\ncall(1, b'critical', b'{{\"a\":\"harm\"}}')\ntime.sleep(9)"
     );
@@ -76,7 +76,7 @@ fn approved_as_seen() {
         "{}",
         pretty(&outcome)
     );
-    // What the script's object is changed to afterwards was never sent.
+    // Later changes to the script's object were never sent.
     let code = "a = {'to': ['harmless']}\nasync def f():\n    r = tools.critical(a=a)\n    a['to'][0] = 'harm'\n    return (await r).data\nawait f()";
     let outcome = wait(scene.chain(code));
     assert_eq!(
@@ -115,7 +115,7 @@ fn patience() {
         "{}",
         pretty(&outcome)
     );
-    // Nobody denied it the script's own time: that still runs out.
+    // The script's own time still runs out.
     let (scene, _) = person(100, true);
     let code = "tools.critical(a=1)\nwhile True:\n    pass";
     let outcome = wait(scene.chain_with(json!({"code": code, "timeout_s": 1})));

@@ -1,4 +1,4 @@
-//! Row 78, interrupted chains: gone on with from every point, nothing twice, and what may have run is said.
+//! Row 78, interrupted chains: resumed from every point, nothing twice, and calls that may have run are reported.
 
 use std::future::ready;
 use std::path::Path;
@@ -59,7 +59,7 @@ pub(crate) const TESTS: &[Test] = &[
     ),
 ];
 
-/// A journal whose process is killed after so many entries: what comes then is not written, and neither is the end.
+/// A journal whose process is killed after a number of entries: nothing later is written, not even the end.
 #[derive(Debug)]
 struct Killed {
     journal: DirJournal,
@@ -79,7 +79,7 @@ impl Killed {
                 run: run.clone(),
                 source: std::io::ErrorKind::StorageFull.into(),
             },
-            // The process is no more: nobody hears of this.
+            // The process no longer exists: nothing receives this.
             Err(_) => JournalError::Busy(run.clone()),
         };
         Box::pin(ready(Err(error)))
@@ -136,7 +136,7 @@ impl Journal for Killed {
     }
 }
 
-/// A machine that lives longer than the processes on it: a state folder, and what tools did to it.
+/// A machine that outlives its processes: a state folder, and what tools did to it.
 struct World {
     home: tempfile::TempDir,
     run: RunId,
@@ -156,7 +156,7 @@ impl World {
         }
     }
 
-    /// A process that is killed after so many entries of its journal; `None` for one that is not.
+    /// Starts a process that is killed after `left` entries of its journal; `None` = it is not killed.
     fn process(&self, left: Option<usize>, resumed: bool) -> Scene {
         Scene::of(self.parts(left, resumed))
     }
@@ -227,7 +227,7 @@ fn every_point() {
             );
             assert!(error_message(&outcome).contains("append"), "{left}");
             assert_eq!(world.lines(), before, "{left}");
-            // It is said again to whoever asks again.
+            // It is reported again when asked again.
             let outcome = wait(world.process(None, true).chain(code));
             assert!(
                 error_message(&outcome).contains("may have run"),
@@ -247,7 +247,7 @@ fn every_point() {
             assert!(world.interrupted().is_none(), "{left}");
         }
     }
-    // Interrupted again while it goes on.
+    // Interrupted again while it is resumed.
     let world = World::new();
     wait(world.process(Some(3), false).chain(code));
     wait(world.process(Some(5), true).chain(code));
@@ -272,7 +272,7 @@ for n in range(4):
     assert_eq!(value(&outcome), json!("done"), "{}", pretty(&outcome));
     let lines = world.lines();
     assert_eq!(lines.len(), 4);
-    // Two scripts of two runs share nothing of it.
+    // Two scripts of two runs share none of it.
     let other = World::new();
     wait(other.process(None, false).chain(code));
     let parts = |line: &String| serde_json::from_str::<Vec<serde_json::Value>>(line).unwrap();
@@ -299,7 +299,7 @@ for n in range(4):
     lines.sort();
     lines.dedup();
     assert_eq!(lines.len(), 4, "the same random bytes twice");
-    // What no stream stands for is bounded, in one call and in all of them.
+    // Noise is limited, per call and in total.
     for (reads, calls, told) in [
         (600_000, 1, "clocks were read too often"),
         (150_000, 6, "read clocks and random sources too often"),
@@ -314,7 +314,7 @@ for n in range(4):
     }
 }
 
-/// AF15: a script that catches that too much was read makes no call whose noise is lost.
+/// AF15: a script that catches the error for excessive reads makes no call whose noise is lost.
 fn caught_noise() {
     let code = r"
 import time
@@ -333,7 +333,7 @@ said
     assert!(world.lines().is_empty());
 }
 
-/// An interpreter that does not come up, and sees whether the chain is recorded by then.
+/// An interpreter that does not start, and checks whether the chain is recorded by then.
 #[derive(Debug)]
 struct Slow(std::path::PathBuf);
 
@@ -376,7 +376,7 @@ fn killed_at_start() {
 }
 
 fn side_by_side() {
-    // Each goes on when its first call has ended: the order of the later calls is that of those ends.
+    // Each continues when its first call has ended: the order of the later calls is that of those ends.
     let code = r"
 import asyncio
 async def work(n):
@@ -414,7 +414,7 @@ fn divergence() {
         "import os\ntools.append(n=1)\ntools.append(n=len(os.listdir('/workspace')))\n'done'";
     wait(world.process(Some(5), false).chain(code));
     assert_eq!(world.lines(), ["1", "0"]);
-    // The same script, and something in its folder that was not there before.
+    // The same script, with a new file in its folder.
     let folder = world.home.path().join("workspace");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("new"), "x").unwrap();
@@ -440,7 +440,7 @@ fn divergence() {
     );
     assert!(said.contains("{\"n\":1}"), "{}", pretty(&outcome));
     assert_eq!(world.lines(), ["1", "0"]);
-    // Another script of the run is no replay of this one.
+    // Another script of the run does not replay this one.
     let world = World::new();
     wait(world.process(Some(3), false).chain(code));
     let outcome = wait(

@@ -1,4 +1,4 @@
-//! A house for tests: an executor, some tools, and `tool_chain` over the real jail.
+//! The setup for tests: an executor, some tools, and `tool_chain` over the real jail.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 
 use crate::tools::{any, tools};
 
-/// The one runtime: jails live in it.
+/// Returns the only runtime: jails live in it.
 pub(crate) fn runtime() -> &'static tokio::runtime::Runtime {
     static RUNTIME: OnceLock<tokio::runtime::Runtime> = OnceLock::new();
     RUNTIME.get_or_init(|| {
@@ -43,14 +43,14 @@ pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
     runtime().block_on(future)
 }
 
-/// The one engine: its pool serves all tests.
+/// Returns the only engine: its pool serves all tests.
 pub(crate) fn engine() -> Arc<PythonEngine> {
     static ENGINE: OnceLock<Arc<PythonEngine>> = OnceLock::new();
     let made = || made(Config::default(), CodeConfig::default());
     Arc::clone(ENGINE.get_or_init(made))
 }
 
-/// An engine of another kind of jail.
+/// Returns an engine with another kind of jail.
 pub(crate) fn made(config: Config, code: CodeConfig) -> Arc<PythonEngine> {
     let code = CodeConfig {
         runtime: RUNTIME.into(),
@@ -60,7 +60,7 @@ pub(crate) fn made(config: Config, code: CodeConfig) -> Arc<PythonEngine> {
     Arc::new(PythonEngine::new(jail))
 }
 
-/// What a scene is made of; the rest is the same for all.
+/// The variable parts of a scene; everything else is the same for all.
 pub(crate) struct Parts {
     pub(crate) limits: RunLimits,
     pub(crate) policy: Policy,
@@ -101,7 +101,7 @@ pub(crate) struct Scene {
     pub(crate) artifacts: Arc<MemoryArtifacts>,
 }
 
-/// Somebody to ask.
+/// An approver shared with the test.
 #[derive(Debug)]
 struct SharedApprover(Arc<dyn Approver>);
 
@@ -172,30 +172,30 @@ impl Scene {
     pub(crate) async fn chain_with(&self, arguments: Value) -> Outcome {
         let mut call = ToolCall::new("tool_chain", arguments.to_string());
         if self.resumed {
-            // The one that was interrupted.
+            // The interrupted one.
             call = call.with_id("call-1");
         }
         self.executor.execute(&self.session, call).await
     }
 
-    /// What `mark` was called with.
+    /// Returns the arguments of the calls of `mark`.
     pub(crate) fn marks(&self) -> Vec<String> {
         self.marks.lock().clone()
     }
 }
 
-/// The whole outcome, for a failing test to show.
+/// Returns the whole outcome, for a failing test to print.
 pub(crate) fn pretty(outcome: &Outcome) -> String {
     serde_json::to_string_pretty(outcome).unwrap()
 }
 
-/// The data, or null.
+/// Returns the data, or null.
 pub(crate) fn data(outcome: &Outcome) -> Value {
     let raw = outcome.data.as_ref().map_or("null", |raw| raw.get());
     serde_json::from_str(raw).unwrap()
 }
 
-/// The value that a script came to: data that is no object is wrapped.
+/// Returns the value of a script: data that is not an object is wrapped.
 pub(crate) fn value(outcome: &Outcome) -> Value {
     match data(outcome) {
         Value::Object(mut object) if object.len() == 1 && object.contains_key("result") => {
@@ -205,7 +205,7 @@ pub(crate) fn value(outcome: &Outcome) -> Value {
     }
 }
 
-/// `tool:status` of each call of a chain.
+/// Returns `tool:status` of each call of a chain.
 pub(crate) fn trace(outcome: &Outcome) -> Vec<String> {
     let calls = outcome.calls.iter();
     calls

@@ -12,7 +12,7 @@ use haft::tool::Tool;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-/// What is common to the tools of a scene.
+/// Returns the spec that the tools of a scene share.
 fn spec(name: &str, schema: Value) -> ToolSpec {
     ToolSpec {
         input_schema: Arc::new(schema),
@@ -31,7 +31,7 @@ pub(crate) fn tools(marks: &Arc<Mutex<Vec<String>>>) -> Vec<Arc<dyn Tool>> {
     all
 }
 
-/// Tools that answer at once, and those that fail.
+/// Returns tools that answer at once, and those that fail.
 fn answering() -> Vec<Arc<dyn Tool>> {
     let needs_x = json!({
         "type": "object",
@@ -62,12 +62,12 @@ fn answering() -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-/// Tools that take their time, give much, or leave marks.
+/// Returns tools that take time, return much, or leave marks.
 fn effective(marks: &Arc<Mutex<Vec<String>>>) -> Vec<Arc<dyn Tool>> {
     let mark = Arc::clone(marks);
     let gate = Arc::new(tokio::sync::Barrier::new(3));
     vec![
-        // Ends only when three of it are under way.
+        // Ends only when three calls of it are running.
         TestTool::with_body(any("together"), move |value, _| {
             let gate = Arc::clone(&gate);
             Box::pin(async move {

@@ -1,4 +1,4 @@
-//! Two hundred scripts at once stay apart, one row for each kind of state; and nothing of them is left.
+//! Two hundred concurrent scripts are isolated from each other, one row per kind of state; and nothing of them is left.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(crate) const TESTS: &[Test] = &[
     ),
 ];
 
-/// A kind of state: how a script marks its own, and what it sees of it afterwards. `MARK` is a number of its own.
+/// A kind of state: how a script marks its own, and what it sees of it afterwards. `MARK` is a unique number.
 const KINDS: &[(&str, &str, &str)] = &[
     ("globals", "globals()['x'] = MARK", "x"),
     (
@@ -126,7 +126,7 @@ fn nothing_before() {
     );
 }
 
-/// Completes when the script has made a call.
+/// Waits until the script has made a call.
 async fn called(scene: &Scene) {
     while scene.audit.words().len() < 3 {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -156,7 +156,7 @@ fn dropped() {
     );
 }
 
-/// What a script may make of a call that ends because the session was cancelled.
+/// What a script may do with a call that ends because the session was cancelled.
 const CANCELLED: &[(&str, &str)] = &[
     ("it fails", "tools.sleep(s=600)"),
     (
@@ -186,7 +186,7 @@ fn cancelled() {
     }
 }
 
-/// A call that is bounded by what is left of the script's time may end before the script's own clock is looked at.
+/// A call that is limited by the rest of the script's time may end before the script's own clock is checked.
 fn late() {
     for _ in 0..20 {
         let scene = Scene::of(Parts {

@@ -1,4 +1,4 @@
-//! Files, media and artifacts: what a script keeps, what it is given, and what never enters it.
+//! Files, media and artifacts: what a script keeps, what it gets, and what never enters it.
 
 use std::fs;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ fn workspace() {
             ..Parts::default()
         })
     };
-    // A folder that is not there yet is empty.
+    // A folder that does not exist yet counts as empty.
     let code = "import os\nbefore = os.listdir()\nos.mkdir('d')\nopen('d/a', 'w').write('one')\nopen('b', 'w').write('two')\nbefore";
     let outcome = wait(scene().chain(code));
     assert_eq!(value(&outcome), json!([]), "{}", pretty(&outcome));
@@ -122,7 +122,7 @@ fn media() {
     let expect: serde_json::Value =
         serde_json::from_str(&expect.to_string().replace(".mpeg", ".mp3")).unwrap();
     assert_eq!(value(&outcome), expect, "{}", pretty(&outcome));
-    // A script that is in the way of it has its file later, or none.
+    // A script that blocks the path gets its file later, or not at all.
     let code = "import os\nos.mkdir('media')\nos.symlink('/etc/passwd', 'media/picture_1_0.png')\nr = tools.picture(bytes='abc')\nopen(r.files[0].path).read()";
     assert_eq!(value(&wait(scene.chain(code))), json!("abc"));
     let code = "os = __import__('os')\nos.symlink('/tmp', 'media')\nr = tools.picture(bytes='abc')\n[r.text, len(r.files)]";
@@ -145,7 +145,7 @@ rows
     assert_eq!(value(&outcome), expect, "{}", pretty(&outcome));
 }
 
-/// The highest memory that a process had, in KiB.
+/// Returns the peak memory of a process, in KiB.
 fn peak(pid: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -154,7 +154,7 @@ fn peak(pid: u32) -> u64 {
 }
 
 fn passed() {
-    // The child reports nothing of itself: a tool looks at it from outside.
+    // The child does not report this itself: a tool measures it from outside.
     let seen = Arc::<Mutex<u64>>::default();
     let look = {
         let seen = Arc::clone(&seen);
@@ -176,7 +176,7 @@ fn passed() {
     assert!(peak > 1000 && peak <= 60 << 10, "a peak of {peak} KiB");
 }
 
-/// The processes below this one.
+/// Returns the child processes of this one.
 fn children() -> Vec<u32> {
     let numbers = |path: String| -> Vec<u32> {
         let text = fs::read_to_string(path).unwrap_or_default();

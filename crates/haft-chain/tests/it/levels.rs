@@ -1,4 +1,4 @@
-//! The same scripts in other jails: an interpreter of its own for each, and one without namespaces.
+//! The same scripts in other jails: with a separate interpreter for each, and without namespaces.
 
 use haft::result::Status;
 use haft_sandbox::code::CodeConfig;

@@ -1,4 +1,4 @@
-//! What scripts see and come to: results, values, files, and that they stay apart.
+//! What scripts see and return: results, values, files, and their isolation.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,

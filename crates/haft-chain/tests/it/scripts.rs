@@ -1,4 +1,4 @@
-//! Scripts: what they come to, what they say, how they fail.
+//! Scripts: their values, their output, how they fail.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::runner::Test;
 use crate::scene::{Scene, data, pretty, trace, value, wait};
 
-/// What a screen was shown.
+/// What was shown on a screen.
 #[derive(Debug, Default)]
 struct Screen(Mutex<Vec<(Stream, String, bool)>>);
 
@@ -208,7 +208,7 @@ fn no_values() {
     ]);
 }
 
-/// Each script fails with this message and says this.
+/// Each script fails with this message and prints this text.
 fn fails(rows: &[(&str, &str, &str)]) {
     let scene = Scene::new();
     for (code, message, text) in rows {
@@ -264,7 +264,7 @@ fn checks() {
         assert!(said.contains(expect), "{code}\n{}", pretty(&outcome));
         assert_eq!((outcome.calls.len(), scene.marks().len()), (0, 0), "{code}");
     }
-    // What cannot be known before is found when it happens, or is somebody else's.
+    // What cannot be known in advance is detected when it happens, or is not ours.
     for (code, expect) in [
         ("getattr(tools, 'eco')", "AttributeError: no tool 'eco'"),
         (
@@ -352,12 +352,12 @@ fn asynchronous() {
             "import threading\nout = []\nts = [threading.Thread(target=lambda n=n: out.append(tools.together(n=n).data['n'])) for n in range(3)]\n[t.start() for t in ts]\n[t.join() for t in ts]\nsorted(out)",
             json!([0, 1, 2]),
         ),
-        // Sent at once, looked at later.
+        // Sent at once, read later.
         (
             "async def f():\n    a, b, c = [tools.together(n=n) for n in range(3)]\n    return [c.data['n'], a.data['n'], b.data['n']]\nawait f()",
             json!([2, 0, 1]),
         ),
-        // A call that stands alone is waited for.
+        // A call as a statement of its own is awaited.
         (
             "async def f():\n    tools.mark(text='alone')\n    return tools.echo(a=1).data\nawait f()",
             json!({"a": 1}),
@@ -366,12 +366,12 @@ fn asynchronous() {
             "import asyncio\nasync def f():\n    try:\n        await asyncio.wait_for(tools.sleep(s=0.2), 0.01)\n    except asyncio.TimeoutError:\n        return 'late'\nawait f()",
             json!("late"),
         ),
-        // Not our tools: nothing is awaited for anybody.
+        // Not our tools: nothing is awaited for other objects.
         (
             "class T:\n    def anything(self, n):\n        return n\nasync def f(tools):\n    tools.anything(1)\n    return tools.anything(2)\nawait f(T())",
             json!(2),
         ),
-        // Nobody waits for these: they end all the same.
+        // Nothing awaits these: they still complete.
         (
             "def helper():\n    tools.mark(text='by helper')\nasync def f():\n    helper()\nawait f()\n3",
             json!(3),
@@ -419,7 +419,7 @@ fn output() {
         "{}",
         pretty(&outcome)
     );
-    // Without end: what is kept of it has one, and so has the script.
+    // Endless output: what is kept of it is limited, and so is the script.
     let code = "print('begun')\nwhile True:\n    print('x' * 10_000)";
     let outcome = wait(scene.chain_with(serde_json::json!({"code": code, "timeout_s": 3})));
     assert_eq!(outcome.status, Status::Timeout, "{}", pretty(&outcome));

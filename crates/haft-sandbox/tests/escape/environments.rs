@@ -1,7 +1,7 @@
-//! The same attempts where a user's files lie otherwise: home folders below /srv and behind links,
+//! The same attempts where a user's files are in other places: home folders below /srv and behind links,
 //! interpreters in them, a virtual environment in the workspace.
 //!
-//! Each environment has a host process of its own, with its own `HOME` and `PATH`; root runs each as root
+//! Each environment has its own host process, with its own `HOME` and `PATH`; as root, each one runs as root
 //! and as an ordinary user.
 
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ use crate::runner::{NOBODY, Test, is_second_run};
 use crate::runtime;
 use crate::scripts::{ATTEMPTS, RUNTIME, run};
 
-/// The words of a host process: its environment's name, and the folder that holds it.
+/// The argument of a host process; the environment's name and its folder follow.
 pub(crate) const HOST: &str = "--environment";
 
 pub(crate) const TESTS: &[Test] = &[
@@ -52,7 +52,7 @@ pub(crate) const TESTS: &[Test] = &[
     ),
 ];
 
-/// What no jail may show: relative to the home folder.
+/// Files that no jail may show, relative to the home folder.
 const SECRETS: &[&str] = &[
     ".ssh/id_ed25519",
     ".local/state/haft/operator-token",
@@ -64,13 +64,13 @@ const SECRETS: &[&str] = &[
     "../../token",
 ];
 
-/// Where everything of one environment lies, below a folder that is made for it.
+/// The files of one environment, below a folder created for it.
 struct Ground {
     base: PathBuf,
 }
 
 impl Ground {
-    /// The folder itself, not the way that `HOME` takes.
+    /// Returns the folder itself, not the path in `HOME`.
     fn home(&self) -> PathBuf {
         self.base.join("real/u")
     }
@@ -79,7 +79,7 @@ impl Ground {
         self.home().join("projects/w")
     }
 
-    /// What `HOME` says here.
+    /// Returns the value of `HOME` in this environment.
     fn named_home(&self, name: &str) -> PathBuf {
         match name {
             "link" => self.base.join("link/u"),
@@ -119,7 +119,7 @@ impl Ground {
         Ok(())
     }
 
-    /// This machine's Python and Node, unpacked into a prefix.
+    /// Installs this machine's Python and Node into a prefix.
     fn install(prefix: &Path) -> io::Result<()> {
         let python = fs::canonicalize("/usr/bin/python3")?;
         let version = python.file_name().unwrap().to_owned();
@@ -146,7 +146,7 @@ impl Ground {
         symlink("../lib/node_modules/npm/bin/npm.js", prefix.join("bin/npm"))
     }
 
-    /// A virtual environment in the workspace, with a package that says so when it is imported.
+    /// Creates a virtual environment in the workspace, with a package that reports when it is imported.
     fn environment(&self, python: &Path) -> io::Result<()> {
         let folder = self.work().join(".venv");
         let version = fs::canonicalize("/usr/bin/python3")?;
@@ -189,10 +189,10 @@ fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The environment once for each user that there is; its host process must end well.
+/// Runs the environment once for each available user; its host process must succeed.
 fn each(name: &str) {
     if is_second_run() {
-        // Root's run had it with both.
+        // Root's run has already covered both users.
         return;
     }
     let root = rustix::process::getuid().is_root();
@@ -236,7 +236,7 @@ fn each(name: &str) {
     }
 }
 
-/// Gives a folder and what lies in it to a user; what is linked to the system's own files stays root's.
+/// Gives a folder and its content to a user; hard links to the system's own files stay root's.
 fn own(path: &Path, user: u32) {
     let meta = fs::symlink_metadata(path).unwrap();
     let linked = meta.is_file() && std::os::unix::fs::MetadataExt::nlink(&meta) > 1;
@@ -251,7 +251,7 @@ fn own(path: &Path, user: u32) {
     }
 }
 
-/// A host process in its environment.
+/// Runs a host process in its environment.
 pub(crate) fn host(name: &str, base: &str) -> i32 {
     let ground = Ground { base: base.into() };
     let own = [
@@ -283,7 +283,7 @@ pub(crate) fn host(name: &str, base: &str) -> i32 {
     0
 }
 
-/// Commands read no secret; interpreters work, with the names beside them.
+/// Commands read no secret; interpreters work, with the names next to them.
 async fn commands(sandbox: &Sandbox, ground: &Ground, name: &str) {
     let homes = [ground.home(), ground.named_home(name)];
     let secrets = SECRETS
@@ -329,7 +329,7 @@ async fn commands(sandbox: &Sandbox, ground: &Ground, name: &str) {
     }
 }
 
-/// Scripts neither, and what they import is not the workspace's.
+/// Scripts read no secret either, and do not import from the workspace.
 async fn scripts(sandbox: &Sandbox, ground: &Ground, name: &str, force_fresh: bool) {
     let config = CodeConfig {
         runtime: RUNTIME.into(),
@@ -361,7 +361,7 @@ async fn scripts(sandbox: &Sandbox, ground: &Ground, name: &str, force_fresh: bo
         ground.base.clone(),
     ] {
         if name == "system" && folder == ground.base {
-            // The system's folder it lies in is shown, with this user's folders refused in it: the rows before this one.
+            // The system folder that contains it is shown, and this user's folders in it are refused: see the rows before.
             continue;
         }
         let _ = writeln!(source, "refused(os.listdir, '{}')", folder.display());
@@ -378,7 +378,7 @@ async fn scripts(sandbox: &Sandbox, ground: &Ground, name: &str, force_fresh: bo
     code.shut().await;
 }
 
-/// The home, what holds it, and links to either.
+/// The home, the folders that contain it, and links to either are refused.
 fn homes_are_refused(places: &Places, ground: &Ground) {
     let (real, link) = (ground.home(), ground.base.join("link"));
     for folder in [

@@ -75,7 +75,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
         ] {
             only(folder, &[])?;
         }
-        // What lies on the way to the workspace and to this binary, and nothing beside.
+        // Only the folders on the way to the workspace and to this binary.
         let way: Vec<_> = words.iter().map(String::as_str).collect();
         way.iter()
             .filter(|folder| **folder != "/tmp")
@@ -178,7 +178,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     }),
     ("descriptors", |_| {
         for number in 3..4096 {
-            // SAFETY: asks for the flags of a number that nothing here owns.
+            // SAFETY: only reads the flags of a descriptor that nothing here owns.
             if unsafe { libc::fcntl(number, libc::F_GETFD) } >= 0 {
                 return Err(format!("descriptor {number}"));
             }
@@ -187,7 +187,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     }),
     ("own_sockets", |_| {
         for number in 0..3 {
-            // SAFETY: the file is forgotten before it could close a descriptor it does not own.
+            // SAFETY: the file is forgotten before it could close a descriptor that it does not own.
             let file = unsafe { fs::File::from_raw_fd(number) };
             let kind = file.metadata().unwrap().file_type();
             std::mem::forget(file);
@@ -202,7 +202,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
         let mut handle = [0_u32; 8];
         handle[0] = 8;
         handle[2] = 2;
-        // SAFETY: the handle is as long as it says.
+        // SAFETY: the handle is as long as it states.
         let done = unsafe {
             libc::syscall(
                 libc::SYS_open_by_handle_at,
@@ -230,7 +230,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
             )?;
         }
         set_id_calls()?;
-        // A file that root outside made so is not honoured here.
+        // Such a file created by root outside has no effect here.
         let stat = rustix::fs::statvfs(".").unwrap();
         let wanted = rustix::fs::StatVfsMountFlags::NOSUID | rustix::fs::StatVfsMountFlags::NODEV;
         if stat.f_flag.contains(wanted) {
@@ -241,7 +241,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     }),
 ];
 
-/// Every call that could give a file the bits, by any flags: a file without a name gets one later.
+/// Tries every call that could set the bits, with all flags: a file without a name may get one later.
 fn set_id_calls() -> Outcome {
     let (here, made) = (c".".as_ptr() as i64, c"made".as_ptr() as i64);
     let create = i64::from(libc::O_CREAT | libc::O_WRONLY);
@@ -272,7 +272,7 @@ fn set_id_calls() -> Outcome {
             ("fchmodat2", libc::SYS_fchmodat2, [at, made, mode, 0]),
         ];
         for (name, call, [a, b, c, d]) in calls {
-            // SAFETY: pointers are to C strings; the call is refused before it looks at them.
+            // SAFETY: pointers are to C strings; the call is refused before it reads them.
             let done = unsafe { libc::syscall(call, a, b, c, d) };
             fails_with(name, libc::EPERM, done)?;
         }
@@ -325,14 +325,14 @@ fn mounts(_: &[String]) -> Outcome {
         ("open_tree_attr", 467, [-100, path as i64, 1, 0, 0]),
     ];
     for (name, call, [a, b, c, d, e]) in calls {
-        // SAFETY: pointers are to C strings or null; the call is refused before it looks at them.
+        // SAFETY: pointers are to C strings or null; the call is refused before it reads them.
         let done = unsafe { libc::syscall(call, a, b, c, d, e) };
         fails_with(name, libc::EPERM, done)?;
     }
     Ok(())
 }
 
-/// The folder is absent, or holds nothing but these names and what leads to the workspace.
+/// The folder is absent, or contains only these names and those on the way to the workspace.
 fn only(folder: &str, known: &[&str]) -> Outcome {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -363,14 +363,14 @@ fn links_lead_nowhere() {
     assert!(seen.exit.success(), "{}", seen.err);
 }
 
-/// Also one that the host opened without close-on-exec by mistake.
+/// Not even one that the host opened without close-on-exec by mistake.
 fn no_descriptor_leaks() {
     let file = tempfile::tempfile().unwrap();
     // SAFETY: duplicates an open descriptor; the number is closed below.
     let leaked = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_DUPFD, 300) };
     assert!(leaked >= 300);
     stopped("descriptors", &[]);
-    // SAFETY: made above and owned by nothing else.
+    // SAFETY: created above and owned by nothing else.
     unsafe { libc::close(leaked) };
 }
 
@@ -402,7 +402,7 @@ fn protected_stays() {
     let nested = fs::read_dir(stage.path().join("sub/.git")).unwrap();
     assert_eq!(nested.count(), 0);
     assert!(!stage.path().join("sub2").exists());
-    // The same where there was none: nothing is made, and nothing is left of what held the place.
+    // The same without an existing folder: nothing is created, and no placeholder is left.
     let stage = Stage::new();
     stage.run(CommandSpec::line(
         "mkdir -p .git/hooks; echo x > .git/config; ls -la",

@@ -1,5 +1,5 @@
-//! Where there are no namespaces: no file, process or object of the host is changed by a call that
-//! Landlock does not decide about.
+//! Without namespaces: calls that Landlock does not control must not change any file, process or object of
+//! the host.
 #![expect(unsafe_code, reason = "attempts are raw system calls")]
 
 use std::ffi::CString;
@@ -39,7 +39,7 @@ fn all(calls: &[(&str, i64, [i64; 6])]) -> Outcome {
     Ok(())
 }
 
-/// Words: a file of the host's, and one that may be read.
+/// Arguments: a file of the host, and one that may be read.
 fn host_files(words: &[String]) -> Outcome {
     words
         .iter()
@@ -129,7 +129,7 @@ fn by_descriptor(word: &str) -> Outcome {
     ])
 }
 
-/// Word: the number of a process of the same user.
+/// Argument: the ID of a process of the same user.
 fn host_processes(words: &[String]) -> Outcome {
     let pid: i64 = words[0].parse().unwrap();
     let numbers = [0_u64; 16];
@@ -179,7 +179,7 @@ fn host_processes(words: &[String]) -> Outcome {
         ("tkill", libc::SYS_tkill, [pid, 15, 0, 0, 0, 0]),
         ("tgkill", libc::SYS_tgkill, [pid, pid, 15, 0, 0, 0]),
     ])?;
-    // Its own it may lower.
+    // It may lower its own priority.
     // SAFETY: takes numbers only.
     let own = unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 5) };
     if own == 0 {
@@ -217,7 +217,7 @@ fn host_pairs(_: &[String]) -> Outcome {
     Ok(())
 }
 
-/// An attempt at the level without namespaces must be stopped.
+/// An attempt without namespaces must be stopped.
 fn stopped(name: &str, words: &[&str]) {
     let strength = Strength::LandlockSeccomp;
     let sandbox = Sandbox::new(Config {
@@ -249,7 +249,7 @@ fn stopped(name: &str, words: &[&str]) {
     });
 }
 
-/// One that is out of reach, one that may be read, and the workspace's own.
+/// A file out of reach, one that may be read, and one in the workspace.
 fn files_stay() {
     let secret = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
     std::fs::write(secret.path(), "secret").unwrap();
@@ -282,7 +282,7 @@ fn processes_stay() {
     assert_eq!(status(pid), before);
 }
 
-/// A process outside that does nothing.
+/// An idle process outside.
 struct Victim(Child);
 
 impl Victim {

@@ -42,7 +42,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
             let done = unsafe { libc::unshare(flag) };
             fails_with("unshare", libc::EPERM, done.into())?;
             if flag != 0 {
-                // SAFETY: like fork; refused before anything happens.
+                // SAFETY: like fork; refused before it has any effect.
                 let done =
                     unsafe { libc::syscall(libc::SYS_clone, flag | libc::SIGCHLD, 0, 0, 0, 0) };
                 fails_with("clone", libc::EPERM, done)?;
@@ -71,7 +71,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
                 unsafe { libc::syscall(libc::SYS_getpid | 0x4000_0000) };
             })?;
             killed("i386", || {
-                // SAFETY: getpid by its i386 number changes the result register alone.
+                // SAFETY: getpid by its i386 number only changes the result register.
                 unsafe {
                     std::arch::asm!("int 0x80", inout("eax") 20 => _, out("r8") _, out("r9") _,
                         out("r10") _, out("r11") _);
@@ -110,10 +110,10 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
         // SAFETY: the name is a C string.
         let fd = unsafe { libc::memfd_create(c"program".as_ptr(), 0) };
         if fd < 0 {
-            // Where nothing would count such a file, there is none.
+            // If nothing would count such a file, it cannot be created.
             return fails_with("memfd_create", libc::ENOSYS, i64::from(fd));
         }
-        // SAFETY: just made, owned by the file from here on.
+        // SAFETY: just created, owned by the file from here on.
         let mut file = unsafe { <std::fs::File as std::os::fd::FromRawFd>::from_raw_fd(fd) };
         std::io::Write::write_all(&mut file, &copy).unwrap();
         for attempt in ["mounts", "namespaces", "calls"] {
@@ -174,14 +174,14 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
 
 fn each(calls: &[(&str, i64, [i64; 3])]) -> Outcome {
     for (name, call, [a, b, c]) in calls {
-        // SAFETY: pointers are null; every call is refused before it looks at them.
+        // SAFETY: pointers are null; every call is refused before it reads them.
         let done = unsafe { libc::syscall(*call, *a, *b, *c, 0, 0, 0) };
         fails_with(name, libc::EPERM, done)?;
     }
     Ok(())
 }
 
-/// A child that does this must be killed by the filter.
+/// The filter must kill a child that does this.
 #[cfg(target_arch = "x86_64")]
 fn killed(what: &str, act: fn()) -> Outcome {
     let mut status = 0;
@@ -195,7 +195,7 @@ fn killed(what: &str, act: fn()) -> Outcome {
         libc::waitpid(child, &raw mut status, 0);
     }
     let by_filter = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGSYS;
-    // A kernel built without that entry answers by an error or a fault, never by doing it.
+    // A kernel built without that entry point answers with an error or a fault, never by executing the call.
     let absent = libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGSEGV;
     if by_filter || absent {
         Ok(())

@@ -1,4 +1,4 @@
-//! Rows 48 to 60 as the host sees them: every script ends when it is ended, and nothing of it is left.
+//! Rows 48 to 60 from the host's view: every script ends when it is killed, and nothing of it is left.
 
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ pub(crate) const TESTS: &[Test] = &[
     ),
 ];
 
-/// What never ends by itself, and ignores what it can.
+/// Code that never ends by itself, and ignores what it can.
 const ENDLESS: &[(&str, &str)] = &[
     (
         "row 31",
@@ -69,7 +69,7 @@ fn ends() {
                 script.kill();
                 gone(&script).await;
                 assert!(!alive(pid), "{name} at {setting:?}");
-                // Its folder is the host's until the end.
+                // Its folder belongs to the host until the end.
                 rustix::fs::openat(
                     script.folder(),
                     "after",
@@ -78,7 +78,7 @@ fn ends() {
                 )
                 .unwrap();
             }
-            // Dropping one ends it too.
+            // Dropping a script kills it too.
             let script = take(&jail).await;
             assert_eq!(run(&script, ENDLESS[1].1).await, "on");
             let watch = rustix::process::pidfd_open(
@@ -113,14 +113,14 @@ async fn wait_for(pidfd: std::os::fd::OwnedFd) {
     assert_eq!(waited.await.unwrap(), 1, "it lives on");
 }
 
-/// Whether a process runs; one that is dead and not yet reaped does not.
+/// Returns whether a process is running; a zombie is not.
 fn alive(pid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = status.rsplit(") ").next().unwrap_or_default();
     !state.is_empty() && !state.starts_with(['Z', 'X'])
 }
 
-/// What this process holds: descriptors, mounts it sees, processes below it, private folders.
+/// Returns what this process holds: descriptors, visible mounts, child processes, private folders.
 fn held() -> [usize; 4] {
     let count = |path: &str| std::fs::read_dir(path).unwrap().count();
     let own = format!("haft-{}-", std::process::id());
@@ -135,7 +135,7 @@ fn held() -> [usize; 4] {
     ]
 }
 
-/// Processes below one, in the whole tree.
+/// Returns the number of processes below one, in the whole tree.
 fn below(pid: u32) -> usize {
     let mut count = 0;
     for task in std::fs::read_dir(format!("/proc/{pid}/task"))
@@ -151,7 +151,7 @@ fn below(pid: u32) -> usize {
     count
 }
 
-/// What is held comes back to what it was, soon.
+/// Waits until the numbers are back to what they were.
 fn settles(before: [usize; 4]) {
     let until = Instant::now() + Duration::from_secs(30);
     while held() != before && Instant::now() < until {
@@ -163,7 +163,7 @@ fn settles(before: [usize; 4]) {
 fn at_once() {
     for setting in [Setting::Full, Setting::Bare] {
         let runtime = runtime();
-        // slow on purpose: the runtime's timer is there from now on.
+        // slow on purpose: the runtime's timer exists from now on.
         runtime.block_on(async { tokio::time::sleep(Duration::from_millis(1)).await });
         let before = held();
         runtime.block_on(async {
@@ -199,17 +199,17 @@ fn in_a_row() {
             let source = "open(FOLDER + '/x', 'w').write('x')";
             assert_eq!(run(&script, source).await, "done");
         }
-        // One zygote and its jail, the idle children, and no more.
+        // One zygote with its jail, the idle children, and nothing else.
         assert!(held()[2] <= 8, "{} processes", held()[2]);
         jail.shut().await;
     });
     settles(before);
 }
 
-/// The words of a process that this test starts, to be a host that is killed.
+/// The argument that makes this binary a host to be killed.
 pub(crate) const HOST: &str = "--host";
 
-/// Such a host: takes scripts, says their numbers, runs a source in one, and never ends by itself.
+/// Runs such a host: takes scripts, prints their process IDs, runs a source in one, and never ends by itself.
 pub(crate) fn host(source: &str) -> i32 {
     let runtime = runtime();
     runtime.block_on(async {
@@ -224,7 +224,7 @@ pub(crate) fn host(source: &str) -> i32 {
     1
 }
 
-/// A host of ours in a process of its own; what it said, a line each.
+/// Starts such a host in its own process; returns the lines that it printed.
 fn with_host(source: &str, env: &[(&str, &str)]) -> (std::process::Child, Vec<String>) {
     #[expect(
         clippy::disallowed_methods,
@@ -253,7 +253,7 @@ fn host_dies() {
     let (mut child, said) = with_host("LINK.send(b'on')", &[]);
     let pids: Vec<u32> = said[0].split(' ').map(|pid| pid.parse().unwrap()).collect();
     assert!(alive(pids[1]), "{said:?}");
-    // What a look shows is not whole while some of them start and end.
+    // A snapshot is incomplete while processes start and exit.
     let until = Instant::now() + Duration::from_secs(30);
     while below(child.id()) < 5 {
         assert!(Instant::now() < until, "{}", below(child.id()));

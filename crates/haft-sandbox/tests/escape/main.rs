@@ -1,8 +1,8 @@
-//! Attempts to leave the jail, each by its number in the threat model: every one must be stopped.
+//! Attempts to escape from the jail, by their number in the threat model: every one must be stopped.
 //!
-//! Most attempts are made by this binary itself, executed inside the jail with the attempt's name, so
-//! that they are plain system calls and need nothing from the machine. An attempt ends with code 0 when
-//! it was stopped and says on its standard error how it was not.
+//! This binary itself makes most attempts: it is executed inside the jail with the attempt's name, so that
+//! they are plain system calls and need nothing from the machine. An attempt exits with code 0 if it was
+//! stopped, and otherwise prints on standard error how it succeeded.
 
 #![expect(
     clippy::unwrap_used,
@@ -39,7 +39,7 @@ use std::time::Duration;
 
 use haft_sandbox::{CommandSpec, Config, Exit, Guard, Mounts, Sandbox};
 
-/// What an attempt made inside the jail says: `Err` with how it got through.
+/// The result of an attempt inside the jail: `Err` says how it succeeded.
 pub(crate) type Outcome = Result<(), String>;
 pub(crate) type Attempt = (&'static str, fn(&[String]) -> Outcome);
 
@@ -122,7 +122,7 @@ pub(crate) struct Stage {
     pub(crate) limits: haft_sandbox::ProcessLimits,
 }
 
-/// How a command ended and what it said.
+/// How a command ended, and its output.
 pub(crate) struct Seen {
     pub(crate) exit: Exit,
     pub(crate) out: String,
@@ -148,7 +148,7 @@ impl Stage {
         self.folder.path()
     }
 
-    /// Makes an attempt inside and returns what came of it.
+    /// Makes an attempt inside and returns the result.
     pub(crate) fn attempt(&self, name: &str, words: &[&str]) -> Seen {
         let mut argv = vec![binary().display().to_string(), INSIDE.into(), name.into()];
         argv.extend(words.iter().map(ToString::to_string));
@@ -180,7 +180,7 @@ pub(crate) fn runtime() -> tokio::runtime::Runtime {
         .unwrap()
 }
 
-/// The jail as it is by default; this machine must give its full strength.
+/// Returns the jail with the default configuration; this machine must provide its full strength.
 fn jail() -> &'static Sandbox {
     static JAIL: OnceLock<Sandbox> = OnceLock::new();
     JAIL.get_or_init(|| {
@@ -194,7 +194,7 @@ fn jail() -> &'static Sandbox {
 
 static COPY: OnceLock<PathBuf> = OnceLock::new();
 
-/// A copy of this binary outside every home folder, readable by everybody.
+/// Returns a copy of this binary outside every home folder, readable by everyone.
 pub(crate) fn binary() -> &'static Path {
     COPY.get_or_init(|| {
         let folder = std::env::temp_dir().join(format!("haft-escape-{}", std::process::id()));
@@ -218,7 +218,7 @@ pub(crate) fn stopped(name: &str, words: &[&str]) {
     );
 }
 
-/// The call must fail (inside).
+/// Inside: the call must fail.
 pub(crate) fn refused<T, E>(what: &str, done: Result<T, E>) -> Outcome {
     match done {
         Ok(_) => Err(what.into()),
@@ -226,7 +226,7 @@ pub(crate) fn refused<T, E>(what: &str, done: Result<T, E>) -> Outcome {
     }
 }
 
-/// A raw system call must fail with `errno` (inside).
+/// Inside: a raw system call must fail with `errno`.
 pub(crate) fn fails_with(what: &str, errno: i32, done: i64) -> Outcome {
     let got = std::io::Error::last_os_error()
         .raw_os_error()
@@ -241,8 +241,8 @@ pub(crate) fn fails_with(what: &str, errno: i32, done: i64) -> Outcome {
     }
 }
 
-/// An attempt that stops at nothing would look stopped everywhere: these must get through where there
-/// is no jail.
+/// An attempt that can never succeed would look stopped everywhere: without a jail, these must
+/// succeed.
 const WITHOUT: runner::Test = ("the_attempts_get_through_without_the_jail", || {
     let sandbox = Sandbox::new(Config {
         backend: haft_sandbox::Backend::Passthrough,

@@ -1,4 +1,4 @@
-//! J8: memory of a whole tree, by every kind that the kernel has, with a control group and without.
+//! J8: memory of a whole process tree, of every kind that the kernel has, with and without a control group.
 #![expect(unsafe_code, reason = "attempts are raw system calls")]
 
 mod held;
@@ -37,11 +37,11 @@ pub(crate) const TESTS: &[Test] = &[
 ];
 
 const MIB: usize = 1 << 20;
-/// The limit, and what each attempt tries to have.
+/// The limit in MiB, and what each attempt tries to allocate.
 const LIMIT: u64 = 192;
 const WANTED: usize = 768;
 
-/// Each way to have memory; the last column says whether it is there without namespaces.
+/// The ways to hold memory; the last column says whether it is available without namespaces.
 const KINDS: &[(&str, bool)] = &[
     ("one process", true),
     ("many processes", true),
@@ -72,7 +72,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     ("hold", |words| {
         hold(&words[0])?;
         println!("held");
-        // slow on purpose: long enough to be found on the busiest machine; whoever gets here got through.
+        // slow on purpose: long enough to be noticed on the busiest machine; an attempt that gets here succeeded.
         std::thread::sleep(Duration::from_secs(120));
         Err(words[0].clone())
     }),
@@ -111,8 +111,8 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
             .map_err(|error| error.to_string())?;
         // SAFETY: a null pointer asks for no status.
         unsafe { libc::waitpid(parent, std::ptr::null_mut(), 0) };
-        // Nobody here is its parent: until somebody else asks how it ended, it is a process.
-        // SAFETY: signal 0 asks alone.
+        // The parent is not in this process: until it is reaped elsewhere, the child remains a process.
+        // SAFETY: signal 0 only checks.
         while unsafe { libc::kill(i32::from_ne_bytes(number), 0) } == 0 {
             std::thread::yield_now();
         }
@@ -163,11 +163,11 @@ fn hold(kind: &str) -> Outcome {
     Ok(())
 }
 
-/// A mapping whose every page is there.
+/// Creates a mapping with all pages present.
 fn map(flags: i32, size: usize) -> usize {
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let flags = flags | libc::MAP_ANONYMOUS;
-    // SAFETY: a new mapping that nothing else knows, and its own length.
+    // SAFETY: a new mapping that nothing else uses, with its own length.
     let at = unsafe { libc::mmap(std::ptr::null_mut(), size, access, flags, -1, 0) };
     if at == libc::MAP_FAILED {
         refused();
@@ -177,9 +177,9 @@ fn map(flags: i32, size: usize) -> usize {
     at as usize
 }
 
-/// What cannot be had is stopped, too.
+/// Memory that cannot be allocated counts as stopped, too.
 fn refused() -> ! {
-    // SAFETY: ends this process alone.
+    // SAFETY: only ends this process.
     unsafe { libc::_exit(0) }
 }
 
@@ -188,7 +188,7 @@ fn child(act: impl FnOnce()) -> i32 {
     match unsafe { libc::fork() } {
         0 => {
             act();
-            // SAFETY: ends this process alone.
+            // SAFETY: only ends this process.
             unsafe { libc::_exit(0) }
         }
         -1 => refused(),
@@ -196,25 +196,25 @@ fn child(act: impl FnOnce()) -> i32 {
     }
 }
 
-/// Each process is the child of the one before, in a session of its own.
+/// Each process is the child of the previous one, in its own session.
 fn deep(left: usize, part: usize) {
     let at = map(libc::MAP_PRIVATE, part);
     if left > 1 {
         child(|| {
-            // A limit for one process counts what it has from its parent.
-            // SAFETY: made above, and nothing refers to it.
+            // A limit per process counts what it has inherited from its parent.
+            // SAFETY: created above, and nothing refers to it.
             unsafe { libc::munmap(at as *mut libc::c_void, part) };
             // SAFETY: no pointers.
             unsafe { libc::setsid() };
             deep(left - 1, part);
-            // slow on purpose: it holds what it has until it is ended.
+            // slow on purpose: it holds its memory until it is killed.
             std::thread::sleep(Duration::from_secs(120));
         });
     }
 }
 
 fn system_v(size: usize) {
-    // SAFETY: takes numbers; the segment is mapped once and left.
+    // SAFETY: takes numbers; the segment is mapped once and stays.
     unsafe {
         let segment = libc::shmget(libc::IPC_PRIVATE, size, 0o600);
         if segment < 0 {
@@ -229,7 +229,7 @@ fn system_v(size: usize) {
     }
 }
 
-/// Nothing maps them: a descriptor alone holds each.
+/// Nothing maps them: each is held only by a descriptor.
 fn memory_files(parts: usize, part: usize) {
     let block = vec![1; MIB];
     for _ in 0..parts {
@@ -238,7 +238,7 @@ fn memory_files(parts: usize, part: usize) {
         if file < 0 {
             refused();
         }
-        // SAFETY: made above.
+        // SAFETY: created above.
         let mut file = unsafe { <fs::File as std::os::fd::FromRawFd>::from_raw_fd(file) };
         for _ in 0..part / MIB {
             if file.write_all(&block).is_err() {
@@ -311,17 +311,17 @@ fn every(strength: Strength, cgroups: bool) {
             }
             let (exit, held, said) = start(&sandbox, &["hold", kind]).await;
             assert_eq!(held, bound, "{kind}");
-            // Ended for it, or told that there is no more.
+            // Killed for it, or told that there is no more memory.
             let stopped = exit.over_memory || exit.success();
             assert!(stopped && !exit.timed_out, "{kind}: {exit:?} {said}");
         }
-        // And what is left is whole: the next has all its room.
+        // And nothing is left behind: the next command has all its memory.
         let (exit, _, said) = start(&sandbox, &["memory", "private", "100"]).await;
         assert_eq!(exit.code, Some(1), "{said}");
     });
 }
 
-/// Nine processes that have the same 96 MiB have 96 MiB.
+/// Nine processes that share 96 MiB use 96 MiB.
 fn shared_counts_once() {
     runtime().block_on(async {
         for cgroups in [false, true] {
@@ -332,8 +332,8 @@ fn shared_counts_once() {
     });
 }
 
-/// Nobody asks how they ended but whoever adopted them; else each stays a process, and the living ones hide
-/// behind them.
+/// Only their adopter reaps them; otherwise each remains a process, and the living ones hide behind
+/// them.
 fn orphans_are_gone() {
     runtime().block_on(async {
         for strength in [Strength::Full, Strength::LandlockSeccomp] {

@@ -162,7 +162,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
             ("l2tp", datagrams, libc::SOL_UDP, UDP_ENCAP, &l2tp),
         ] {
             let length = libc::socklen_t::try_from(value.len()).unwrap();
-            // SAFETY: the value is as long as it says and outlives the call.
+            // SAFETY: the value is as long as stated and outlives the call.
             let set =
                 unsafe { libc::setsockopt(socket, level, option, value.as_ptr().cast(), length) };
             fails_with(name, libc::EPERM, set.into())?;
@@ -181,7 +181,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
                 continue;
             };
             let fd = std::os::fd::AsRawFd::as_raw_fd(&own);
-            // SAFETY: takes a descriptor that is open, and a number.
+            // SAFETY: takes an open descriptor and a number.
             fails_with(kind, libc::EPERM, unsafe { libc::setns(fd, 0) }.into())?;
         }
         Ok(())
@@ -249,7 +249,7 @@ fn socket_files(names: &[&str]) {
     }
 }
 
-/// What a build's own tests need, and no one else shares.
+/// What a build's own tests need, and no other process shares.
 fn own_loopback() {
     stopped("own", &[]);
 }

@@ -1,4 +1,4 @@
-//! Row 26 as far as the jail goes: with an outlet one address answers, and nothing else does.
+//! Row 26 as far as the jail is concerned: with an outlet one address answers, and no other.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -75,7 +75,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     }),
     ("outlet_dead", |_| {
         let mut stream = TcpStream::connect(OUTLET_ADDRESS).map_err(|e| e.to_string())?;
-        // Whether it hears of the end by a reset or by the end of the stream, it reads nothing.
+        // Whether it sees a reset or the end of the stream, it reads nothing.
         match stream.read(&mut [0; 1]) {
             Ok(0) | Err(_) => Ok(()),
             Ok(_) => Err("somebody answered".into()),
@@ -103,7 +103,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     }),
 ];
 
-/// Says `pong`, or nothing.
+/// Answers `pong`, or nothing.
 #[derive(Debug)]
 struct Answering {
     answers: bool,
@@ -118,7 +118,7 @@ impl Answering {
     }
 }
 
-/// Counts down when its connection is over, however that comes.
+/// Counts down when its connection ends, however that happens.
 struct Open(Arc<AtomicUsize>);
 
 impl Drop for Open {
@@ -173,7 +173,7 @@ fn no_listener() {
 
 fn dead() {
     holds(Network::Outlet(Answering::new(false)), "outlet_dead", &[]);
-    // Without an outlet nobody listens there at all.
+    // Without an outlet nothing listens there.
     let seen = attempt(Network::None, "outlet_dead", &[]);
     assert!(seen.err.contains("refused"), "{}", seen.err);
 }
@@ -184,7 +184,7 @@ fn bounded() {
     assert!(seen.exit.success(), "{:?} {}", seen.exit, seen.err);
     assert_eq!(seen.out.trim(), "100");
     assert_eq!(outlet.most.load(Ordering::SeqCst), 64);
-    // They have ended with the command, or end with this runtime, which is gone.
+    // They have ended with the command, or end with this runtime, which is dropped.
     assert_eq!(outlet.now.load(Ordering::SeqCst), 0);
 }
 
@@ -213,7 +213,7 @@ fn needs_namespaces() {
     assert!(!folder.path().join("ran").exists());
 }
 
-/// With a root of its own and without: there the host's socket files are in reach, so no local socket is made.
+/// With and without its own root: without it, the host's socket files are in reach, so no local socket can be created.
 fn host() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();

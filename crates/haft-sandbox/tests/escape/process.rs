@@ -51,7 +51,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     ("daemon_stay", |_| {
         hold();
         detach();
-        // slow on purpose: it is ended before.
+        // slow on purpose: it is killed before.
         std::thread::sleep(Duration::from_secs(30));
         Ok(())
     }),
@@ -63,14 +63,14 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
         }
         // SAFETY: no pointers.
         unsafe { libc::setsid() };
-        // slow on purpose: it is ended before.
+        // slow on purpose: it is killed before.
         std::thread::sleep(Duration::from_millis(900));
         fs::write("survived", "x").unwrap();
         Ok(())
     }),
     ("kill_init", |_| {
         for signal in [libc::SIGKILL, libc::SIGSTOP, libc::SIGTERM, libc::SIGSEGV] {
-            // SAFETY: takes numbers only. It may be delivered; it must not have an effect.
+            // SAFETY: takes numbers only. The signal may be delivered; it must not have an effect.
             unsafe { libc::kill(1, signal) };
         }
         // SAFETY: takes numbers only.
@@ -112,7 +112,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     ("terminal", |_| {
         for request in [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD] {
             for fd in 0..3 {
-                // With bits above what the kernel looks at, too.
+                // Also with bits above those that the kernel looks at.
                 for request in [request, request | 1 << 32] {
                     let byte = b'x';
                     // SAFETY: the byte outlives the call.
@@ -171,7 +171,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
         ] {
             refused(name, fs::metadata(Path::new("/proc").join(name)))?;
         }
-        // What programs need of it is there.
+        // The part of it that programs need is available.
         let maps = fs::read_to_string("/proc/self/maps").map_err(|error| error.to_string())?;
         if maps.contains("[stack]") && fs::read_dir("/proc/self/fd").is_ok() {
             Ok(())
@@ -195,7 +195,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     }),
 ];
 
-/// Holds a lock for as long as this process lives, or one that it starts.
+/// Holds a lock as long as this process, or one that it starts, is alive.
 fn hold() {
     let file = fs::File::create("held").unwrap();
     file.lock().unwrap();
@@ -218,10 +218,10 @@ fn detach() -> i32 {
         libc::close(1);
         libc::close(2);
     }
-    // slow on purpose: it is ended before.
+    // slow on purpose: it is killed before.
     std::thread::sleep(Duration::from_millis(900));
     let _ = fs::write("survived", "x");
-    // SAFETY: ends this process alone.
+    // SAFETY: only ends this process.
     unsafe { libc::_exit(0) }
 }
 
@@ -264,7 +264,7 @@ fn outlives(attempt: &str, ends: Ends) {
 
 fn no_secret_in_the_environment() {
     let stage = Stage::new();
-    // Every test process has variables of its own (Cargo's, if nothing else); none may come along.
+    // Every test process has variables of its own (Cargo's, if nothing else); none may be passed on.
     assert!(std::env::vars().count() > 1);
     let words = [
         crate::binary().display().to_string(),
@@ -277,7 +277,7 @@ fn no_secret_in_the_environment() {
     assert!(!seen.out.contains("CARGO"), "{}", seen.out);
 }
 
-/// What `/proc/self/exe` is before the command's program is executed.
+/// `/proc/self/exe` before the command's program is executed.
 fn itself() {
     let sandbox = Sandbox::new(Config::default());
     for program in ["/proc/self/exe", "/proc/thread-self/exe", "/proc/1/exe"] {

@@ -50,7 +50,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
         };
         let size: usize = words[1].parse::<usize>().unwrap() * MIB;
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping that nothing else knows.
+        // SAFETY: a new mapping that nothing else uses.
         let got = unsafe { libc::mmap(std::ptr::null_mut(), size, access, flags, -1, 0) };
         if got == libc::MAP_FAILED {
             Ok(())
@@ -89,7 +89,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
         for (current, maximum) in [(0, 1), (0, 0)] {
             let (current, maximum) = (Some(current), Some(maximum));
             let limit = rustix::process::Rlimit { current, maximum };
-            // As if it was done: programs that want no core files end where it fails.
+            // It appears to succeed: programs that want no core files exit if it fails.
             rustix::process::setrlimit(rustix::process::Resource::Core, limit)
                 .map_err(|errno| errno.to_string())?;
             core_limit()?;
@@ -120,7 +120,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     ("thread_bomb", |words| {
         let most: usize = words[0].parse().unwrap();
         for count in 0..most * 8 {
-            // slow on purpose: they are all there at once.
+            // slow on purpose: they all exist at the same time.
             let sleep = || std::thread::sleep(Duration::from_secs(60));
             if std::thread::Builder::new()
                 .stack_size(64 << 10)
@@ -166,7 +166,7 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
     }),
 ];
 
-/// The kernel's mark for "to no handler either".
+/// The kernel's mark for "not to a handler either".
 fn core_limit() -> crate::Outcome {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Core);
     match (limit.current, limit.maximum) {
@@ -212,13 +212,13 @@ fn file() {
     assert!(fs::metadata(stage.path().join("large")).unwrap().len() <= 4 << 20);
 }
 
-/// Exactly so many: the numbers that the kernel keeps for early processes are no more of them.
+/// Exactly this many: the IDs that the kernel reserves for early processes do not add to them.
 fn processes(bomb: &str) {
     let mut stage = Stage::new();
     stage.limits.pids = Some(64);
     let seen = stage.attempt(bomb, &["64"]);
     assert!(seen.exit.success(), "{:?} {}", seen.exit, seen.err);
-    // And they are all gone: the next one has room again.
+    // And they are all gone: the next command can start processes again.
     let seen = stage.attempt(bomb, &["64"]);
     assert!(seen.exit.success(), "{:?} {}", seen.exit, seen.err);
 }

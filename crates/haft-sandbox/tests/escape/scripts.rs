@@ -1,6 +1,6 @@
-//! Rows 1 to 54 as scripts try them, in a locked Python: by a zygote's child at every level, and afresh.
+//! Rows 1 to 54 as attempted by scripts in a locked Python: by a zygote's child at every level, and by a fresh interpreter.
 //!
-//! The attempts are functions of `scripts/attempts.py`; one ends well when it was stopped.
+//! The attempts are functions of `scripts/attempts.py`; one succeeds if it was stopped.
 
 mod known;
 
@@ -48,19 +48,19 @@ pub(crate) enum Setting {
     Fresh,
 }
 
-/// What must come of an attempt.
+/// The required result of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Must {
     /// It is refused everywhere.
     Stop,
     /// It ends the script.
     Die,
-    /// It is refused, or ends a script whose interpreter is executed under the locks: what it executes
-    /// then is under them too.
+    /// It is refused, or ends a script whose interpreter is executed under the locks: anything that it
+    /// executes is under them too.
     StopOrDie,
-    /// It is bounded where the script has file systems of its own.
+    /// It is limited if the script has its own file systems.
     StopInOwnRoot,
-    /// It is bounded by the number of threads at this level, elsewhere by memory.
+    /// It is limited by the number of threads at this level, elsewhere by memory.
     StopAtFull,
 }
 
@@ -119,7 +119,7 @@ const ROWS: &[(&str, Must)] = &[
     ("what_scripts_need_works", Must::Stop),
 ];
 
-/// A jail of this setting, whose strength the machine must give.
+/// Returns a jail with this setting, whose strength the machine must provide.
 pub(crate) fn jail(setting: Setting) -> CodeJail {
     let strength = match setting {
         Setting::Full | Setting::Fresh => Strength::Full,
@@ -144,7 +144,7 @@ pub(crate) async fn take(jail: &CodeJail) -> Script {
     script.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Runs a source; what the script said, empty where it died.
+/// Runs a source; returns the script's message, empty if it died.
 pub(crate) async fn run(script: &Script, source: &str) -> String {
     script.send(source.as_bytes()).await.unwrap();
     let mut frame = vec![0; 1 << 16];
@@ -153,7 +153,7 @@ pub(crate) async fn run(script: &Script, source: &str) -> String {
     String::from_utf8_lossy(&frame[..length]).into_owned()
 }
 
-/// All attempts in one setting, in one list of what got through.
+/// Makes all attempts in one setting, and lists those that succeeded.
 fn every(setting: Setting) {
     let known = format!("KNOWN_CALLS = {KNOWN:?}");
     let victim = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
@@ -170,7 +170,7 @@ fn every(setting: Setting) {
             let full = matches!(setting, Setting::Full | Setting::Fresh);
             let (must, words) = match must {
                 Must::StopInOwnRoot if !own_root => continue,
-                // Without a count of its own, a user's threads are counted; root's are not.
+                // Without its own count, the threads of the user are counted; root's are not.
                 Must::StopAtFull if !full && root => continue,
                 Must::StopAtFull if !full => (Must::Stop, "4096"),
                 Must::StopOrDie if setting == Setting::Fresh => (Must::Die, ""),
@@ -184,7 +184,7 @@ fn every(setting: Setting) {
             );
             let mut said = run(&script, &source).await;
             if said.starts_with('[') {
-                // It said something before.
+                // It sent a message before.
                 let mut frame = [0; 4096];
                 let length = script.recv(&mut frame).await.unwrap();
                 said = String::from_utf8_lossy(&frame[..length]).into_owned();
@@ -213,7 +213,7 @@ fn complete() {
     assert_eq!(functions, rows);
 }
 
-/// The same attempts by a Python without a jail must get through, or they would stop at nothing.
+/// Without a jail, the same attempts by a Python must succeed, or they would never succeed.
 fn without() {
     let sandbox = Sandbox::new(Config {
         backend: haft_sandbox::Backend::Passthrough,
@@ -265,7 +265,7 @@ fn apart(setting: Setting) {
                     assert 'LEFT' not in os.environ\n";
         let first = take(&jail).await;
         assert_eq!(run(&first, leave).await, "done");
-        // While the first lives, and after.
+        // While the first one is alive, and afterwards.
         assert_eq!(run(&take(&jail).await, look).await, "done");
         drop(first);
         assert_eq!(run(&take(&jail).await, look).await, "done");

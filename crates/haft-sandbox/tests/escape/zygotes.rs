@@ -1,4 +1,4 @@
-//! What a zygote imports is confined like a command, before it has made any child.
+//! A zygote's imports are confined like a command, before it has created any child.
 
 use haft_sandbox::code::{CodeConfig, CodeJail, Kind};
 use haft_sandbox::{Config, Sandbox, Strength};

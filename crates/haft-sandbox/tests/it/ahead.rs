@@ -1,4 +1,4 @@
-//! What is made ready before it is wanted: supervisors of commands, and a CPU for a script that begins.
+//! What is prepared in advance: supervisors of commands, and a CPU for a script that starts.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -29,7 +29,7 @@ pub(crate) const TESTS: &[Test] = &[
     ),
 ];
 
-/// A sandbox whose supervisors are written down: the number of each, and whether it was started ahead.
+/// A sandbox that records its supervisors: the ID of each, and whether it was started ahead.
 struct Scene {
     folder: TempDir,
     sandbox: Sandbox,
@@ -54,7 +54,7 @@ impl Scene {
             places: Places::declared(Vec::<PathBuf>::new(), [folder.path().join("work")]),
             ..Config::default()
         });
-        // So that the probe's own are not counted.
+        // So that the probe's own supervisors are not counted.
         wait(async { sandbox.probe().await.clone() });
         fs::write(list, "").unwrap();
         Self { folder, sandbox }
@@ -81,7 +81,7 @@ impl Scene {
         lines.filter_map(number).collect()
     }
 
-    /// The supervisor that waits once so many were started ahead.
+    /// Returns the waiting supervisor once `count` were started ahead.
     fn waiting(&self, count: usize) -> i32 {
         until(|| self.started(true).len() == count);
         self.started(true)[count - 1]
@@ -111,7 +111,7 @@ fn waits() {
     let first = scene.waiting(1);
     go();
     let second = scene.waiting(2);
-    // The third command had the first of them, which is gone with it.
+    // The third command used the first of them, which exited with it.
     assert_eq!(scene.started(false).len(), 2);
     until(|| !is_there(first));
     assert!(is_there(second));
@@ -125,7 +125,7 @@ fn confined() {
     let on_demand = scene.says(namespaces, Network::None);
     scene.says("true", Network::None);
     scene.waiting(1);
-    // The host's network: not the one that waits.
+    // With the host's network, the waiting supervisor is not used.
     let names = ["cgroup", "ipc", "mnt", "net", "pid", "user", "uts"];
     let host: Vec<String> = names
         .iter()
@@ -143,7 +143,7 @@ fn confined() {
         assert_ne!(own, host[index]);
         assert_ne!(on_demand.lines().nth(index), Some(host[index].as_str()));
     }
-    // What it sees of mounts is of when it was started: a folder that came later is there.
+    // It sees mounts as of the command's start: a folder created later is visible.
     fs::create_dir(scene.work().join("later")).unwrap();
     let seen = scene.says("ls; id -u; cat /proc/self/uid_map", Network::None);
     assert!(seen.starts_with("later\n"), "{seen}");
@@ -163,7 +163,7 @@ fn died() {
     assert_eq!(scene.started(false).len(), 3);
 }
 
-/// Says on which CPUs it may run: all that it hears is the same to it.
+/// Reports on which CPUs it may run; the content of messages does not matter.
 const RUNTIME: &str = r#"
 import os, socket
 def warm(): pass
@@ -186,7 +186,7 @@ fn cpus() {
         let mut said = Vec::new();
         for _ in 0..3 {
             script.try_send(b"how many").unwrap();
-            // Looked for and not waited for.
+            // Polled instead of awaited.
             let length = loop {
                 match script.try_recv(&mut frame) {
                     Ok(length) => break length,

@@ -1,4 +1,4 @@
-//! How a host gets, uses and ends locked interpreters: pool, zygotes that die, what is missing.
+//! How a host gets, uses and kills locked interpreters: pool, dying zygotes, missing parts.
 
 use std::io::{ErrorKind, Read};
 use std::os::fd::AsFd;
@@ -34,7 +34,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("code_the_floor_holds", floor),
 ];
 
-/// Says back what it hears, in capitals; does what a few words ask for.
+/// Echoes messages in capitals; some words are commands.
 const RUNTIME: &str = r#"
 import os, socket
 def warm(): pass
@@ -83,7 +83,7 @@ fn bridge() {
             script.engine()
         );
         assert!(script.pid() > 1);
-        // Both sides see the folder, also after the script's end.
+        // Both sides see the folder, even after the script's end.
         let said = ask(
             &script,
             "exec open('own', 'w').write('x' * 9); link.send(b'made')",
@@ -118,14 +118,14 @@ fn frames() {
         let error = script.recv(&mut [0; 99]).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidData);
         assert_eq!(ask(&script, "on").await, "ON");
-        // A recv that is given up loses nothing.
+        // A cancelled recv loses nothing.
         let mut frame = [0; 16];
         let none = tokio::time::timeout(Duration::from_millis(5), script.recv(&mut frame)).await;
         assert!(none.is_err());
         let nothing = script.try_recv(&mut frame).unwrap_err();
         assert_eq!(nothing.kind(), ErrorKind::WouldBlock);
         assert_eq!(ask(&script, "still").await, "STILL");
-        // What was said before the end is heard before the end.
+        // Messages sent before the end are received before the end.
         script
             .send(b"exec import os; link.send(b'last'); os._exit(3)")
             .await
@@ -206,11 +206,11 @@ fn missing() {
     });
 }
 
-/// A zygote that fails for a reason of its own; where a Python has no ctypes it fails likewise.
+/// A zygote that fails for its own reason; without ctypes, a Python fails in the same way.
 fn no_zygote() {
     wait(async {
         let mut config = config();
-        // The zygote imports it first; a fresh interpreter needs none.
+        // The zygote imports it first; a fresh interpreter does not need it.
         config.runtime =
             format!("import sys\nassert 'ctypes' not in sys.modules\n{RUNTIME}").into();
         let code = code(config);
@@ -245,7 +245,7 @@ fn wrong_runtime() {
     });
 }
 
-/// The parent's parent of a child: the zygote itself is the parent.
+/// Returns the parent of a child's parent: the zygote itself is the parent.
 fn parent(pid: u32) -> Pid {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status
@@ -264,7 +264,7 @@ fn dead_zygote() {
         let script = take(&code).await;
         let zygote = parent(script.pid());
         kill_process(zygote, Signal::KILL).unwrap();
-        // Its children go with it.
+        // Its children are killed with it.
         script.ended().await;
         let next = take(&code).await;
         assert_eq!(ask(&next, "hello").await, "HELLO");
@@ -288,7 +288,7 @@ fn dead_child() {
                 .filter(|word| *word != script.pid().to_string())
                 .collect::<Vec<_>>()
         };
-        // Each waits for a script: it sleeps.
+        // Each one waits for a script: it sleeps.
         let sleeps = |pid: &String| {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
             stat.rsplit(") ")
@@ -335,7 +335,7 @@ fn recycled_with(idle: usize) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         assert_ne!(other, zygote);
-        // A script of the old one goes on.
+        // A script of the old one keeps running.
         assert_eq!(ask(&first, "still").await, "STILL");
         code.shut().await;
     });
@@ -421,7 +421,7 @@ fn floor() {
         assert!(code.probe().await.missing.is_some());
         let error = code.take(Kind::Plain).await.unwrap_err();
         assert!(matches!(error, StartError::TooWeak { .. }), "{error}");
-        // And where a weaker level is wanted by name, that is what the script has.
+        // And if a weaker level is explicitly requested, the script gets it.
         let sandbox = Sandbox::new(Config {
             require: Strength::LandlockSeccomp,
             at_most: Some(Strength::LandlockSeccomp),

@@ -1,4 +1,4 @@
-//! Commands that are talked to while they run.
+//! Commands that the host talks to while they run.
 
 use std::time::{Duration, Instant};
 
@@ -48,7 +48,7 @@ fn answers() {
     }
 }
 
-/// What nobody reads is not kept: the command waits.
+/// Unread output is not buffered: the command waits.
 fn flood() {
     let folder = tempfile::tempdir().unwrap();
     for sandbox in drivers() {
@@ -103,14 +103,14 @@ fn gone() {
             let spec = line("trap '' TERM; sleep 1000 & sleep 1000", folder.path());
             let (running, _input, mut output) = sandbox.converse(spec).await.unwrap();
             drop(running);
-            // Every process of its tree had the other end.
+            // Every process of its tree held the other end.
             assert_eq!(output.read(&mut [0]).await.unwrap(), 0);
         });
     }
 }
 
-/// Half of them after a line was said, half at once; each had a child that ignores signals. Both drivers run it, as root and as
-/// another user: 1,000 commands in all.
+/// Half of them after a line was exchanged, half at once; each had a child that ignores signals. Both drivers run it, as root and as
+/// another user: 1,000 commands in total.
 fn let_go() {
     let folder = tempfile::tempdir().unwrap();
     let count = if soak() { 2_500 } else { 250 };
@@ -124,14 +124,14 @@ fn let_go() {
                     output.read_exact(&mut [0]).await.unwrap();
                 }
                 drop(running);
-                // Every process of its tree had the other end.
+                // Every process of its tree held the other end.
                 assert_eq!(output.read(&mut [0]).await.unwrap(), 0, "{nth}");
             }
         });
     }
 }
 
-/// Whether the numbers of a long run are wanted.
+/// Returns whether to run the long version.
 fn soak() -> bool {
     std::env::var_os("HAFT_SOAK").is_some_and(|value| value == "1")
 }

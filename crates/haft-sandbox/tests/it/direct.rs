@@ -1,4 +1,4 @@
-//! Guards of a live workspace, which programs outside change while a command runs.
+//! Guards of a live workspace that programs outside change while a command runs.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -39,7 +39,7 @@ fn replaced_event(path: &str) -> GuardEvent {
     GuardEvent::Replaced { path: path.into() }
 }
 
-/// Runs a script and has the host act when it says that it is ready.
+/// Runs a script and lets the host act when the script reports that it is ready.
 fn beside(spec: CommandSpec, host: impl FnOnce()) -> (Exit, String) {
     wait(async {
         let running = jail().start(spec).await.unwrap();
@@ -98,7 +98,7 @@ fn removed() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(".envrc");
     fs::write(&file, "before").unwrap();
-    // Absent for a moment, and then an empty one that cannot be written.
+    // Absent for a moment, and then an empty file that cannot be written.
     let script = "echo ready; while [ -s .envrc ] || [ ! -e .envrc ] || [ -w .envrc ]; do sleep 0.01; done; \
                   ! echo evil > .envrc && ! rm .envrc && ! mkdir .vscode/x";
     let (exit, said) = beside(guarded(script, folder.path()), || {
@@ -203,7 +203,7 @@ fn at_the_end() {
             "{script}"
         );
     }
-    // What was there, and what the host made under a cover, stays.
+    // Existing files, and those that the host created under a cover, are kept.
     let folder = tempfile::tempdir().unwrap();
     for path in [".git", "sub/.git", "real/git"] {
         fs::create_dir_all(folder.path().join(path)).unwrap();

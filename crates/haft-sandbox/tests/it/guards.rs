@@ -1,4 +1,4 @@
-//! Guards of the workspace: protected and hidden paths, absent ones, links, exceptions; no litter.
+//! Guards of the workspace: protected and hidden paths, absent ones, links, exceptions; nothing left behind.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -47,7 +47,7 @@ pub(crate) const TESTS: &[Test] = &[
     ),
 ];
 
-/// All paths below a folder with what files hold and links lead to.
+/// Returns all paths below a folder with the content of files and the targets of links.
 fn tree(folder: &Path) -> BTreeMap<PathBuf, String> {
     let mut all = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -69,8 +69,8 @@ fn tree(folder: &Path) -> BTreeMap<PathBuf, String> {
     all
 }
 
-/// Makes files (`path` or `path/`), runs a script under guards, and compares the whole tree with what
-/// it was, changed by `expect` (path, content).
+/// Creates files (`path` or `path/`), runs a script under guards, and compares the whole tree with its
+/// previous state plus the changes in `expect` (path, content).
 fn check(
     made: &[&str],
     guards: &[Guard],
@@ -320,7 +320,7 @@ fn dangling() {
         assert!(exit.success(), "{script}: {out}{err}");
         assert_eq!(tree(root), before, "{script}: {err}");
     }
-    // Beside it a build makes what it likes.
+    // Next to it, a build may create anything.
     let mut spec = line(
         "echo x > build/made && echo y > build/deep/made && echo z > real/made",
         root,
@@ -382,7 +382,7 @@ fn approved() {
         "echo x > haft.toml",
         &[("haft.toml", "x\n")],
     );
-    // One that is absent below a protected folder: it alone is made; nothing is left if it is not.
+    // One that is absent below a protected folder: only it is created; nothing is left if it is not.
     let new = [".git/hooks/new"];
     let script = "echo x > .git/hooks/new; ! echo x > .git/hooks/other";
     check(&made, &guards, &new, script, &[(".git/hooks/new", "x\n")]);
@@ -425,7 +425,7 @@ fn hidden() {
     }
 }
 
-/// Waits until no placeholder is left: the task lets go of the guards after it has published the exit.
+/// Waits until no placeholder is left: the task drops the guards after it has published the exit.
 async fn cleared(folder: &Path) {
     let late = soon();
     while !tree(folder).is_empty() {
@@ -469,7 +469,7 @@ fn shared() {
     });
 }
 
-/// Leaves in `folder` what a host leaves that was killed: placeholders with their date, and no holder.
+/// Leaves in `folder` what a killed host leaves: placeholders with their mark, and no holder.
 fn leave_placeholders(folder: &Path) {
     let other = tempfile::tempdir().unwrap();
     wait(async {
@@ -495,7 +495,7 @@ fn leave_placeholders(folder: &Path) {
 fn left_over() {
     let folder = tempfile::tempdir().unwrap();
     leave_placeholders(folder.path());
-    // An empty one of the user's own is not ours to remove.
+    // An empty folder of the user's own is not ours to remove.
     fs::create_dir(folder.path().join(".vscode")).unwrap();
     let names = || tree(folder.path()).into_keys().collect::<Vec<_>>();
     let spec = |script: &str| {

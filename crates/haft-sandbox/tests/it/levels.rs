@@ -1,4 +1,4 @@
-//! Strengths: probed by doing, refused below the floor, never lowered in silence.
+//! Strengths: found by trying, refused below the minimum, never lowered silently.
 
 use std::fs;
 use std::path::Path;
@@ -25,8 +25,8 @@ pub(crate) const TESTS: &[Test] = &[
     ),
 ];
 
-/// Before `enter` the jail must refuse with the sentence that says what to do; whether it did not.
-/// Called by `main` as there is no other time to.
+/// Before `enter`, the jail must refuse with the error that says what to do; returns whether it did not.
+/// Called by `main` because there is no other time for it.
 pub(crate) fn before_enter() -> i32 {
     let is_supervisor = std::env::args()
         .next()
@@ -76,7 +76,7 @@ fn refused() {
         (Strength::LandlockSeccomp, Strength::NoProc),
         (Strength::LandlockSeccomp, Strength::Full),
         (Strength::None, Strength::LandlockSeccomp),
-        // Nothing runs in no jail at all because the floor says so: that is passthrough, by name.
+        // The minimum alone never leads to running without a jail: that takes passthrough, chosen by name.
         (Strength::None, Strength::None),
     ] {
         let error = wait(at_most(most, require).start(line("touch ran", folder.path())));
@@ -158,9 +158,9 @@ fn bare() {
         check(script);
     }
     check(&format!("! cat {secret}"));
-    // A file that is not there yet: the times of one that is may be changed at this level (see the guide).
+    // A file that does not exist yet: at this level, the timestamps of an existing one can be changed (see the guide).
     check(&format!("! touch {secret}.new"));
-    // Everything ends with the command here too, by adoption.
+    // Here too, everything is killed with the command, by adoption.
     let mut alive = Alive::new(&folder.path().join("src"));
     check("exec 9>src/alive; (setsid sh -c 'sleep 1; echo x > src/late' &) ; true");
     wait(alive.ended());
@@ -172,7 +172,7 @@ fn bare() {
     no_scratch_left();
 }
 
-/// The private folder that stood for `/tmp` is gone.
+/// The private folder that replaced `/tmp` is gone.
 fn no_scratch_left() {
     let left = fs::read_dir(std::env::temp_dir()).unwrap().flatten();
     let own = format!("haft-{}-", std::process::id());
@@ -202,7 +202,7 @@ fn passthrough() {
     });
 }
 
-/// The floor holds over every backend; what the host runs by itself is jailed whatever the backend.
+/// The minimum applies to every backend; what the host runs itself is jailed whatever the backend.
 fn floor() {
     let sandbox = |require| {
         Sandbox::new(Config {
@@ -233,12 +233,12 @@ fn floor() {
     assert!(folder.path().join("ran").exists());
 }
 
-/// A thread that blocks a runtime, and tries something in another one, does not wait for what the first began.
+/// A thread that blocks one runtime, and probes in another one, does not wait for what the first has started.
 fn other_runtime() {
     let sandbox = Sandbox::new(Config::default());
     wait(async {
         let mut probing = std::pin::pin!(sandbox.probe());
-        // Under way, and nothing polls it while this thread waits.
+        // In progress, and not polled while this thread waits.
         std::future::poll_fn(|context| {
             let _ = probing.as_mut().poll(context);
             std::task::Poll::Ready(())

@@ -1,4 +1,4 @@
-//! What a command is and how it is run, ended, read and guarded, in the jail and without.
+//! What a command is and how it is run, killed, read and guarded, with and without the jail.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -42,7 +42,7 @@ fn main() {
     std::process::exit(code.max(runner::run(&lists.concat())));
 }
 
-/// Both drivers: what does not depend on the walls must hold with and without them.
+/// Both drivers: what does not depend on the jail must hold with and without it.
 pub(crate) fn drivers() -> &'static [Sandbox; 2] {
     static BOTH: OnceLock<[Sandbox; 2]> = OnceLock::new();
     BOTH.get_or_init(|| {
@@ -71,14 +71,14 @@ pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
     runtime.block_on(future)
 }
 
-/// A line in a workspace, ended after a minute at the latest.
+/// Returns a command line in a workspace, with a timeout of one minute.
 pub(crate) fn line(line: &str, workspace: &Path) -> CommandSpec {
     CommandSpec::line(line, workspace)
         .with_mounts(Mounts::workspace(workspace))
         .with_timeout(Duration::from_secs(60))
 }
 
-/// Starts, waits, and returns how it ended with both streams as text.
+/// Starts a command, waits for it, and returns how it ended and both streams as text.
 pub(crate) fn run(sandbox: &Sandbox, spec: CommandSpec) -> (Exit, String, String) {
     wait(async {
         let running = sandbox
@@ -98,10 +98,10 @@ pub(crate) fn soon() -> Instant {
     Instant::now() + Duration::from_secs(30)
 }
 
-/// Opens the named pipe `alive` as descriptor 9, first in a script: everything that the script starts holds it.
+/// Opens the named pipe `alive` as descriptor 9, at the start of a script: everything that the script starts holds it.
 pub(crate) const HOLD: &str = "exec 9>alive; ";
 
-/// The reading end of the named pipe `alive` in a command's folder: it ends when the last process that [`HOLD`]s it does.
+/// The reading end of the named pipe `alive` in a command's folder: it ends when the last process that [`HOLD`]s it exits.
 pub(crate) struct Alive(File);
 
 impl Alive {
@@ -129,7 +129,7 @@ impl Alive {
     }
 }
 
-/// Waits until a command has written this.
+/// Waits until a command has written this text.
 pub(crate) async fn wait_for_output(running: &Running, what: &str) {
     let waited = running
         .wait_for(|running| text(running.stdout()).contains(what), soon())

@@ -1,4 +1,4 @@
-//! Programs, exits and output: everything that comes out is read once, whole, and bounded.
+//! Programs, exits and output: all output is read exactly once, complete, and bounded.
 
 use std::time::{Duration, Instant};
 
@@ -111,7 +111,7 @@ fn input() {
     }
 }
 
-/// A reader that comes back at random times and takes random amounts sees what was written.
+/// A reader that reads at random times and in random amounts sees exactly what was written.
 fn every_byte_once() {
     let folder = tempfile::tempdir().unwrap();
     let script = "for i in $(seq 1 3000); do printf 'line %s ü漢🦀\\n' $i; \
@@ -167,8 +167,8 @@ fn no_text() {
     }
 }
 
-/// A gigabyte through a log of one megabyte: counted whole, kept bounded, the command never stopped by
-/// nobody reading.
+/// A gigabyte through a log of one megabyte: counted completely, kept within its limit; the command is never blocked by
+/// a missing reader.
 fn flood() {
     let folder = tempfile::tempdir().unwrap();
     for sandbox in drivers() {
@@ -198,7 +198,7 @@ fn flood() {
     }
 }
 
-/// What this process holds in memory.
+/// Returns the memory of this process.
 fn memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/statm").unwrap();
     status.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096

@@ -1,24 +1,24 @@
-//! A test runner for binaries that need a `main` of their own: runs a table of functions, says what
-//! libtest would say, and does it all again as an unprivileged user where it was started by root.
+//! A test runner for binaries that need their own `main`: runs a table of functions, prints what
+//! libtest would print, and if started by root repeats everything as an unprivileged user.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-/// A test: its name and what it does.
+/// A test: its name and its function.
 pub(crate) type Test = (&'static str, fn());
 
-/// Whom root's second run is.
+/// The user of root's second run.
 pub(crate) const NOBODY: u32 = 65534;
 const AGAIN: &str = "--as-nobody";
 
-/// Whether this is the run as an ordinary user after that as root.
+/// Returns whether this is the second run, as an ordinary user after root.
 pub(crate) fn is_second_run() -> bool {
     std::env::args().any(|word| word == AGAIN)
 }
 
-/// Runs what the arguments select; the code to end with.
+/// Runs the selected tests; returns the exit code.
 pub(crate) fn run(tests: &[Test]) -> i32 {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let nobody = is_second_run();
@@ -71,8 +71,8 @@ pub(crate) fn run(tests: &[Test]) -> i32 {
     i32::from(!failed.is_empty() || again)
 }
 
-/// Runs this binary again as a user without any privilege (without groups either: `uid` sees to that);
-/// whether that failed.
+/// Runs this binary again as a user without any privilege (also without groups: `uid` sees to that);
+/// returns whether that failed.
 fn as_nobody(words: &[String]) -> bool {
     #[expect(
         clippy::disallowed_methods,

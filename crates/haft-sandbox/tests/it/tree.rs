@@ -1,4 +1,4 @@
-//! Ending commands: by deadline, by hand, by letting go; always the whole tree.
+//! Killing commands: by deadline, explicitly, by dropping; always the whole tree.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -22,8 +22,8 @@ pub(crate) const TESTS: &[Test] = &[
     ("ignoring_signals_does_not_help", deaf),
 ];
 
-/// A child, a grandchild, one in a session of its own, one whose parent is gone; each writes its name
-/// while it lives.
+/// A child, a grandchild, one in its own session, one whose parent has exited; each writes its name
+/// while it is alive.
 const TREE: &str = "exec 9>alive; tick() { while :; do date +%N > $1; sleep 0.02; done; }; \
     tick a & (tick b & sleep 60) & export -f tick; setsid bash -c 'tick c' & \
     (setsid bash -c 'tick d & exec sleep 60' &) ; \
@@ -119,14 +119,14 @@ fn dropped_start() {
                 alive.ended().await;
             });
         }
-        // slow on purpose: a start that went on would open the pipe after the look, and write the file within this time.
+        // slow on purpose: a start that continued would open the pipe after the check, and write the file within this time.
         std::thread::sleep(Duration::from_millis(900));
         wait(alive.ended());
         assert!(!folder.path().join("late").exists());
     }
 }
 
-/// In both streams' way, too: a process that holds them open does not hold up the end.
+/// Also with both streams: a process that holds them open does not delay the end.
 fn left_behind() {
     for sandbox in drivers() {
         let folder = tempfile::tempdir().unwrap();

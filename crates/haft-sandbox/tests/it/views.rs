@@ -25,7 +25,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_folder_of_the_home_stays_below_it", outside_home),
 ];
 
-/// A workspace and the folders of a view beside it.
+/// A workspace and the folders of a view next to it.
 struct Lab {
     folder: tempfile::TempDir,
     name: &'static str,
@@ -59,7 +59,7 @@ impl Lab {
         spec
     }
 
-    /// What the workspace holds, with what files hold.
+    /// Returns the paths in the workspace, with the content of files.
     fn files(&self) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         for entry in fs::read_dir(self.workspace()).unwrap().flatten() {
@@ -151,7 +151,7 @@ fn inside() {
     }
 }
 
-/// A spec whose HOME shows a view of another lab's folder.
+/// Returns a spec whose HOME shows a view of another lab's folder.
 fn with_home(lab: &Lab, home: &Lab, at: &str, script: &str) -> CommandSpec {
     let mut spec = lab.spec(script);
     spec.mounts.home.push(HomeFolder {
@@ -169,7 +169,7 @@ fn home() {
     let (exit, out, err) = run(jail(), with_home(&lab, &home, ".tool/cache", script));
     assert!(exit.success() && out == "old", "{out} {err}");
     assert_eq!(home.files(), of(&["old=old"]));
-    // The next command finds what the first left.
+    // The next command finds what the first one left.
     let script = "cat ~/.tool/cache/new; ls ~/.tool/cache";
     let mut spec = with_home(&lab, &home, ".tool/cache", script);
     spec.mounts.view = None;

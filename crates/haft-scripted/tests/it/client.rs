@@ -1,4 +1,4 @@
-//! A small client: one request over a connection of its own, read to its end.
+//! A small client: one request per connection, read to its end.
 
 use std::net::SocketAddr;
 
@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A response as it came.
+/// A response, as received.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// The head, in lower case.
+    /// The head, in lowercase.
     pub(crate) head: String,
-    /// The body without the marks of its pieces.
+    /// The body without its chunk headers.
     pub(crate) body: Vec<u8>,
-    /// Whether the body ended as HTTP wants it.
+    /// Whether the body ended as HTTP requires.
     pub(crate) is_whole: bool,
     /// The pieces of the body as they were sent.
     pub(crate) pieces: Vec<Vec<u8>>,
@@ -27,7 +27,7 @@ impl Answer {
             .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&self.body)))
     }
 
-    /// The data of the events, `[DONE]` as a text.
+    /// Returns the data of the events; `[DONE]` as a string.
     pub(crate) fn events(&self) -> Vec<Value> {
         let text = std::str::from_utf8(&self.body).unwrap();
         let data = |line: &str| line.strip_prefix("data: ").map(str::to_owned);
@@ -42,12 +42,12 @@ impl Answer {
     }
 }
 
-/// The path of a dialect.
+/// Returns the path of a dialect.
 pub(crate) fn path(dialect: Dialect, stream: bool) -> String {
     dialect.path("gemini-3-flash", stream)
 }
 
-/// The headers that the provider demands.
+/// Returns the headers that the provider requires.
 pub(crate) fn headers(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::OpenAiChat | Dialect::OpenAiResponses => "authorization: Bearer test\r\n",
@@ -71,12 +71,12 @@ pub(crate) async fn post(
 pub(crate) async fn send(address: SocketAddr, path: &str, headers: &str, body: &str) -> Answer {
     let mut stream = open(address, path, headers, body).await;
     let mut bytes = Vec::new();
-    // A connection that breaks gives what came before.
+    // A broken connection returns what was received before.
     let _ = stream.read_to_end(&mut bytes).await;
     read(&bytes)
 }
 
-/// Posts them, and leaves the answer to be read.
+/// Posts these bytes, and leaves the answer unread.
 pub(crate) async fn open(address: SocketAddr, path: &str, headers: &str, body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let length = body.len();
@@ -122,7 +122,7 @@ pub(crate) fn read(bytes: &[u8]) -> Answer {
     }
 }
 
-/// A request with this text of the user and these tools, in the words of the dialect.
+/// Returns a request with this user text and these tools, in the dialect's format.
 pub(crate) fn ask(dialect: Dialect, stream: bool, user: &str, tools: &[&str]) -> Value {
     let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}});
     let tool = |name: &&str| match dialect {
@@ -155,7 +155,7 @@ pub(crate) fn ask(dialect: Dialect, stream: bool, user: &str, tools: &[&str]) ->
     body
 }
 
-/// A call as a client reads it.
+/// A call as read by a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Made {
     pub(crate) id: String,
@@ -163,7 +163,7 @@ pub(crate) struct Made {
     pub(crate) arguments: String,
 }
 
-/// A reply as a client reads it.
+/// A reply as read by a client.
 #[derive(Debug, Default)]
 pub(crate) struct Read {
     pub(crate) text: String,
@@ -172,11 +172,11 @@ pub(crate) struct Read {
     pub(crate) stop: String,
     pub(crate) input_tokens: u64,
     pub(crate) output_tokens: u64,
-    /// What goes back into the history.
+    /// What is sent back in the history.
     pub(crate) raw: Value,
 }
 
-/// Adds the turn and the results of its calls to a request.
+/// Appends the turn and the results of its calls to a request.
 pub(crate) fn go_on(dialect: Dialect, body: &mut Value, reply: &Read, results: &[&str]) {
     let key = match dialect {
         Dialect::OpenAiResponses => "input",

@@ -1,4 +1,4 @@
-//! What goes wrong on purpose, and that the reply comes after it.
+//! Injected faults, and the reply that follows them.
 
 use haft_scripted::{Dialect, Scenario, Server, serve};
 

@@ -1,4 +1,4 @@
-//! Replies as a client of each dialect reads them, whole or out of events.
+//! Reads replies as a client of each dialect does, complete or from events.
 
 use haft_scripted::Dialect;
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ fn chat(body: &Value) -> Read {
     }
 }
 
-/// The chunks as the body that they stand for.
+/// Merges the chunks into the complete body.
 fn chat_chunks(events: &[Value]) -> Value {
     assert_eq!(events.last(), Some(&json!("[DONE]")));
     let mut message = json!({"role": "assistant"});
@@ -111,7 +111,7 @@ fn responses(body: &Value) -> Read {
     read
 }
 
-/// The response of the last event; its deltas must add up to it.
+/// Returns the response of the last event; its deltas must add up to it.
 fn responses_events(events: &[Value]) -> Value {
     let mut texts = Vec::new();
     for (number, event) in events.iter().enumerate() {
@@ -160,7 +160,7 @@ fn messages(body: &Value) -> Read {
     read
 }
 
-/// The events as the message that they stand for.
+/// Merges the events into the complete message.
 fn messages_events(events: &[Value]) -> Value {
     let mut message = events[0]["message"].clone();
     let mut input = String::new();

@@ -1,6 +1,6 @@
-//! Requests that real providers took are taken here, too: the checks are not stricter than theirs.
+//! Requests that real providers accepted are accepted here, too: the checks are not stricter than theirs.
 //!
-//! The recordings lie below `HAFT_DATA`; without it the test is skipped and says so.
+//! The recordings are below `HAFT_DATA`; without it the test is skipped with a message.
 
 use std::path::Path;
 
@@ -62,7 +62,7 @@ async fn what_a_provider_took_is_taken() {
     assert!(taken > 150, "{taken}");
 }
 
-/// Sends a recorded request; `None` for one that is not looked at.
+/// Sends a recorded request; `None` for one that is skipped.
 async fn take(
     address: std::net::SocketAddr,
     dialect: Dialect,
@@ -73,11 +73,11 @@ async fn take(
     if exchange["response"]["status"] != 200 || !body.is_object() {
         return None;
     }
-    // Replies to the recorded ones are not here.
+    // The replies to the recorded requests are not known here.
     if body.get("previous_response_id").is_some() {
         return None;
     }
-    // The answer is a text, whatever the request forces the model to.
+    // The answer is a text, whatever the request forces the model to do.
     for key in ["tool_choice", "toolConfig"] {
         body.as_object_mut().unwrap().remove(key);
     }

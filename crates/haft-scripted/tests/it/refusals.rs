@@ -1,4 +1,4 @@
-//! Requests that a provider refuses, in its shape and words, and those that a scenario does not expect.
+//! Requests that a provider refuses, with its error format and messages, and those that a scenario does not expect.
 
 use haft_scripted::{Dialect, Scenario, Server, serve};
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ async fn server(scenario: &str) -> Server {
     serve(Scenario::from_toml(scenario).unwrap()).await.unwrap()
 }
 
-/// A request after the first turn with both results, right as it is.
+/// Returns a valid request after the first turn, with both results.
 async fn right(server: &Server, dialect: Dialect) -> Value {
     let mut body = ask(dialect, false, "go", &["one", "two"]);
     let first = read(
@@ -34,8 +34,8 @@ async fn right(server: &Server, dialect: Dialect) -> Value {
     body
 }
 
-/// Changes of a right request, each with what is said of it. `PATH = JSON` sets a member, `- PATH` removes one, `+ PATH` has an element of
-/// a list a second time, and `^ PATH = JSON` puts one in front of a list.
+/// Changes of a valid request, each with the expected message. `PATH = JSON` sets a member, `- PATH` removes one, `+ PATH` duplicates an
+/// element of a list, and `^ PATH = JSON` inserts one at the front of a list.
 type Rows = &'static [(&'static str, &'static str)];
 
 const CHAT: Rows = &[

@@ -23,7 +23,7 @@ expect.results = [{ call = "one", contains = "15 degrees" }]
 say = [{ text = "It is 15 degrees." }]
 "#;
 
-/// Holds both turns of the scenario with a server.
+/// Plays both turns of the scenario with a server.
 async fn hold(dialect: Dialect, stream: bool, server: &Server) {
     let tools = match dialect {
         Dialect::Gemini => ["docs.search", "plain"],
@@ -44,7 +44,7 @@ async fn hold(dialect: Dialect, stream: bool, server: &Server) {
     assert!(last.calls.is_empty(), "{row}");
 }
 
-/// Whether the first turn is that of the scenario.
+/// Checks that the first turn is that of the scenario.
 fn check_first(dialect: Dialect, first: &Read, tool: &str, row: &str) {
     assert_eq!(first.text, "I'll look it up: 你好 🎉.", "{row}");
     assert_eq!(first.thinking, "Ich überlege – kurz.", "{row}");
@@ -58,7 +58,7 @@ fn check_first(dialect: Dialect, first: &Read, tool: &str, row: &str) {
     assert_eq!(arguments, expect, "{row}");
     let plain = (two.name.as_str(), two.arguments.as_str());
     assert_eq!(plain, ("plain", "{}"), "{row}");
-    // Anthropic's count of what was read leaves out what came from a cache.
+    // Anthropic's count of tokens read excludes those from a cache.
     let (stop, read_anew) = match dialect {
         Dialect::OpenAiChat => ("tool_calls", 20),
         Dialect::OpenAiResponses => ("completed", 20),
@@ -148,7 +148,7 @@ async fn a_response_is_continued_by_its_id_or_by_references_to_its_items() {
     }
 }
 
-/// What a client of each dialect gets of the patch of the fifth turn.
+/// Returns what a client of each dialect gets for the patch of the fifth turn.
 async fn patch(dialect: Dialect, provider: bool) -> Value {
     let source =
         scenarios::SIX_TURNS.replace("expect.results", "expect.results = []\n#expect.results");

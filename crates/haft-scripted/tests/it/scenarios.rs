@@ -1,11 +1,11 @@
-//! Scenario files: those that come along, the one of the guide, wrong ones, and which turn comes when.
+//! Scenario files: the built-in ones, the one in the guide, invalid ones, and the order of turns.
 
 use haft_scripted::{Dialect, Scenario, scenarios, serve};
 
 use crate::client::{ask, go_on, post};
 use crate::readers::read;
 
-/// Scenarios with what is wrong with them; one that begins with `say` or `expect` is a turn.
+/// Invalid scenarios with their errors; one that begins with `say` or `expect` is a turn.
 const WRONG: [(&str, &str); 19] = [
     ("say = []\nsays = 1", "unknown field `says`"),
     ("say = [{ txt = 'a' }]", "unknown variant `txt`"),
@@ -226,7 +226,7 @@ say = [{ text = "short" }]
 
 #[tokio::test]
 async fn the_next_turn_is_known_by_the_history_or_by_the_number_of_the_request() {
-    // Whether each request holds the history, or the user's words alone.
+    // Whether each request contains the history, or only the user's text.
     let rows = [
         (
             "history",
@@ -255,7 +255,7 @@ async fn the_next_turn_is_known_by_the_history_or_by_the_number_of_the_request()
                         .find(|key| more.get(key).is_some())
                         .unwrap();
                     let list = body[key].as_array_mut().unwrap();
-                    // The results of no calls are no message.
+                    // Results of no calls are not a message.
                     list.retain(|item| {
                         !["content", "parts"]
                             .iter()

@@ -1,6 +1,6 @@
-//! The providers' own Python SDKs hold a tool-calling turn with the server: what it sends is what they take.
+//! The providers' own Python SDKs complete a tool-calling turn with the server: they accept what it sends.
 //!
-//! `make needs` installs them below `HAFT_NEEDS`; without it the test is skipped and says so.
+//! `make needs` installs them below `HAFT_NEEDS`; without it the test is skipped with a message.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ usage = { input = 40, output = 12 }
 say = [{ text = "It is 15 degrees in Zürich – and in Genève, too." }]
 "#;
 
-/// The interpreter with the SDKs, if it was installed.
+/// Returns the interpreter with the SDKs, if installed.
 fn python() -> Option<PathBuf> {
     let needs = std::env::var_os("HAFT_NEEDS").map(PathBuf::from);
     let python = needs.map(|needs| needs.join("providers/bin/python"));
@@ -35,7 +35,7 @@ fn python() -> Option<PathBuf> {
     python
 }
 
-/// What the client prints, a line for each turn that it holds.
+/// Returns the client's output, one line for each turn that it completes.
 #[expect(
     clippy::disallowed_methods,
     reason = "a client of the server, as a user starts it"
@@ -44,7 +44,7 @@ fn client(python: PathBuf, turns: &[String]) -> Vec<Value> {
     let driver = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients/sdks.py");
     let mut command = std::process::Command::new(python);
     command.args(["-I", driver]).args(turns);
-    // No proxy of this machine stands between a client and a server on it.
+    // A proxy of this machine must not be between a client and a server on it.
     for name in ["http_proxy", "https_proxy", "all_proxy"] {
         command.env_remove(name).env_remove(name.to_uppercase());
     }

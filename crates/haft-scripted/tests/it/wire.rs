@@ -1,4 +1,4 @@
-//! haft's own writer and reader of every dialect do the task of six turns with the server.
+//! haft's own writer and reader of every dialect complete the task of six turns with the server.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::client::{self, headers, send};
 
-/// The tools of the task, those with longer names for their mapping.
+/// The tools of the task; the ones with longer names test their mapping.
 const TOOLS: [&str; 7] = [
     "list_files",
     "read_file",
@@ -48,7 +48,7 @@ fn tools(dialect: Dialect, provider: bool) -> Vec<(String, Declared)> {
     tools
 }
 
-/// The answer to a call, as the next turn expects it.
+/// Returns the answer to a call that the next turn expects.
 fn answer(call: &Call) -> Answer {
     let call = call.clone();
     match call.id.as_str() {
@@ -82,7 +82,7 @@ fn read(dialect: Dialect, stream: bool, answer: &client::Answer) -> Reply {
     reader.finish().unwrap()
 }
 
-/// Does the task; the calls that were made, and the last text.
+/// Completes the task; returns the calls made, and the last text.
 async fn task(
     dialect: Dialect,
     stream: bool,

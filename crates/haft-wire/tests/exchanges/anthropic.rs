@@ -1,4 +1,4 @@
-//! Recorded exchanges with Anthropic: every reply is read, and haft writes the requests that were sent.
+//! Recorded exchanges with Anthropic: every reply is read, and haft writes the recorded requests.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,7 +14,7 @@ use crate::recorded::{
 
 const DIALECT: Dialect = Dialect::Anthropic;
 
-/// The content of a stream, put together without haft.
+/// Returns the content of a stream, assembled without haft.
 fn content(stream: &str) -> (Vec<Value>, Value) {
     let (mut blocks, mut inputs, mut stop): (Vec<Value>, Vec<String>, Value) = Default::default();
     for event in events(stream) {
@@ -53,7 +53,7 @@ fn content(stream: &str) -> (Vec<Value>, Value) {
     (blocks, stop)
 }
 
-/// A reply holds what the record holds, which is read here by `serde_json` alone.
+/// Asserts that a reply contains what the record contains, which is parsed here with `serde_json` only.
 fn holds(reply: &Reply, blocks: &[Value], stop: &Value, name: &str) {
     let is = |block: &&Value, kind: &str| block["type"] == kind;
     let calls: Vec<Value> = blocks
@@ -160,7 +160,7 @@ fn every_recorded_reply_is_read_with_the_calls_and_blocks_of_the_record() {
     assert!(whole >= 59 && streams >= 9, "{whole} {streams}");
 }
 
-/// A tool of a recorded request, as a host declares it.
+/// Returns a tool of a recorded request, as a host declares it.
 fn declared(tool: &Value) -> Declared {
     match tool["type"].as_str() {
         Some("tool_search_tool_bm25_20251119") => Declared::ToolSearch(Search::Provider),
@@ -191,7 +191,7 @@ fn part(block: &Value) -> Part {
     }
 }
 
-/// The history of a recorded request, as a host has it.
+/// Returns the history of a recorded request, as a host has it.
 fn history(messages: &[Value]) -> Vec<Message> {
     let mut history = Vec::new();
     let mut calls = Vec::new();
@@ -243,8 +243,8 @@ fn history(messages: &[Value]) -> Vec<Message> {
     history
 }
 
-/// Blocks and members that a host cannot say in the neutral shape, or that haft leaves out because the provider does the same
-/// without them. Each with its reason.
+/// Removes blocks and members that a host cannot express in the neutral format, or that haft omits because the provider does the
+/// same without them. Each with its reason.
 fn without_what_differs(body: &Value) -> Value {
     let mut body = body.clone();
     // Not streaming is the default; so is a free choice.
@@ -255,7 +255,7 @@ fn without_what_differs(body: &Value) -> Value {
     if members.get("tool_choice") == Some(&json!({"type": "auto"})) {
         members.remove("tool_choice");
     }
-    // One text is the same as a list of it.
+    // A single text is the same as a list with it.
     if let Some([one]) = members
         .get("system")
         .and_then(Value::as_array)
@@ -278,7 +278,7 @@ fn without_what_differs(body: &Value) -> Value {
     let mut messages: Vec<Value> = Vec::new();
     for message in body["messages"].as_array().unwrap() {
         let mut blocks: Vec<Value> = message["content"].as_array().unwrap().clone();
-        // Uploads are named by ids of the host's own account; tools that are added in the middle are a beta of their own.
+        // Uploads are named by ids of the host's own account; adding tools in the middle is a separate beta.
         let beyond = |block: &Value| {
             block["source"]["type"] == "file"
                 || ["container_upload", "tool_addition"].contains(&block["type"].as_str().unwrap())
@@ -286,19 +286,19 @@ fn without_what_differs(body: &Value) -> Value {
         blocks.retain(|block| !beyond(block));
         for block in &mut blocks {
             let block = block.as_object_mut().unwrap();
-            // The host asks for a cache with the member of the whole body.
+            // The host requests caching with the member of the whole body.
             block.remove("cache_control");
-            // That a call succeeded is the default.
+            // Success of a call is the default.
             if block.get("is_error") == Some(&json!(false)) {
                 block.remove("is_error");
             }
-            // A text is the same as a list of it.
+            // A text is the same as a list with it.
             if let Some(text) = block.get("content").and_then(Value::as_str) {
                 let list = json!([{"type": "text", "text": text}]);
                 block.insert("content".to_owned(), list);
             }
         }
-        // Neighbours of one role are one message to the provider.
+        // The provider merges neighbours of one role into one message.
         match messages
             .last_mut()
             .filter(|last| last["role"] == message["role"])

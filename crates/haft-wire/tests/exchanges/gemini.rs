@@ -1,4 +1,4 @@
-//! Recorded exchanges with Gemini and Vertex: every reply is read, and haft writes the requests that were sent.
+//! Recorded exchanges with Gemini and Vertex AI: every reply is read, and haft writes the recorded requests.
 
 use haft_wire::declared::Function;
 use haft_wire::{
@@ -12,7 +12,7 @@ use crate::recorded::{
 
 const DIALECT: Dialect = Dialect::Gemini;
 
-/// A reply holds what the record holds, which is read here by `serde_json` alone.
+/// Asserts that a reply contains what the record contains, which is parsed here with `serde_json` only.
 fn holds(reply: &Reply, parts: &[Value], name: &str) {
     let calls: Vec<Value> = parts
         .iter()
@@ -147,7 +147,7 @@ fn every_recorded_reply_is_read_with_the_calls_and_parts_of_the_record() {
     );
 }
 
-/// The provider takes names of members in both spellings; schemas and arguments are the host's.
+/// Converts names to camel case; the provider accepts both spellings. Schemas and arguments belong to the host.
 fn camel(value: &Value) -> Value {
     let spelt = |name: &str| {
         let mut out = String::new();
@@ -188,7 +188,7 @@ fn camel(value: &Value) -> Value {
     }
 }
 
-/// The text of a recorded result, and whether it is an error: the recording library names its results otherwise.
+/// Returns the text of a recorded result, and whether it is an error: the recording library uses other names.
 fn result(response: &Value) -> (String, bool) {
     if let Some(text) = response.get("error").and_then(Value::as_str) {
         return (text.to_owned(), true);
@@ -202,7 +202,7 @@ fn result(response: &Value) -> (String, bool) {
     )
 }
 
-/// A single tool is a list of it; functions stand first, in one tool; schemas are JSON Schemas.
+/// A single tool is the same as a list with it; functions come first, in one tool; schemas are JSON Schemas.
 fn in_order(tools: Value) -> Value {
     let tools: Vec<Value> = if tools.is_array() {
         tools.as_array().unwrap().clone()
@@ -228,17 +228,17 @@ fn in_order(tools: Value) -> Value {
     json!(other)
 }
 
-/// Members that a host cannot say in the neutral shape, or that haft writes otherwise. Each with its reason.
+/// Removes members that a host cannot express in the neutral format, or that haft writes differently. Each with its reason.
 fn without_what_differs(body: &Value) -> Value {
     let mut body = camel(body);
     let members = body.as_object_mut().unwrap();
-    // The provider reads no role of the instructions.
+    // The provider ignores the role of the instructions.
     if let Some(system) = members.get_mut("systemInstruction") {
         system.as_object_mut().unwrap().remove("role");
     }
     let tools = members.remove("tools").unwrap();
     members.insert("tools".to_owned(), in_order(tools));
-    // An empty list of names is none.
+    // An empty list of names means none.
     let config = members.get_mut("toolConfig");
     let calling = config.and_then(|config| config.get_mut("functionCallingConfig"));
     if let Some(calling) = calling
@@ -252,7 +252,7 @@ fn without_what_differs(body: &Value) -> Value {
     let contents = members["contents"].as_array_mut().unwrap();
     for content in contents.iter_mut() {
         let parts = content["parts"].as_array_mut().unwrap();
-        // Files by their address are the host's own.
+        // Files by address are the host's own.
         parts.retain(|part| part.get("fileData").is_none());
         for part in parts {
             if let Some(answer) = part.get_mut("functionResponse") {
@@ -287,7 +287,7 @@ fn file(part: &Value) -> Part {
     Part::Image { media_type, data }
 }
 
-/// The history of a recorded request, as a host has it.
+/// Returns the history of a recorded request, as a host has it.
 fn history(contents: &[Value]) -> Vec<Message> {
     let mut history = Vec::new();
     let mut calls = Vec::new();
@@ -381,7 +381,7 @@ fn written(one: &Exchange, expect: &Value) -> Value {
     }
     let (_, model) = one.path.rsplit_once('/').unwrap();
     let (model, _) = model.split_once(':').unwrap();
-    // Vertex has a longer path of its own.
+    // Vertex AI has a longer path.
     if one.path.starts_with("/v1beta/") {
         assert_eq!(one.path, DIALECT.path(model, one.stream.is_some()));
     }

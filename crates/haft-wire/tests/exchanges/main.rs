@@ -1,4 +1,4 @@
-//! Recorded exchanges with Anthropic, Gemini and Vertex: every reply is read, and haft writes the requests that were sent.
+//! Recorded exchanges with Anthropic, Gemini and Vertex AI: every reply is read, and haft writes the recorded requests.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Recorded exchanges with providers, from the folder that `HAFT_DATA` names.
+//! Recorded exchanges with providers, from the folder in `HAFT_DATA`.
 
 use std::fs;
 use std::path::Path;
@@ -9,22 +9,22 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use std::sync::Arc;
 
-/// One request and what the provider answered.
+/// A request and the provider's answer.
 pub(crate) struct Exchange {
-    /// The recording and the place in it, for messages.
+    /// The recording and the position in it, for messages.
     pub(crate) name: String,
     /// The request's path.
     pub(crate) path: String,
     /// The request's body.
     pub(crate) request: Value,
     pub(crate) status: u64,
-    /// The answer's body; `Null` where it came as a stream.
+    /// The answer's body; `Null` if it was streamed.
     pub(crate) body: Value,
-    /// The answer's stream, as it came.
+    /// The answer's stream, unchanged.
     pub(crate) stream: Option<String>,
 }
 
-/// The exchanges of a dialect; `None`, said aloud, where there is no data.
+/// Returns the exchanges of a dialect; `None`, with a message, if there is no data.
 pub(crate) fn exchanges(folder: &str) -> Option<Vec<Exchange>> {
     let Some(data) = std::env::var_os("HAFT_DATA") else {
         eprintln!("SKIPPED: HAFT_DATA is not set, the recorded exchanges of {folder} are not read");
@@ -59,14 +59,14 @@ pub(crate) fn exchanges(folder: &str) -> Option<Vec<Exchange>> {
     Some(all)
 }
 
-/// The data of a stream's events, read without haft.
+/// Returns the data of a stream's events, read without haft.
 pub(crate) fn events(stream: &str) -> Vec<Value> {
     let data = stream.lines().filter_map(|line| line.strip_prefix("data:"));
     data.map(|data| serde_json::from_str(data).unwrap())
         .collect()
 }
 
-/// Reads a stream in pieces of these sizes, in turn.
+/// Reads a stream in pieces of these sizes, repeated.
 pub(crate) fn streamed(dialect: Dialect, stream: &str, sizes: &[usize]) -> (Reply, Vec<Delta>) {
     let mut reader = dialect.reader(Limits::default());
     let (mut rest, mut deltas, mut turn) = (stream.as_bytes(), Vec::new(), 0);
@@ -79,7 +79,7 @@ pub(crate) fn streamed(dialect: Dialect, stream: &str, sizes: &[usize]) -> (Repl
     (reader.finish().unwrap(), deltas)
 }
 
-/// A stream is read alike however it is cut.
+/// Asserts that the reply is the same however the stream is cut.
 pub(crate) fn reads_alike_however_cut(dialect: Dialect, stream: &str) -> Reply {
     let (whole, _) = streamed(dialect, stream, &[stream.len()]);
     for sizes in [&[1][..], &[2, 3, 5], &[7], &[1, 64], &[4096]] {
@@ -103,7 +103,7 @@ pub(crate) fn declare(dialect: Dialect, tools: &[Declared]) -> Arc<Declarations>
     Declarer::new(dialect).declare(&entries)
 }
 
-/// The members of a body that the host gives as they are.
+/// Returns the members of a body that the host passes through unchanged.
 pub(crate) fn further(body: &Value, own: &[&str]) -> Vec<(String, Box<RawValue>)> {
     let members = body.as_object().unwrap().iter();
     members

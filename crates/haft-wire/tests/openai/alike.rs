@@ -1,4 +1,4 @@
-//! What a recorded body and haft's own may differ in: a table with reasons, and each difference taken out by the rule of its row alone.
+//! How a recorded body and haft's own may differ: a table with reasons; each difference is removed only by the rule of its row.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::requests::{list, text};
 
-/// What differs, and why. Each row is of use to a recording.
+/// The differences, and their reasons. Each row is used by a recording.
 pub(crate) const DIFFERS: [(&str, &str); 17] = [
     (
         "stream: false",
@@ -66,10 +66,10 @@ pub(crate) const DIFFERS: [(&str, &str); 17] = [
     ),
 ];
 
-/// The rows that were of use.
+/// The rows that were used.
 pub(crate) type Seen = BTreeSet<&'static str>;
 
-/// Takes out what the table lists.
+/// Removes the differences listed in the table.
 pub(crate) fn alike(theirs: &mut Value, ours: &mut Value, seen: &mut Seen) {
     members(
         theirs.as_object_mut().unwrap(),
@@ -86,7 +86,7 @@ pub(crate) fn alike(theirs: &mut Value, ours: &mut Value, seen: &mut Seen) {
     both("tools", tools);
 }
 
-/// Members of the body itself.
+/// Handles members of the body itself.
 fn members(theirs: &mut Map<String, Value>, ours: &mut Map<String, Value>, seen: &mut Seen) {
     for (name, value, row) in [
         ("stream", json!(false), "stream: false"),
@@ -127,7 +127,7 @@ fn tools(theirs: &mut Value, ours: &mut Value, seen: &mut Seen) {
     }
 }
 
-/// Takes descriptions of nothing out of a declaration, and the order out of `required`.
+/// Removes empty descriptions from a declaration, and the order from `required`.
 fn plain(value: &mut Value, seen: &mut Seen) {
     match value {
         Value::Object(members) => {
@@ -149,7 +149,7 @@ fn plain(value: &mut Value, seen: &mut Seen) {
     }
 }
 
-/// Takes out what a strict schema must say and an open one does not.
+/// Removes what a strict schema must state and an open one need not.
 fn close(value: &mut Value) {
     match value {
         Value::Object(members) => {
@@ -240,7 +240,7 @@ fn item(theirs: &mut Value, ours: &mut Value, seen: &mut Seen) {
             ours[name] = theirs[name].clone();
         }
     }
-    // A namespace that is only the tool's own name is what a search makes of it.
+    // A search produces a namespace that equals the tool's own name.
     if theirs["namespace"] == theirs["name"] && ours.get("namespace").is_none() {
         theirs.as_object_mut().unwrap().remove("namespace");
     }
@@ -263,7 +263,7 @@ fn item(theirs: &mut Value, ours: &mut Value, seen: &mut Seen) {
     }
 }
 
-/// Members that the recording client leaves out, or adds with nothing in them.
+/// Handles members that the recording client omits, or adds without content.
 fn of_answers(theirs: &mut Value, ours: &mut Value, seen: &mut Seen) {
     let mut drop = |theirs: &Value, ours: &mut Value, names: &[&str]| {
         for name in names {

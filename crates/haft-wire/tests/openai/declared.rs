@@ -1,4 +1,4 @@
-//! Declarations in the words of Chat and Responses.
+//! Declarations in the Chat and Responses formats.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(crate) fn function(name: &str, strict: bool) -> Function {
     }
 }
 
-/// These tools, declared.
+/// Declares these tools.
 pub(crate) fn declare(dialect: Dialect, tools: &[Declared]) -> Arc<Declarations> {
     let versions: Vec<String> = (0..tools.len()).map(|at| at.to_string()).collect();
     let entries: Vec<Entry<'_>> = tools
@@ -216,7 +216,7 @@ fn one_tool_that_changes_is_written_anew_and_the_same_tools_are_the_same_bytes()
         );
         assert_ne!(first.json(), second.json());
         entries[7] = kept;
-        // One goes, the others move up: what is left is what a new declarer writes.
+        // One is removed, the others move up: the result is what a new declarer writes.
         let fewer: Vec<Entry<'_>> = entries
             .iter()
             .copied()

@@ -1,4 +1,4 @@
-//! The dialects of OpenAI: tables written by hand, pieces of any size, and exchanges that were recorded.
+//! The dialects of OpenAI: hand-written tables, pieces of any size, and recorded exchanges.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stderr,

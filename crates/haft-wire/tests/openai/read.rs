@@ -1,4 +1,4 @@
-//! Replies written by hand, for kinds of calls and deviations that no recording holds.
+//! Hand-written replies, for kinds of calls and deviations that are in no recording.
 
 use haft_wire::{Call, CallKind, Dialect, Item, Limits, Reply, Stop, WireError};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ fn read(dialect: Dialect, body: &Value) -> Result<Reply, WireError> {
     dialect.read(body.to_string().as_bytes(), Limits::default())
 }
 
-/// A response with one item or more.
+/// Reads a response with one or more items.
 fn response(output: &Value) -> Reply {
     read(
         Dialect::OpenAiResponses,

@@ -1,4 +1,4 @@
-//! Recorded exchanges: every reply is read, and holds what the record holds.
+//! Recorded exchanges: every reply is read, and contains what the record contains.
 
 use std::path::Path;
 
@@ -33,7 +33,7 @@ pub(crate) struct Response {
     pub(crate) sse: Option<String>,
 }
 
-/// The recordings of a dialect; none, and a word about it, without the folder that holds them.
+/// Returns the recordings of a dialect; none, with a message, without the folder that contains them.
 pub(crate) fn recordings(dialect: Dialect) -> Vec<Recorded> {
     let Some(folder) = std::env::var_os("HAFT_DATA") else {
         eprintln!(
@@ -58,7 +58,7 @@ pub(crate) fn recordings(dialect: Dialect) -> Vec<Recorded> {
 }
 
 impl Exchange {
-    /// What haft reads of the answer.
+    /// Returns what haft reads from the answer.
     pub(crate) fn reply(&self, dialect: Dialect) -> Result<Reply, WireError> {
         if let Some(sse) = &self.response.sse {
             let mut reader = dialect.reader(Limits::default());
@@ -69,7 +69,7 @@ impl Exchange {
         dialect.read(body.as_bytes(), Limits::default())
     }
 
-    /// The events of the answer as JSON.
+    /// Returns the events of the answer as JSON.
     fn events(&self) -> Vec<Value> {
         let lines = self.response.sse.as_deref().unwrap_or_default().lines();
         let data = lines.filter_map(|line| line.strip_prefix("data: "));
@@ -87,7 +87,7 @@ impl Exchange {
     }
 }
 
-/// What a reply of Chat holds, out of the record by itself: calls (id, name, arguments), text, thoughts, why it stopped.
+/// The content of a Chat reply, taken from the record itself: calls (id, name, arguments), text, thinking, stop reason.
 #[derive(Debug, Default, PartialEq)]
 struct Chat {
     calls: Vec<[String; 3]>,
@@ -219,7 +219,7 @@ fn every_recorded_reply_of_chat_is_read() {
     assert_eq!(hosted, executed, "tools that a provider ran itself");
 }
 
-/// The output items of a record: those of the whole response, which a stream ends with.
+/// Returns the output items of a record: those of the complete response at the end of a stream.
 fn output(exchange: &Exchange) -> Vec<Value> {
     let whole = exchange.response.body.clone();
     let streamed = || {
@@ -232,7 +232,7 @@ fn output(exchange: &Exchange) -> Vec<Value> {
     response["output"].as_array().unwrap().clone()
 }
 
-/// What an item is for a host: its type, its ids, what it says.
+/// Adds what an item means to a host: its type, its ids, its content.
 fn expected(item: &Value, all: &mut Vec<Vec<String>>) {
     let kind = item["type"].as_str().unwrap();
     let words = |names: &[&str]| {

@@ -1,5 +1,5 @@
-//! Recorded requests: the same tools and the same history, said by haft, are the recorded body member by member, but for what stands in
-//! a table with its reason.
+//! Recorded requests: with the same tools and the same history, haft writes the recorded body member by member, except for the
+//! differences in a table with reasons.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) fn list(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// A tool as a host would declare it; one with members that haft has no words for is the provider's.
+/// Returns a tool as a host would declare it; one with members that haft cannot express counts as the provider's.
 fn declared(dialect: Dialect, tool: &Value) -> Declared {
     let function = if dialect == Dialect::OpenAiChat {
         &tool["function"]
@@ -90,7 +90,7 @@ fn choice(value: &Value) -> Choice {
     }
 }
 
-/// A piece of a user's content.
+/// Converts a part of a user's content.
 fn part(part: &Value) -> Part {
     let of_url = |url: &str| {
         let (media_type, data) = url
@@ -118,7 +118,7 @@ fn part(part: &Value) -> Part {
     }
 }
 
-/// The turns that came in the replies before, by the ids in them: they are what goes back.
+/// The turns of earlier replies, by the ids in them, to be sent back.
 struct Turns(BTreeMap<String, Turn>);
 
 impl Turns {
@@ -135,7 +135,7 @@ impl Turns {
     }
 }
 
-/// What a body says, in the neutral shape.
+/// The content of a body, in the neutral format.
 struct History {
     system: String,
     messages: Vec<Message>,
@@ -223,7 +223,7 @@ fn responses(body: &Value, turns: &Turns) -> History {
                     )
                 })));
             }
-            // The items of one reply go back together.
+            // The items of one reply are sent back together.
             _ => match turns
                 .0
                 .get(id)
@@ -245,7 +245,7 @@ fn responses(body: &Value, turns: &Turns) -> History {
     history
 }
 
-/// A turn of another dialect.
+/// Returns a turn of another dialect.
 fn other(item: Item) -> Message {
     Message::Model(Turn {
         dialect: Dialect::Anthropic,
@@ -271,7 +271,7 @@ fn answered(item: &Value) -> Answer {
     answer
 }
 
-/// The recorded body as haft says it, and what it says itself.
+/// Returns the recorded body as JSON, and the one that haft writes.
 fn both(dialect: Dialect, body: &Value, turns: &Turns, seen: &mut Seen) -> (Value, Value) {
     let history = if dialect == Dialect::OpenAiChat {
         chat(body, turns)

@@ -1,9 +1,9 @@
-//! Streams: in pieces of any size, with events that come twice, without an end, and over limits.
+//! Streams: in pieces of any size, with repeated events, without an end, and over limits.
 
 use haft_wire::{Delta, Dialect, Limits, Stop, WireError};
 use proptest::prelude::*;
 
-/// A stream read in pieces of these sizes, over and over: the reply or the error in words, and what a screen is shown, put together.
+/// Reads a stream in pieces of these sizes, repeated: the reply or the error as text, and the merged deltas.
 pub(crate) fn cut(dialect: Dialect, sse: &str, sizes: &[usize]) -> (String, Vec<Delta>) {
     let mut reader = dialect.reader(Limits::default());
     let mut deltas = Vec::new();
@@ -139,7 +139,7 @@ fn events_that_come_twice_change_nothing() {
         cut(Dialect::OpenAiResponses, &twice, &[1000]),
         (whole.clone(), deltas.clone())
     );
-    // From the third event on once more, as a stream that is taken up again may begin.
+    // The events from the third one on are repeated, as a resumed stream may do.
     let (begin, rest) = RESPONSES.split_at(
         RESPONSES
             .find("data: {\"type\":\"response.output_item.done\"")
@@ -278,7 +278,7 @@ fn a_stream_without_its_end_is_cut_whatever_it_held() {
         (Dialect::OpenAiResponses, RESPONSES),
     ] {
         let events: Vec<&str> = sse.split_inclusive("\n\n").collect();
-        // Chat has said all when it says why it stops: two events before the end.
+        // Chat is complete once it gives the stop reason: two events before the end.
         let whole = if dialect == Dialect::OpenAiChat {
             events.len() - 2
         } else {
@@ -296,7 +296,7 @@ fn a_stream_without_its_end_is_cut_whatever_it_held() {
             );
         }
     }
-    // A mark of the end alone is no reply.
+    // An end marker alone is not a reply.
     let mut reader = Dialect::OpenAiChat.reader(Limits::default());
     reader.push(b"data: [DONE]\n\n", &mut Vec::new()).unwrap();
     assert!(matches!(reader.finish(), Err(WireError::Cut(_))));

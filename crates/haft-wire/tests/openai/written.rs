@@ -1,4 +1,4 @@
-//! Requests in the words of Chat and Responses.
+//! Requests in the Chat and Responses formats.
 
 use haft_wire::declared::{Freeform, Search};
 use haft_wire::{
@@ -12,7 +12,7 @@ use crate::declared::{declare, function, raw};
 
 pub(crate) const AUTO: Choice = Choice::Auto;
 
-/// A request of this history and no more.
+/// Returns a request with only this history.
 pub(crate) fn request<'a>(messages: &'a [Message], tools: &'a Declarations) -> Request<'a> {
     Request {
         model: "m",

@@ -1,4 +1,4 @@
-//! Memory that the kernel holds for a process, which the process itself has nowhere.
+//! Memory that the kernel holds for a process and that is not in the process itself.
 
 use std::fs::File;
 use std::io::Write;
@@ -13,12 +13,12 @@ use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socke
 
 use super::{MIB, WANTED, child, map, refused};
 
-/// How long a connection may take to be made.
+/// How long a connection may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Fewer bytes than a connection takes wherever there is memory.
+/// Fewer bytes than a connection takes if there is memory.
 const LEAST_FILLED: usize = 64 << 10;
 
-/// Holds as much as is wanted, in this way; whether there is such a way.
+/// Holds the wanted amount in this way; returns whether the way exists.
 pub(super) fn hold(kind: &str) -> bool {
     match kind {
         "AJ2 local sockets" => local_sockets(false),
@@ -40,7 +40,7 @@ pub(super) fn hold(kind: &str) -> bool {
     true
 }
 
-/// Fills what is to be sent until nothing more is taken.
+/// Fills the send buffer until no more is accepted.
 fn fill(mut to: impl Write, part: &[u8]) -> usize {
     let mut sum = 0;
     while let Ok(sent @ 1..) = to.write(part) {
@@ -50,7 +50,7 @@ fn fill(mut to: impl Write, part: &[u8]) -> usize {
 }
 
 fn local_sockets(closed: bool) {
-    // The shorter the messages, the less of what they take is theirs.
+    // The shorter the messages, the smaller their part of the memory that they take.
     let part = vec![1; if closed { 1 } else { MIB }];
     let mut sum = 0;
     while sum < WANTED * MIB {
@@ -87,7 +87,7 @@ fn internet_sockets() {
             std::mem::forget(end);
         }
         if sum - before < LEAST_FILLED {
-            // Where there is no more memory the kernel takes next to nothing.
+            // If no memory is left, the kernel accepts next to nothing.
             refused();
         }
     }
@@ -112,7 +112,7 @@ fn message_queues() {
         if queue < 0 {
             refused();
         }
-        // SAFETY: the message is longer than what is read of it: its kind and one byte.
+        // SAFETY: the message is longer than the part that is read: its kind and one byte.
         while unsafe { libc::msgsnd(queue, message.as_ptr().cast(), 1, libc::IPC_NOWAIT) } == 0 {}
     }
 }
@@ -127,19 +127,19 @@ fn semaphores() {
     }
 }
 
-/// A page that was only read costs none of its own, and a page of the table for each 2 MiB.
+/// A page that was only read takes no memory of its own, but one page table page per 2 MiB.
 fn page_tables() {
     const SPAN: usize = 8 << 30;
     for _ in 0..WANTED * MIB / (SPAN / 512) {
         child(|| {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-            // SAFETY: a new mapping that nothing else knows.
+            // SAFETY: a new mapping that nothing else uses.
             let at =
                 unsafe { libc::mmap(std::ptr::null_mut(), SPAN, libc::PROT_READ, flags, -1, 0) };
             if at == libc::MAP_FAILED {
                 refused();
             }
-            // SAFETY: made above, with this length.
+            // SAFETY: created above, with this length.
             unsafe { libc::madvise(at, SPAN, libc::MADV_NOHUGEPAGE) };
             for offset in (0..SPAN).step_by(2 * MIB) {
                 // SAFETY: lies in the mapping.
@@ -150,7 +150,7 @@ fn page_tables() {
     }
 }
 
-/// Their parents are gone.
+/// Processes whose parents have exited.
 fn orphans() {
     for _ in 0..WANTED / 64 {
         child(|| {
@@ -170,7 +170,7 @@ fn names() {
     }
 }
 
-/// Whoever made them is gone, and nobody has them yet.
+/// The sockets' creators have exited, and no process has accepted them yet.
 fn unaccepted() {
     let part = vec![1; MIB];
     let mut sum = 0;
@@ -193,7 +193,7 @@ fn unaccepted() {
     }
 }
 
-/// The kernel tells the length of the first alone.
+/// The kernel only reports the length of the first.
 fn datagrams() {
     let part = vec![1; 128 << 10];
     let mut sum = 0;
@@ -234,7 +234,7 @@ fn empty_messages() {
     }
 }
 
-/// Each process has a list of its own of what is to be undone in a set.
+/// Each process has its own undo list for a set.
 fn undoing() {
     const SET: i32 = 32_000;
     const SETS: usize = 40;
@@ -260,7 +260,7 @@ fn undoing() {
     }
 }
 
-/// Lines of processes, each of which hands all it has to its child and leaves.
+/// Chains of processes, each of which passes everything it holds to its child and exits.
 fn heirs() {
     for _ in 0..WANTED / 32 {
         child(|| {
@@ -268,9 +268,9 @@ fn heirs() {
             loop {
                 // SAFETY: one thread.
                 match unsafe { libc::fork() } {
-                    // Where there are too many processes at this moment it keeps what it has, and tries again.
+                    // If there are too many processes at the moment, it keeps what it has and tries again.
                     0 | -1 => {}
-                    // SAFETY: leaves.
+                    // SAFETY: exits.
                     _ => unsafe { libc::_exit(0) },
                 }
             }
@@ -278,7 +278,7 @@ fn heirs() {
     }
 }
 
-/// Each costs what the kernel needs to know of it.
+/// Each takes the memory of the kernel's own data about it.
 fn empty_sockets() {
     for _ in 0..WANTED * MIB / (2 << 10) / 4_000 {
         child(|| {

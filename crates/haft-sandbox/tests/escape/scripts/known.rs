@@ -1,5 +1,5 @@
-//! The calls that the scripts' filter knows, written down a second time: a longer list is then
-//! somebody's decision twice.
+//! The calls that the scripts' filter knows, listed a second time, so that extending the list takes two
+//! deliberate changes.
 
 /// By number, allowed with any or with some arguments.
 pub(super) const KNOWN: &[i64] = &[
@@ -135,7 +135,7 @@ pub(super) const KNOWN: &[i64] = &[
     libc::SYS_rseq,
     libc::SYS_close_range,
     libc::SYS_faccessat2,
-    // What only an interpreter that starts under the filter needs.
+    // Only needed by an interpreter that starts under the filter.
     libc::SYS_execve,
     libc::SYS_arch_prctl,
     libc::SYS_set_tid_address,
