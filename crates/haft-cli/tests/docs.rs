@@ -1,11 +1,11 @@
-//! Every `sh` block of the guide is run, line by line, in a small workspace; `# exit N` says what a line ends with.
+//! Runs every `sh` block of the guide, line by line, in a small workspace; `# exit N` gives a line's expected exit code.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// The lines of a page's `sh` blocks, each with the exit code it should have.
+/// Returns the lines of a page's `sh` blocks, each with its expected exit code.
 fn lines(page: &str) -> Vec<(String, i32)> {
     let blocks = page
         .split("```sh\n")
@@ -22,7 +22,7 @@ fn lines(page: &str) -> Vec<(String, i32)> {
         .collect()
 }
 
-/// A workspace and a home of their own.
+/// Creates a workspace and a home of their own.
 fn scene() -> tempfile::TempDir {
     let scene = tempfile::tempdir().unwrap();
     for folder in ["ws/src", "config"] {
@@ -52,7 +52,7 @@ fn run(scene: &Path, line: &str) -> (i32, String) {
         .env("HOME", scene)
         .env("HAFT_HOME", scene.join("home"))
         .env("XDG_CONFIG_HOME", scene.join("config"))
-        // No server is left in the background.
+        // No server is left running in the background.
         .env("CI", "1")
         .output()
         .unwrap();
@@ -64,7 +64,7 @@ fn run(scene: &Path, line: &str) -> (i32, String) {
     (output.status.code().unwrap_or(-1), said)
 }
 
-/// Puts the scripts that a page shows where its lines expect them; they must be the repository's.
+/// Writes the scripts shown on a page to where its lines expect them; they must equal the repository's.
 fn examples(scene: &Path, page: &str) {
     let blocks = page.split("```python\n").skip(1);
     for block in blocks.filter_map(|rest| rest.split_once("```")) {

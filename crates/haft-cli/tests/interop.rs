@@ -1,6 +1,6 @@
 //! Real clients against the real server: Python `mcp` 2.x in both modes, `mcp` 1.30, the npm inspector; over stdio and HTTP.
 //!
-//! They are installed by `make needs`, and found below `HAFT_NEEDS`; without it each is skipped and says so.
+//! `make needs` installs them below `HAFT_NEEDS`; without it each is skipped with a message.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stderr,
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 const HAFT: &str = env!("CARGO_BIN_EXE_haft");
 
-/// A workspace with the file that the clients look for.
+/// Creates a workspace with the file that the clients look for.
 fn scene() -> tempfile::TempDir {
     let scene = tempfile::tempdir().unwrap();
     fs::create_dir_all(scene.path().join("ws")).unwrap();
@@ -25,7 +25,7 @@ fn scene() -> tempfile::TempDir {
     scene
 }
 
-/// A program below `HAFT_NEEDS`, if it was installed.
+/// Returns a program below `HAFT_NEEDS`, if installed.
 fn need(path: &str) -> Option<PathBuf> {
     let found = std::env::var_os("HAFT_NEEDS").map(|needs| Path::new(&needs).join(path));
     let found = found.filter(|program| program.exists());
@@ -35,7 +35,7 @@ fn need(path: &str) -> Option<PathBuf> {
     found
 }
 
-/// A program in the scene's environment.
+/// Returns the command of a program in the scene's environment.
 fn command(scene: &Path, program: &Path) -> Command {
     let mut command = Command::new(program);
     command
@@ -44,13 +44,13 @@ fn command(scene: &Path, program: &Path) -> Command {
         .env("HOME", scene)
         .env("HAFT_HOME", scene.join("home"))
         .env("XDG_CONFIG_HOME", scene.join("config"))
-        // No server is left in the background.
+        // No server is left running in the background.
         .env("CI", "1")
         .current_dir(scene.join("ws"));
     command
 }
 
-/// `haft serve` over HTTP under a profile; ended when dropped.
+/// `haft serve` over HTTP with a profile; killed when dropped.
 struct Server {
     child: Child,
     url: String,
@@ -97,7 +97,7 @@ impl Drop for Server {
     }
 }
 
-/// Under `read-only` the client's write is denied, under `trusted` it happens; everything else works under both.
+/// With `read-only` the client's write is denied, with `trusted` it succeeds; everything else works with both.
 const PROFILES: [(&str, &str); 2] = [("read-only", "denied"), ("trusted", "ok")];
 
 fn python(needed: &str, script: &str) {
@@ -138,7 +138,7 @@ fn the_python_client_1_lists_reads_greps_and_writes_as_policy_allows() {
     python("mcp1/bin/python", "python_mcp1.py");
 }
 
-/// Clients that can ask their person: sent to the console, or by a form where settings trust them.
+/// Tests clients that can ask their user: in the console, or with a form if the settings trust them.
 fn person(needed: &str, eras: &[&str]) {
     let Some(python) = need(needed) else { return };
     let script =
@@ -181,10 +181,10 @@ fn the_python_client_1_asks_its_person() {
     person("mcp1/bin/python", &["1-30"]);
 }
 
-/// One method by the inspector's command line.
+/// Calls one method with the inspector's command line.
 fn inspect(scene: &Path, inspector: &Path, method: &[&str], target: &[&str]) -> Value {
     let mut client = command(scene, Path::new("node"));
-    // What stands before its options is the program or address; further options and a program's own arguments, after `--`, stand behind.
+    // The program or address precedes its options; additional options, and a program's own arguments after `--`, follow.
     let client = client.arg(inspector).arg(target[0]);
     let client = client.arg("--method").args(method).args(&target[1..]);
     let output = client.output().unwrap();

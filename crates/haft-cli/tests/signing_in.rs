@@ -1,4 +1,4 @@
-//! Signing in at a server that lets nobody in without a token, with a real authorization server: the Python SDK's.
+//! Logging in to a server that requires a token, with a real authorization server: the Python SDK's.
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 const HAFT: &str = env!("CARGO_BIN_EXE_haft");
 
-/// The server; ended when dropped.
+/// The server; killed when dropped.
 struct Guarded {
     child: Child,
     port: u16,
@@ -56,7 +56,7 @@ impl Guarded {
         Some(server)
     }
 
-    /// What it saw, until now.
+    /// Returns what it has seen so far.
     fn seen(mut self) -> String {
         let mut seen = String::new();
         self.child.kill().unwrap();
@@ -102,7 +102,7 @@ impl Scene {
         self.command(args).output().unwrap()
     }
 
-    /// Signs in: a person's browser goes to the page that is printed, and where the page sends it.
+    /// Logs in: a user's browser opens the printed page, and follows where it leads.
     fn login(&self) -> Value {
         let mut command = self.command(&["mcp", "login", "tickets", "--json"]);
         let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -126,7 +126,7 @@ impl Scene {
     }
 }
 
-/// The whole answer to a GET of an address of this machine.
+/// Returns the whole answer to a GET of an address on this machine.
 fn get(url: &str) -> String {
     let rest = url.strip_prefix("http://").unwrap();
     let (authority, path) = rest.split_once('/').unwrap();
@@ -138,7 +138,7 @@ fn get(url: &str) -> String {
     answer
 }
 
-/// All files below a folder, as text.
+/// Collects all files below a folder, as text.
 fn texts(folder: &Path, found: &mut String) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -173,7 +173,7 @@ fn a_server_is_signed_in_at_used_and_left() {
         "{login}"
     );
 
-    // Who signs in again is asked again, whatever haft holds.
+    // A user who logs in again is asked again, whatever haft has stored.
     assert_eq!(scene.login()["issuer"], issuer.as_str());
 
     let pinned = scene.run(&["mcp", "pin", "tickets", "--yes", "--json"]);

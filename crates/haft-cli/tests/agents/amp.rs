@@ -1,4 +1,4 @@
-//! Amp, whose threads want an account: its plugin runtime loads haft's plugin without one, and is asked here as Amp asks it.
+//! Amp, whose threads require an account: its plugin runtime loads haft's plugin without one, and is called here as Amp calls it.
 
 use std::io::{BufRead, BufReader, Lines, Write as _};
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use crate::lab::{self, Answer, Lab, need};
 
 const PROGRAM: &str = "agents/node_modules/.bin/amp";
 
-/// A plugin that keeps the runtime that Amp writes out to run it.
+/// A plugin that keeps the runtime, which Amp writes to a file to run the plugin.
 const KEEPS: &str = "import fs from \"node:fs\";\nexport default function () { fs.copyFileSync(process.argv[1], process.cwd() + \"/runtime.ts\"); }\n";
 
-/// The runtime of Amp with haft's plugin in it.
+/// The runtime of Amp with haft's plugin.
 struct Runtime {
     child: Child,
     stdin: ChildStdin,
@@ -24,7 +24,7 @@ impl Runtime {
     fn start(lab: &Lab, program: &Path, plugin: &Path) -> Self {
         let file = lab.path("work/runtime.ts");
         if !file.exists() {
-            // Amp runs a plugin in the folder that it lies in.
+            // Amp runs a plugin in the plugin's own folder.
             let keeps = lab.path("work/keeps.ts");
             std::fs::write(&keeps, KEEPS).unwrap();
             let words = ["plugins", "exec", keeps.to_str().unwrap(), "session.start"];
@@ -47,8 +47,8 @@ impl Runtime {
         }
     }
 
-    /// What Amp is to do with a call of its shell tool; the user answers its dialog with `approves`, and where there is none there is no
-    /// screen. The second is what the dialog says.
+    /// Returns what Amp should do with a call of its shell tool, and the text of the dialog. The user answers the dialog with `approves`;
+    /// `None` = there is no screen.
     fn call(&mut self, root: &Path, approves: Option<bool>) -> (Value, Option<Value>) {
         let mut dialog = None;
         loop {
@@ -105,7 +105,7 @@ fn the_plugin_runtime_of_amp_does_what_haft_answers() {
         let errors = lab::text(&installed.stderr);
         assert!(installed.status.success(), "{errors}");
         let plugin: PathBuf = lab.path("home/.config/amp/plugins/haft.ts");
-        // Not the folder that Amp is started in.
+        // Not the folder in which Amp is started.
         let root = lab.path("project");
         std::fs::create_dir(&root).unwrap();
         let (result, dialog) = Runtime::start(&lab, &program, &plugin).call(&root, approves);

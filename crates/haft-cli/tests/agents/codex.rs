@@ -1,4 +1,4 @@
-//! Codex, which runs a hook only after its user has reviewed it, and remembers that by the hook's place and text.
+//! Codex, which runs a hook only after its user has reviewed it, and identifies it by the hook's place and text.
 
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::Path;
@@ -12,7 +12,7 @@ const PROGRAM: &str = "agents/node_modules/.bin/codex";
 
 const SETTINGS: &str = "# mine\nmodel = \"gpt-5\"\nmodel_provider = \"scripted\"\n\n[model_providers.scripted]\nname = \"scripted\"\nbase_url = \"URL/v1\"\nwire_api = \"responses\"\nenv_key = \"SCRIPTED_KEY\"\n\n[analytics]\nenabled = false\n";
 
-/// What Codex says of the hooks that it reads: it is asked as an editor would.
+/// Returns what Codex reports about the hooks that it reads, asked as an editor would.
 fn hooks(lab: &Lab, program: &Path) -> Vec<Value> {
     let mut command = lab.command(program, &["app-server"]);
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
@@ -43,14 +43,14 @@ fn trusts(hooks: &[Value]) -> Vec<&str> {
         .collect()
 }
 
-/// What `haft hook status` says of Codex.
+/// Returns what `haft hook status` reports about Codex.
 fn status(lab: &Lab, program: &Path) -> Value {
     let said = lab.haft_beside(program, &["hook", "status", "codex", "--json"]);
     let all: Value = serde_json::from_slice(&said.stdout).unwrap();
     all[0].clone()
 }
 
-/// What a review in `/hooks` adds to the settings.
+/// Returns what a review in `/hooks` adds to the settings.
 fn review(listed: &[Value]) -> String {
     let each = listed.iter().map(|hook| {
         let key = hook["key"].as_str().unwrap();
@@ -86,7 +86,7 @@ fn trusted(lab: &Lab, program: &Path, url: &str) {
     assert_eq!(after["governed"], "yes", "{after}");
     assert_eq!(after["warnings"], json!([]), "{after}");
     assert!(after["version"].as_str().unwrap().starts_with("0."));
-    // A second install changes nothing that Codex looks at.
+    // A second install changes nothing that Codex checks.
     lab.haft(&["hook", "install", "codex", "--yes"]);
     let listed = hooks(lab, program);
     assert_eq!(trusts(&listed), ["trusted"; 5], "{listed:#?}");

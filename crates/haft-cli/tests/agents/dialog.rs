@@ -1,5 +1,5 @@
-//! Agents at a terminal: what haft's rules ask about is asked in the agent's own dialog, with haft's reason, also where the agent was
-//! told to ask about nothing; a no keeps the command from running.
+//! Agents at a terminal: what haft's rules ask about is asked in the agent's own dialog, with haft's reason, even if the agent was
+//! told not to ask; a no prevents the command from running.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,16 +11,16 @@ use crate::rows::{ROWS, Row};
 /// Longer than any agent takes to start on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// What the dialog says of the rule.
+/// The dialog's text about the rule.
 const REASON: &str = "the profile workspace asks about";
 
 /// How an agent is started at a terminal.
 struct Terminal {
     agent: &'static str,
     args: &'static [&'static str],
-    /// A file that keeps it from asking about itself: its path in the home folder, and its text; `@WORK@` stands for the folder.
+    /// A file that keeps it from asking its own questions: its path in the home folder, and its text; `@WORK@` is replaced by the folder.
     file: Option<(&'static str, &'static str)>,
-    /// What its dialog asks.
+    /// The question in its dialog.
     prompt: &'static str,
 }
 
@@ -83,7 +83,7 @@ fn an_agent_at_a_terminal_asks_in_its_own_dialog_with_the_reason_of_haft() {
     }
 }
 
-/// Starts an agent, answers its dialog, and looks at what came of it.
+/// Starts an agent, answers its dialog, and checks the result.
 fn dialog(terminal: &Terminal, row: &Row, program: &Path, approves: bool) {
     let lab = Lab::new(Answer::Ask);
     let model = lab.model(row.tool, row.arguments);
@@ -117,14 +117,14 @@ fn dialog(terminal: &Terminal, row: &Row, program: &Path, approves: bool) {
     assert_eq!(lab.made(), approves, "{}: {ended}", row.agent);
 }
 
-/// A terminal with a program in it.
+/// A terminal with a program running in it.
 struct Screen {
     socket: String,
 }
 
 impl Screen {
     fn open(lab: &Lab, command: &mut Command) -> Self {
-        // With it the agents take the terminal for none.
+        // With `CI`, the agents assume that there is no terminal.
         command.env_remove("CI").env("TERM", "screen-256color");
         let screen = Self {
             socket: lab.path("tmux").display().to_string(),
@@ -165,7 +165,7 @@ impl Screen {
         lab::text(&output.stdout)
     }
 
-    /// What the screen shows once it is as expected.
+    /// Waits until the screen is as expected and returns it.
     fn wait(&self, is_as_expected: impl Fn(&str) -> bool) -> String {
         let begin = Instant::now();
         loop {

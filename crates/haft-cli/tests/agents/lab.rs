@@ -1,4 +1,4 @@
-//! A home folder with an agent's settings, a folder to work in, a hook that notes what it was asked, and a model that makes one call.
+//! A home folder with an agent's settings, a folder to work in, a hook that records its events, and a model that makes one call.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -10,15 +10,15 @@ use serde_json::Value;
 
 const HAFT: &str = env!("CARGO_BIN_EXE_haft");
 
-/// What the model reads of a denial.
+/// The text of a denial that the model reads.
 pub(crate) const REASON: &str = "Bash(echo *)";
 
-/// What the rules say of the call.
+/// The rules' verdict on the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     Deny,
     Allow,
-    /// No rule speaks of it: a person is to be asked, by the agent where it can.
+    /// No rule matches: the user must be asked, by the agent if it can.
     Ask,
 }
 
@@ -26,7 +26,7 @@ impl Answer {
     pub(crate) const ALL: [Self; 3] = [Self::Deny, Self::Allow, Self::Ask];
 }
 
-/// A program below `HAFT_NEEDS`, if it was installed.
+/// Returns a program below `HAFT_NEEDS`, if installed.
 pub(crate) fn need(path: &str) -> Option<PathBuf> {
     let found = std::env::var_os("HAFT_NEEDS").map(|needs| Path::new(&needs).join(path));
     let found = found.filter(|program| program.exists());
@@ -44,7 +44,7 @@ pub(crate) struct Lab {
 }
 
 impl Lab {
-    /// While haft installs itself, `PATH` leads to the built binary; while an agent runs, to one that notes each event on its way.
+    /// While haft installs itself, `PATH` leads to the built binary; while an agent runs, to a script that records each event first.
     pub(crate) fn new(answer: Answer) -> Self {
         let root = tempfile::tempdir().unwrap();
         for folder in ["home", "work", "real", "hook", "seen"] {
@@ -72,13 +72,13 @@ impl Lab {
         file
     }
 
-    /// A program in the folder, with nothing of this machine's settings.
+    /// Returns the command of a program in the folder, without any of this machine's settings.
     pub(crate) fn command(&self, program: &Path, args: &[&str]) -> Command {
         self.put(&self.path("hook/haft"));
         self.command_with(program, args, "hook")
     }
 
-    /// Puts another program where the settings of agents find haft, by its full path.
+    /// Puts another program at the full path by which agents' settings find haft.
     fn put(&self, program: &Path) {
         let place = self.path("real/haft");
         fs::remove_file(&place).unwrap();
@@ -108,13 +108,13 @@ impl Lab {
         command
     }
 
-    /// The built binary, which `PATH` leads to.
+    /// Runs the built binary, to which `PATH` leads.
     pub(crate) fn haft(&self, args: &[&str]) -> Output {
         self.put(Path::new(HAFT));
         ended(self.command_with(Path::new(HAFT), args, "real"))
     }
 
-    /// The same with an agent's program on `PATH`.
+    /// Runs it with an agent's program on `PATH`.
     pub(crate) fn haft_beside(&self, program: &Path, args: &[&str]) -> Output {
         self.put(Path::new(HAFT));
         let mut command = self.command_with(Path::new(HAFT), args, "real");
@@ -128,7 +128,7 @@ impl Lab {
         ended(command)
     }
 
-    /// A model that makes one call and ends when it has its result.
+    /// Starts a model that makes one call and ends when it has its result.
     pub(crate) fn model(&self, tool: &str, arguments: &str) -> Server {
         let text = format!(
             "title = \"One call\"\nend = \"all done\"\nasides = []\n\n[[turns]]\nsay = [{{ call = {{ tool = \"{tool}\", id = \"one\", arguments = {arguments} }} }}]\n\n[[turns]]\nsay = [{{ text = \"all done\" }}]\n"
@@ -139,13 +139,13 @@ impl Lab {
             .unwrap()
     }
 
-    /// The runs that haft recorded.
+    /// Returns the runs that haft recorded.
     pub(crate) fn runs(&self) -> Vec<Value> {
         let listed = self.haft(&["runs", "list", "--json"]);
         serde_json::from_slice(&listed.stdout).unwrap()
     }
 
-    /// The events that the hook was asked about.
+    /// Returns the events that the hook received.
     pub(crate) fn events(&self) -> Vec<String> {
         let files = fs::read_dir(self.path("seen")).unwrap();
         files
@@ -153,26 +153,26 @@ impl Lab {
             .collect()
     }
 
-    /// Whether the agent's tool ran.
+    /// Returns whether the agent's tool ran.
     pub(crate) fn made(&self) -> bool {
         self.path("work/made.txt").exists()
     }
 }
 
-/// haft's own hook, which notes the event on its way.
+/// Returns a script that records the event and then runs haft's own hook.
 fn script(seen: &Path) -> String {
     let seen = seen.display();
     format!("#!/bin/sh\ncat > '{seen}/'$$\nexec '{HAFT}' \"$@\" < '{seen}/'$$\n")
 }
 
-/// haft's settings: what the rules say of the call. No server is left in the background.
+/// Returns haft's settings for a verdict on the call. No server is left running in the background.
 fn settings(answer: Answer) -> &'static str {
     match answer {
         Answer::Deny => "console.start = \"never\"\n[policy]\ndeny = [\"Bash(echo *)\"]\n",
         Answer::Allow => {
             "console.start = \"never\"\n[policy]\nprofile = \"trusted\"\nallow = [\"Bash(echo *)\", \"Edit(/**)\"]\n"
         }
-        // The agents run without a user, so nobody answers, and a hook that asks in haft's inbox is not to wait long for that.
+        // The agents run without a user, so nothing is answered, and a hook that asks in haft's inbox must not wait long.
         Answer::Ask => "console.start = \"never\"\n[hook]\nask = \"agent\"\nwait_s = 1\n",
     }
 }

@@ -1,8 +1,8 @@
-//! Real coding agents with haft in their hooks, started as users start them, with a scripted model and without an account: the
-//! settings that an install writes are read, the hook is asked before a tool runs, and its answer holds.
+//! Real coding agents with haft in their hooks, started as users start them, with a scripted model and without an account: the agents
+//! read the settings that an install writes, call the hook before a tool runs, and obey its answer.
 //!
-//! The agents are large (together over two gigabytes), so `make needs` installs them only where `HAFT_AGENTS=1` is set; they are found below
-//! `HAFT_NEEDS`, and what is not there is skipped and named.
+//! The agents are large (together over two gigabytes), so `make needs` installs them only if `HAFT_AGENTS=1` is set; they are found below
+//! `HAFT_NEEDS`, and missing ones are skipped with a message.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stderr,
@@ -60,20 +60,20 @@ fn a_real_agent_asks_the_hook_that_was_installed_and_does_what_it_answers() {
     }
 }
 
-/// The hook was asked once before the call.
+/// The hook was called once before the call.
 fn asked_once(row: &Row, lab: &Lab, context: &str) {
     if row.event.is_empty() {
         return;
     }
     let seen = lab.events();
-    // The event after the call repeats what was in the one before.
+    // The event after the call repeats the content of the one before.
     let is_before = |event: &str| !event.contains("\"toolResult\"");
     let is_it =
         |event: &&String| is_before(event) && row.event.iter().all(|part| event.contains(part));
     assert_eq!(seen.iter().filter(is_it).count(), 1, "{context}\n{seen:#?}");
 }
 
-/// The record holds one call, and names the agent and its tool.
+/// The record contains one call, and names the agent and its tool.
 fn recorded(row: &Row, lab: &Lab, context: &str) {
     let runs = lab.runs();
     let [run] = runs.as_slice() else {
@@ -91,7 +91,7 @@ fn recorded(row: &Row, lab: &Lab, context: &str) {
     );
 }
 
-/// Nothing of haft stays in the settings.
+/// Nothing of haft remains in the settings.
 fn uninstalled(row: &Row, lab: &Lab) {
     let gone = lab.haft(&["hook", "uninstall", row.agent, "--yes"]);
     assert!(gone.status.success(), "{}", lab::text(&gone.stderr));

@@ -3,22 +3,22 @@
 /// How an agent is started without a user, and what its model does.
 pub(crate) struct Row {
     pub(crate) agent: &'static str,
-    /// What `haft runs` calls it.
+    /// Its name in `haft runs`.
     pub(crate) title: &'static str,
-    /// Below `HAFT_NEEDS`.
+    /// Its path below `HAFT_NEEDS`.
     pub(crate) program: &'static str,
     pub(crate) args: &'static [&'static str],
-    /// Variables; `@URL@` stands for the model server's address.
+    /// Variables; `@URL@` is replaced by the model server's address.
     pub(crate) variables: &'static [(&'static str, &'static str)],
-    /// A settings file that the user has: its path in the home folder, and its text, in which `@URL@` stands for the same.
+    /// A settings file of the user: its path in the home folder, and its text, in which `@URL@` is replaced too.
     pub(crate) settings: (&'static str, &'static str),
     pub(crate) tool: &'static str,
     pub(crate) arguments: &'static str,
-    /// What the event holds; nothing where the entry names haft by its full path, so that nothing notes the event on its way.
+    /// Texts in the event; empty if the entry names haft by its full path, so that nothing can record the event.
     pub(crate) event: &'static [&'static str],
-    /// Whether a denied call ends the task, so that the model never hears of it.
+    /// Whether a denied call ends the task, so that the model is not told about it.
     pub(crate) stops: bool,
-    /// Whether it waits for its user without end where there is none.
+    /// Whether it waits forever for a missing user.
     pub(crate) waits_for_its_user: bool,
 }
 
@@ -106,7 +106,7 @@ pub(crate) const ROWS: [Row; 6] = [
         agent: "opencode",
         title: "OpenCode",
         program: "agents/node_modules/.bin/opencode",
-        // With a title the model is not asked for one.
+        // With a title, the model is not asked for one.
         args: &["run", "make it", "--title", "A file", "-m", "scripted/m"],
         variables: &[
             ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
@@ -127,7 +127,7 @@ pub(crate) const ROWS: [Row; 6] = [
         title: "Cline",
         program: "agents/node_modules/.bin/cline",
         args: &["make it"],
-        // No process is left in the background.
+        // No process is left running in the background.
         variables: &[("CLINE_SESSION_BACKEND_MODE", "local")],
         settings: (
             ".cline/data/settings/providers.json",
@@ -150,7 +150,7 @@ pub(crate) const ROWS: [Row; 6] = [
             "custom:m",
             "make it",
         ],
-        // Only the service of its makers looks at the key.
+        // Only its vendor's service checks the key.
         variables: &[("FACTORY_API_KEY", "fk-test")],
         settings: (
             ".factory/settings.json",

@@ -1,4 +1,4 @@
-//! `haft hook install`, `uninstall` and `status` as a user types them, and what `haft doctor` says of agents.
+//! `haft hook install`, `uninstall` and `status` as a user types them, and what `haft doctor` reports about agents.
 
 use std::fs;
 
@@ -19,7 +19,7 @@ fn an_install_shows_the_change_and_does_nothing_unasked() {
         text(&dry.stdout)
     );
     assert!(text(&dry.stderr).contains("would change"));
-    // Stdin is no terminal: nobody can be asked.
+    // Stdin is not a terminal: the user cannot be asked.
     let refused = lab.haft(&["hook", "install", "claude"]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(
@@ -53,7 +53,7 @@ fn options_of_the_install_stand_in_the_entry() {
         settings.contains(&format!("haft hook gemini --home {home}\"")),
         "{settings}"
     );
-    // It is haft's own, options or not.
+    // It is haft's own entry, with or without options.
     lab.haft(&[
         "hook",
         "uninstall",

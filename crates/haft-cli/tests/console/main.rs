@@ -1,7 +1,7 @@
-//! The console as a person uses it: headless Chromium against the real `haft serve`, one scenario a test.
+//! The console as a user uses it: headless Chromium against the real `haft serve`, one scenario per test.
 //!
-//! The scenarios stand beside this file; each starts its own server in folders of its own, acts in the browser, and looks at
-//! the disk. A console error, a page error or a breach of the pages' policy fails each of them.
+//! The scenarios are next to this file; each starts its own server in its own folders, acts in the browser, and checks
+//! the disk. A console error, a page error or a violation of the pages' policy fails any of them.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stderr,
@@ -22,13 +22,13 @@ fn ui() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../haft-server/ui")
 }
 
-/// Whether a program is to be had.
+/// Returns whether a program is installed.
 fn has(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// The folder with the browser's driver; nothing, and said so, where the browser or its driver is missing.
+/// Returns the folder with the browser's driver; `None`, with a message, if the browser or its driver is missing.
 fn driver() -> Option<PathBuf> {
     let node = std::env::var_os("HAFT_NEEDS").map(|needs| Path::new(&needs).join("node"));
     let node = node.filter(|node| node.join("node_modules/playwright-core").is_dir());
@@ -41,7 +41,7 @@ fn driver() -> Option<PathBuf> {
     node
 }
 
-/// Whether the pages can be built; said where they cannot.
+/// Returns whether the pages can be built; prints a message if not.
 fn builder() -> bool {
     let built = has("node") && ui().join("node_modules/esbuild").is_dir();
     if !built {
@@ -50,7 +50,7 @@ fn builder() -> bool {
     built
 }
 
-/// Runs a scenario to its end, with these in its environment.
+/// Runs a scenario to its end, with these variables in its environment.
 fn ran(node: &Path, scenario: &str, more: &[(&str, &OsStr)]) -> Output {
     let script = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/console")
@@ -71,7 +71,7 @@ fn output_text(output: &Output) -> String {
     format!("{}{}", text(&output.stdout), text(&output.stderr))
 }
 
-/// A scenario must end well and say that it came to its end.
+/// Checks that a scenario succeeds and reports that it reached its end.
 fn check(scenario: &str) {
     check_with(scenario, &[]);
 }
@@ -233,7 +233,7 @@ fn what_a_person_decides_comes_to_pass_once_in_the_haft_that_is_left() {
     let Some(cluster) = cluster::Cluster::start() else {
         return;
     };
-    // One a row: the scenario says so if these are too few.
+    // One per row: the scenario fails if there are too few.
     let stores = [(); 5].map(|()| cluster.database()).join(" ");
     check_with("killed.mjs", &[("HAFT_STORES", stores.as_ref())]);
 }

@@ -1,4 +1,4 @@
-//! The doors of the binary: `haft call`, MCP on stdin and stdout, MCP over HTTP.
+//! The entry points of the binary: `haft call`, MCP on stdin and stdout, MCP over HTTP.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -18,7 +18,7 @@ pub(crate) fn haft(scene: &Path, row: &Row) -> Command {
     command
 }
 
-/// The binary in the scene, with settings of files alone.
+/// Returns the binary in the scene, with settings from files only.
 #[expect(clippy::disallowed_methods, reason = "the real binary is run")]
 pub(crate) fn bare(scene: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_haft"));
@@ -28,7 +28,7 @@ pub(crate) fn bare(scene: &Path) -> Command {
         .env("HOME", scene)
         .env("HAFT_HOME", scene.join("home"))
         .env("XDG_CONFIG_HOME", scene.join("config"))
-        // No server is left in the background.
+        // No server is left running in the background.
         .env("CI", "1")
         .current_dir(scene.join("ws"))
         .stdin(Stdio::piped())
@@ -37,7 +37,7 @@ pub(crate) fn bare(scene: &Path) -> Command {
     command
 }
 
-/// The same where a person is asked who is not there.
+/// Returns the binary with rules that ask a user who is absent.
 pub(crate) fn asking(scene: &Path, row: &Row) -> Command {
     let mut command = bare(scene);
     let list = |key: &str, values: &[&str]| format!("{key}={}", json!(values));
@@ -91,7 +91,7 @@ pub(crate) fn call(scene: &tempfile::TempDir, row: &Row) -> Got {
     }
 }
 
-/// A script of `haft chain` that makes the call with exactly these bytes, past every check of its own side.
+/// Runs a script of `haft chain` that makes the call with exactly these bytes, bypassing the checks on its own side.
 pub(crate) fn chain(scene: &tempfile::TempDir, row: &Row) -> Got {
     let script = format!(
         "import sys\nwire = sys.modules['haft_runtime']._state.wire\n\
@@ -102,7 +102,7 @@ pub(crate) fn chain(scene: &tempfile::TempDir, row: &Row) -> Got {
     std::fs::write(&file, script).unwrap();
     let mut command = haft(scene.path(), row);
     let timeout = format!("chain.call_timeout_s={}", row.call_timeout_s.min(60.0));
-    // The chain itself has the time that any call has; what it calls has the row's.
+    // The chain itself has the usual time of a call; the calls in it have the row's.
     command.args(["-c", "limits.call_timeout_s=600", "-c", &timeout]);
     let output = command
         .args(["chain", "--json"])
@@ -120,7 +120,7 @@ pub(crate) fn chain(scene: &tempfile::TempDir, row: &Row) -> Got {
     }
 }
 
-/// `haft serve --stdio`, as a client of the sessions' era.
+/// Runs `haft serve --stdio`, as a client of the era with sessions.
 pub(crate) fn stdio(scene: &tempfile::TempDir, row: &Row) -> Got {
     let mut child = haft(scene.path(), row)
         .args(["serve", "--stdio"])
@@ -146,7 +146,7 @@ pub(crate) fn stdio(scene: &tempfile::TempDir, row: &Row) -> Got {
     }
 }
 
-/// `haft serve` over HTTP, as a client of the era without sessions.
+/// Runs `haft serve` over HTTP, as a client of the era without sessions.
 pub(crate) fn http(scene: &tempfile::TempDir, row: &Row) -> Got {
     let mut command = haft(scene.path(), row);
     let mut child = command
@@ -188,7 +188,7 @@ pub(crate) fn http(scene: &tempfile::TempDir, row: &Row) -> Got {
     }
 }
 
-/// The call as it goes over the wire: the arguments byte for byte.
+/// Returns the call as it goes over the wire: the arguments byte for byte.
 fn request(row: &Row, meta: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{}","arguments":{}{meta}}}}}"#,
@@ -196,7 +196,7 @@ fn request(row: &Row, meta: &str) -> String {
     )
 }
 
-/// The status an answer tells of: in `_meta` beside the result.
+/// Returns the status in an answer: in `_meta` next to the result.
 fn status(answer: &str) -> String {
     let answer: Value =
         serde_json::from_str(answer.trim()).unwrap_or_else(|e| panic!("{e}: {answer}"));
@@ -212,10 +212,10 @@ fn status(answer: &str) -> String {
     status.to_owned()
 }
 
-/// Ends the server as an operator would.
+/// Stops the server as an operator would.
 fn end(mut child: Child) {
     let pid = rustix::process::Pid::from_child(&child);
-    // It may have ended by itself when its input did.
+    // It may have exited by itself at the end of its input.
     let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
     child.wait().unwrap();
 }

@@ -1,4 +1,4 @@
-//! The doors inside a program that embeds the library: `execute`, and a call made by another tool.
+//! The entry points inside a program that embeds the library: `execute`, and a call made by another tool.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::table::{Got, Row};
 
-/// A direct call.
+/// Makes a direct call.
 pub(crate) fn execute(scene: &tempfile::TempDir, row: &Row) -> Got {
     let house = House::build(scene.path(), row);
     let outcome = house.execute(row.tool, row.arguments);
@@ -28,9 +28,9 @@ pub(crate) fn execute(scene: &tempfile::TempDir, row: &Row) -> Got {
     }
 }
 
-/// The same call, made by a tool through its context.
+/// Makes the same call by a tool through its context.
 pub(crate) fn nested(scene: &tempfile::TempDir, row: &Row) -> Got {
-    // The outer call outlives the inner one, whose deadline the row is about.
+    // The outer call outlives the inner one, whose deadline the row tests.
     let house = House::bounded(scene.path(), row, Duration::from_secs(600));
     let arguments = json!({"tool": row.tool, "arguments": row.arguments}).to_string();
     let outcome = house.execute("nest", &arguments);

@@ -1,8 +1,8 @@
-//! One table of standard calls, run through every door: `execute`, a nested call, MCP over stdio and HTTP,
+//! One table of standard calls, run through every entry point: `execute`, a nested call, MCP over stdio and HTTP,
 //! `haft call`, a script of `haft chain`, and a call that was suspended and is resumed by another process.
 //!
-//! What a call came to is told by its outcome, by the record, and by the files themselves, which depend on no stage of the
-//! pipeline: a door that skips clearing changes a file that it must not.
+//! The result of a call is checked in its outcome, in the record, and in the files themselves, which do not depend on any stage of the
+//! pipeline: an entry point that skips clearing changes a file that it must not.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod binary;
@@ -14,7 +14,7 @@ mod table;
 
 use table::{Got, Row, rows};
 
-/// The ways in.
+/// The entry points.
 #[derive(Debug, Clone, Copy)]
 enum Door {
     Execute,
@@ -36,7 +36,7 @@ const DOORS: [Door; 7] = [
     Door::Resume,
 ];
 
-/// The ways in that know the servers of settings.
+/// The entry points that know the servers in the settings.
 const TO_SERVERS: [Door; 5] = [
     Door::McpStdio,
     Door::McpHttp,
@@ -45,7 +45,7 @@ const TO_SERVERS: [Door; 5] = [
     Door::Resume,
 ];
 
-/// What came of a row by a door, and whether files of the workspace changed.
+/// Returns the result of a row through an entry point, and whether files of the workspace changed.
 fn run(door: Door, row: &Row) -> (Got, bool) {
     let scene = if row.tool.starts_with("far.") {
         remote::scene()
@@ -65,7 +65,7 @@ fn run(door: Door, row: &Row) -> (Got, bool) {
     (got, table::files(&scene) != before)
 }
 
-/// The rows that come to something else than they should.
+/// Returns the rows with an unexpected result.
 fn wrong(door: Door, rows: Vec<Row>) -> Vec<String> {
     let check = |row: Row| {
         let (got, expect) = (run(door, &row), (row.expect(), row.changes()));
@@ -101,7 +101,7 @@ fn every_row_that_an_agent_has_a_tool_for_is_judged_alike_by_its_hook() {
 
 #[test]
 fn e6_no_door_runs_a_tool_past_a_rule_that_denies_it() {
-    // The control comes last: by every door the same call does change a file where a rule allows it.
+    // The control comes last: if a rule allows it, the same call changes a file through every entry point.
     let wrong: Vec<String> = DOORS
         .into_iter()
         .flat_map(|door| wrong(door, table::denied()))

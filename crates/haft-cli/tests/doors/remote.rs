@@ -1,12 +1,12 @@
-//! The same for a tool of an MCP server behind haft, which changes a file whenever it is called: judged, asked about, bounded and
-//! recorded like every other.
+//! The same table for a tool of an MCP server behind haft, which changes a file whenever it is called: judged, approved, limited and
+//! recorded like any other.
 
 use std::fs;
 
 use crate::binary;
 use crate::table::{self, Row, row};
 
-/// A server whose tool `touch` changes a file of the workspace; `fail` fails, and `wait` does not answer.
+/// A server whose tool `touch` changes a file of the workspace; `fail` fails, and `wait` never answers.
 const SERVER: &str = r#"
 import json, os, sys, time
 schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
@@ -60,7 +60,7 @@ pub(crate) fn rows() -> Vec<Row> {
     ]
 }
 
-/// The scene of the table with the server, pinned.
+/// Creates the scene of the table with the server, pinned.
 pub(crate) fn scene() -> tempfile::TempDir {
     let scene = table::scene();
     let root = scene.path();

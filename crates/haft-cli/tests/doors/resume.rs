@@ -1,4 +1,4 @@
-//! The door of a call that nobody waits for any more: one process asks, a person decides, another process runs it.
+//! The entry point of a call without a waiting client: one process asks, an operator decides, another process runs it.
 
 use std::path::Path;
 
@@ -7,13 +7,13 @@ use serde_json::Value;
 use crate::binary::asking;
 use crate::table::{Got, Row, lines};
 
-/// `haft call`, which is suspended where somebody must be asked; then the person of the row decides.
+/// Runs `haft call`, which is suspended if approval is needed; then the row's approver decides.
 pub(crate) fn resume(scene: &tempfile::TempDir, row: &Row) -> Got {
     let home = scene.path().join("home");
     let call = ["call", row.tool, "--args", row.arguments];
     let asked = run(scene.path(), row, &call);
     let Some(id) = asked["approval"].as_str() else {
-        // Nobody is asked: the call goes as by every other door.
+        // No approval is needed: the call runs as through any other entry point.
         return got(&asked, &home);
     };
     assert_eq!(asked["status"], "suspended");
@@ -38,7 +38,7 @@ fn run(scene: &Path, row: &Row, args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{args:?}: {e}: {said}"))
 }
 
-/// The outcome and the lines, without the one that says that the call waits.
+/// Returns the outcome and the lines, without the one about the pending call.
 fn got(outcome: &Value, home: &Path) -> Got {
     let mut lines = lines(home);
     lines.retain(|line| line != "ended:suspended");

@@ -1,4 +1,4 @@
-//! The rows: what the settings say, what is called, what must come of it and be recorded.
+//! The rows: the settings, the call, the expected result and record.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub(crate) struct Row {
     pub(crate) allow: &'static [&'static str],
     pub(crate) ask: &'static [&'static str],
     pub(crate) deny: &'static [&'static str],
-    /// Who is asked: nobody, or approved by itself up to this risk.
+    /// The approver: none, or automatic approval up to this risk.
     pub(crate) auto: Option<&'static str>,
     pub(crate) enable: &'static [&'static str],
     pub(crate) call_timeout_s: f64,
@@ -24,7 +24,7 @@ pub(crate) struct Row {
     pub(crate) starts: bool,
 }
 
-/// What a call came to, and the lines it left: `started`, `ended:STATUS`.
+/// The result of a call, and the lines it left: `started`, `ended:STATUS`.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Got {
     pub(crate) status: String,
@@ -43,7 +43,7 @@ impl Row {
 }
 
 impl Row {
-    /// Whether a file of the workspace is other afterwards: the tools that change any do so whenever they succeed.
+    /// Returns whether a file of the workspace changes: the tools that change one do so whenever they succeed.
     pub(crate) fn changes(&self) -> bool {
         self.status == "ok" && matches!(self.tool, "write_file" | "delete_file" | "far.touch")
     }
@@ -105,7 +105,7 @@ pub(crate) fn rows() -> Vec<Row> {
     ]
 }
 
-/// A call that a rule denies whatever else allows it, and the same where one allows it.
+/// Returns a call that a rule denies whatever else allows it, and the same call if one allows it.
 #[rustfmt::skip]
 pub(crate) fn denied() -> Vec<Row> {
     let write = |name, status| row(name, "trusted", "write_file", status);
@@ -121,7 +121,7 @@ pub(crate) fn denied() -> Vec<Row> {
     ]
 }
 
-/// What lies in the scene's workspace, but for the large file, which no row touches.
+/// Returns the files in the scene's workspace, except the large one, which no row touches.
 pub(crate) fn files(scene: &tempfile::TempDir) -> Vec<(PathBuf, Option<Vec<u8>>)> {
     let mut found = Vec::new();
     let mut folders = vec![scene.path().join("ws")];
@@ -139,7 +139,7 @@ pub(crate) fn files(scene: &tempfile::TempDir) -> Vec<(PathBuf, Option<Vec<u8>>)
     found
 }
 
-/// A workspace with a project, a large file and a repository's folder, and a home beside it.
+/// Creates a workspace with a project, a large file and a repository's folder, and a home next to it.
 pub(crate) fn scene() -> tempfile::TempDir {
     let scene = tempfile::tempdir().unwrap();
     let ws = scene.path().join("ws");
@@ -157,7 +157,7 @@ pub(crate) fn scene() -> tempfile::TempDir {
     scene
 }
 
-/// The call lines of all runs below a home, but those of the tool that only nests.
+/// Returns the call lines of all runs below a home, except those of the tool that only nests.
 pub(crate) fn lines(home: &Path) -> Vec<String> {
     let runs = fs::read_dir(home.join("runs"))
         .into_iter()

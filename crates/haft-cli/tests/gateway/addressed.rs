@@ -1,4 +1,4 @@
-//! Servers that answer at an address: over Streamable HTTP, and over the HTTP+SSE of 2024-11-05.
+//! Servers at an address: over Streamable HTTP, and over the HTTP+SSE of 2024-11-05.
 
 use std::fmt::Write as _;
 use std::net::{TcpListener, TcpStream};
@@ -11,12 +11,12 @@ use crate::scene::{Target, need};
 struct Row {
     /// Its name in settings.
     name: &'static str,
-    /// By what it is spoken to.
+    /// The transport by which it is reached.
     transport: &'static str,
-    /// The program, below `HAFT_NEEDS` where it is not Node, and the file that it runs.
+    /// The program, below `HAFT_NEEDS` if it is not Node, and the file that it runs.
     program: &'static str,
     file: &'static str,
-    /// The path of its address, and the word that chooses the transport.
+    /// The path of its address, and the word that selects the transport.
     path: &'static str,
     kind: &'static str,
 }
@@ -61,7 +61,7 @@ const SERVERS: [Row; 4] = [
     },
 ];
 
-/// A server that runs; ended when dropped.
+/// A running server; killed when dropped.
 pub(super) struct Addressed {
     child: Child,
     pub(super) name: &'static str,
@@ -77,7 +77,7 @@ impl Drop for Addressed {
 }
 
 impl Addressed {
-    /// Those that are installed, each of them answering.
+    /// Starts the installed ones, and waits until each one answers.
     pub(super) fn all() -> Vec<Self> {
         SERVERS.iter().filter_map(Self::start).collect()
     }
@@ -129,7 +129,7 @@ impl Addressed {
         Some(server)
     }
 
-    /// Its settings, and a call of its tool.
+    /// Adds its settings, and returns a call of its tool.
     pub(super) fn add_to(&self, settings: &mut String) -> Target {
         let Self { name, url, .. } = self;
         let _ = writeln!(settings, "[mcp.servers.{name}]\nurl = {url:?}");

@@ -1,4 +1,4 @@
-//! The clients, each of which makes a call of every server over one of its transports.
+//! The clients, each of which calls every server over one of its transports.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use crate::scene::{HAFT, Scene, Server, need};
 
-/// A client: what it is called in tables, its program, and the script that it runs; both below `HAFT_NEEDS` where they are not ours.
+/// A client: its name in tables, its program, and the script that it runs; both below `HAFT_NEEDS` if they are not ours.
 pub(super) struct Client {
     pub(super) name: &'static str,
     program: &'static str,
     script: &'static str,
 }
 
-/// The command line of the inspector, a process for each call.
+/// The command line of the inspector, one process per call.
 const INSPECTOR: &str = "node/node_modules/@modelcontextprotocol/inspector-cli/build/index.js";
 
 const SDK: &str = "node/node_modules/@modelcontextprotocol/sdk";
@@ -52,7 +52,7 @@ impl Client {
         need(self.program).is_some()
     }
 
-    /// Makes all calls, to the server where there is one, else to a `haft serve --stdio` of its own.
+    /// Makes all calls, to the given server, or to a `haft serve --stdio` of its own.
     pub(super) fn uses_every_server(&self, scene: &Scene, server: Option<&Server>) {
         let transport = server.map_or("stdio", |_| "http");
         let calls = scene.calls(&format!("{} {transport}", self.name));
@@ -79,7 +79,7 @@ impl Client {
         );
     }
 
-    /// Its program with its script.
+    /// Returns its program with its script.
     fn command(&self, scene: &Scene) -> Command {
         let program = match self.program {
             SDK => PathBuf::from("node"),
@@ -95,12 +95,12 @@ impl Client {
     }
 }
 
-/// One call by the inspector's command line.
+/// Makes one call with the inspector's command line.
 fn inspect(inspector: &Path, scene: &Scene, server: Option<&Server>, call: &Value) {
     let (tool, text) = (call[0].as_str().unwrap(), call[2].as_str().unwrap());
     let mut command = scene.command(Path::new("node"));
     command.arg(inspector);
-    // What stands before its options is the address or program, what stands after `--` the program's own arguments.
+    // The address or program precedes its options; the program's own arguments follow `--`.
     command.arg(server.map_or(HAFT, |server| &server.url));
     command.args(["--method", "tools/call", "--tool-name", tool]);
     for (name, value) in call[1].as_object().unwrap() {

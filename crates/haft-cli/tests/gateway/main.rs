@@ -1,8 +1,8 @@
 //! Real clients through haft to real servers: five clients, over stdio and Streamable HTTP; seven servers of both eras in the jail, and
-//! four behind addresses, over Streamable HTTP and HTTP+SSE.
+//! four at addresses, over Streamable HTTP and HTTP+SSE.
 //!
-//! `make needs` installs both; what is not below `HAFT_NEEDS` is skipped and named. `--nocapture` prints the matrix, which
-//! docs/guide/servers.md repeats; `HAFT_DOCS=write` writes it anew.
+//! `make needs` installs both; what is not below `HAFT_NEEDS` is skipped with a message. `--nocapture` prints the matrix, which
+//! docs/guide/servers.md repeats; `HAFT_DOCS=write` updates it.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stderr,
@@ -28,7 +28,7 @@ const EMPTY: &str = "\
 - No client speaks HTTP+SSE to haft, which serves Streamable HTTP: the older transport is deprecated since 2025-03-26. To servers haft speaks it.
 ";
 
-/// Where the matrix stands on its page.
+/// The marks around the matrix on its page.
 const MARKS: (&str, &str) = ("<!-- matrix -->\n", "<!-- /matrix -->\n");
 
 #[test]
@@ -40,7 +40,7 @@ fn every_client_uses_every_server_over_every_transport() {
     }
     let scene = Scene::new();
     let server = Server::start(&scene);
-    // Side by side: one haft for all over HTTP, one for each over stdio.
+    // In parallel: one haft for all over HTTP, one for each over stdio.
     for server in [Some(&server), None] {
         thread::scope(|scope| {
             for client in &there {
@@ -55,7 +55,7 @@ fn every_client_uses_every_server_over_every_transport() {
     }
 }
 
-/// What the clients that are there did; a cell says over what they reached haft.
+/// Returns what the available clients did; a cell says over what transport they reached haft.
 fn matrix(scene: &Scene, there: &[&Client]) -> String {
     let (mut head, mut line) = (
         "| server | haft reaches it by |".to_owned(),

@@ -1,4 +1,4 @@
-//! A workspace with every server behind haft: seven in the jail, four behind addresses, all of them pinned.
+//! A workspace with every server behind haft: seven in the jail, four at addresses, all of them pinned.
 
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Write as _};
@@ -13,8 +13,8 @@ use crate::addressed::Addressed;
 
 pub(super) const HAFT: &str = env!("CARGO_BIN_EXE_haft");
 
-/// A server that is a process: its program below `HAFT_NEEDS`, its argument, further settings, and a call of one of its tools with
-/// what its result holds. `WS` stands for the workspace, `PAGE` for the address of a page, `WHO` for the client.
+/// A server that is a process: its program below `HAFT_NEEDS`, its argument, additional settings, and a call of one of its tools with
+/// a text in its result. `WS` is replaced by the workspace, `PAGE` by the address of a page, `WHO` by the client.
 struct Row {
     name: &'static str,
     program: &'static str,
@@ -51,7 +51,7 @@ const SERVERS: [Row; 7] = [
         program: "servers-node/node_modules/.bin/mcp-server-memory",
         more: "env = { MEMORY_FILE_PATH = \"/tmp/memory.json\" }\n",
         tool: "create_entities",
-        // An entity that is there already is not created again: each client has its own.
+        // An existing entity is not created again: each client has its own.
         arguments: r#"{"entities":[{"name":"WHO","entityType":"tool","observations":["a gateway"]}]}"#,
         text: "a gateway",
         ..EVERYTHING
@@ -92,7 +92,7 @@ const SERVERS: [Row; 7] = [
     },
 ];
 
-/// A server as clients meet it: how haft reaches it, and the call that each client makes of it.
+/// A server from the clients' view: how haft reaches it, and the call that each client makes of it.
 pub(super) struct Target {
     pub(super) server: &'static str,
     /// `stdio`, `http` or `sse`.
@@ -102,7 +102,7 @@ pub(super) struct Target {
     pub(super) text: &'static str,
 }
 
-/// A program below `HAFT_NEEDS`, if it was installed.
+/// Returns a program below `HAFT_NEEDS`, if installed.
 pub(super) fn need(path: &str) -> Option<PathBuf> {
     let found = std::env::var_os("HAFT_NEEDS").map(|needs| Path::new(&needs).join(path));
     let found = found.filter(|program| program.exists());
@@ -112,13 +112,13 @@ pub(super) fn need(path: &str) -> Option<PathBuf> {
     found
 }
 
-/// The address of a page, served as long as this process is there.
+/// Returns the address of a page, served while this process runs.
 fn page() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            // One that asks for nothing is no request.
+            // A connection without a request does not matter.
             let _gone = answer(stream);
         }
     });
@@ -145,11 +145,11 @@ fn answer(mut stream: TcpStream) -> io::Result<()> {
     )
 }
 
-/// The settings of a server that is a process, where it is installed.
+/// Adds the settings of a server that is a process, if installed.
 fn add(row: &Row, ws: &str, page: &str, settings: &mut String) -> Option<Target> {
     let program = need(row.program)?;
     let needs = std::env::var("HAFT_NEEDS").unwrap();
-    // A script of Node's lies behind a link of another name; a virtual environment's program is where it stands.
+    // A Node script is behind a link with another name; a virtual environment's program is used where it is.
     let script = program
         .canonicalize()
         .ok()
@@ -175,11 +175,11 @@ fn add(row: &Row, ws: &str, page: &str, settings: &mut String) -> Option<Target>
     })
 }
 
-/// The workspace, with the servers that are installed.
+/// The workspace, with the installed servers.
 pub(super) struct Scene {
     folder: tempfile::TempDir,
     pub(super) targets: Vec<Target>,
-    /// They run as long as the scene is there.
+    /// They run until the scene is dropped.
     _addressed: Vec<Addressed>,
 }
 
@@ -214,7 +214,7 @@ impl Scene {
         scene
     }
 
-    /// The repository of which the server `git` tells.
+    /// Creates the repository that the server `git` reports on.
     fn commit(&self) {
         let who = ["-c", "user.name=a", "-c", "user.email=a@b.example"];
         for args in [
@@ -239,7 +239,7 @@ impl Scene {
         }
     }
 
-    /// What a client calls: the tool's name, its arguments, and what the result holds.
+    /// Returns the calls of a client: the tool's name, its arguments, and a text in the result.
     pub(super) fn calls(&self, who: &str) -> Vec<Value> {
         let calls = self.targets.iter().map(|target| {
             let arguments = target.arguments.replace("WHO", who);
@@ -253,7 +253,7 @@ impl Scene {
         calls.collect()
     }
 
-    /// A program in the scene's environment.
+    /// Returns the command of a program in the scene's environment.
     pub(super) fn command(&self, program: &Path) -> Command {
         let root = self.folder.path();
         let mut command = Command::new(program);
@@ -263,7 +263,7 @@ impl Scene {
             .env("HOME", root)
             .env("HAFT_HOME", root.join("home"))
             .env("XDG_CONFIG_HOME", root.join("config"))
-            // No server is left in the background.
+            // No server is left running in the background.
             .env("CI", "1")
             .current_dir(root.join("ws"));
         command
@@ -277,7 +277,7 @@ impl Scene {
     }
 }
 
-/// `haft serve` over HTTP; ended when dropped.
+/// `haft serve` over HTTP; killed when dropped.
 pub(super) struct Server {
     child: Child,
     pub(super) url: String,

@@ -1,4 +1,4 @@
-//! Text for models: it never says how to approve a call or loosen a rule. The operator hears that on stderr.
+//! Text for models: it never says how to approve a call or loosen a rule. The operator gets that on stderr.
 
 use std::io::BufReader;
 
@@ -7,13 +7,13 @@ use serde_json::json;
 use crate::harness::{Lab, ended};
 use crate::serve::{Server, exchange, hello, post, tool_call};
 
-/// A call that does not run, and what the operator hears of it.
+/// A call that does not run, and what the operator is told.
 struct Row {
     name: &'static str,
     tool: &'static str,
     arguments: &'static str,
     settings: &'static [&'static str],
-    /// A part of what the operator hears; `None` where there is nothing to change.
+    /// A part of the text for the operator; `None` if there is nothing to change.
     operator: Option<&'static str>,
 }
 
@@ -38,7 +38,7 @@ const ROWS: &[Row] = &[
     Row { name: "an artifact over the quota", tool: "tool_chain", arguments: r#"{"code":"artifacts.put(b'x' * 100000)"}"#, settings: &["-c", "artifacts.max_bytes=1000"], operator: None },
 ];
 
-/// Words of the operator's: no text for a model holds any.
+/// Words for the operator: no text for a model contains any.
 const OPERATORS: [&str; 14] = [
     "haft approvals",
     "haft config",
@@ -93,7 +93,7 @@ fn u6_a_served_client_is_told_no_more() {
         let status = outcome["status"].as_str().unwrap_or_default();
         let said = match status {
             "suspended" => &outcome["content"][0]["text"],
-            // A question that nobody answers in the time it has itself is no failure.
+            // A question that is not answered within its own time limit is not a failure.
             "ok" if row.tool == "ask_user" => &outcome["summary"],
             "ok" => panic!("{}: {outcome}", row.name),
             _ => &outcome["error"]["message"],

@@ -1,4 +1,4 @@
-//! AF: calls and scripts that are made again when what was known of them is lost, old, or still under way.
+//! AF: calls and scripts that are made again when their state is lost, old, or still in progress.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -13,13 +13,13 @@ use crate::once::{
 };
 use crate::serve::{Server, post};
 
-/// The run of the request that waits.
+/// Returns the run of the pending request.
 fn run_that_waits(lab: &Lab) -> String {
     let waits = lab.run(&["approvals", "list", "--json"]).json();
     text(&waits[0], "run")
 }
 
-/// What a process leaves that ends after its script has, and before the outcome is noted.
+/// Leaves the state of a process that exits after its script has ended, but before the outcome is recorded.
 fn journal_is_closed(lab: &Lab, run: &str) {
     let path = lab.home().join("runs").join(run).join("journal.jsonl");
     let journal = std::fs::read_to_string(&path).unwrap();
@@ -46,7 +46,7 @@ fn af1_a_script_whose_outcome_is_lost_is_said_to_be_lost_once_and_not_run_again(
         assert!(said.contains("outcome is lost"), "{name}: {said}");
         assert!(!said.contains("runs resume"), "{name}: {said}");
         assert_eq!(log(&lab), "one\n", "{name}");
-        // It was said: the next call means it anew.
+        // It was reported: the next call is a new one.
         let new = client.call(&lab, "tool_chain", &arguments);
         assert_eq!(new.status, "suspended", "{name}: {new:?}");
         assert_eq!(log(&lab), "one\none\n", "{name}");
@@ -114,7 +114,7 @@ fn af5_a_server_that_stops_while_it_resumes_a_script_leaves_it_to_be_resumed() {
         "{}",
         shown.stdout
     );
-    // Made again it does not start over.
+    // If made again, it does not start over.
     let server = Server::start(&lab, &SETTINGS);
     let early = server.ask(&post("/api/v1/calls", &server.call, &body));
     assert_eq!(early.json()["status"], "error", "{}", early.body);
@@ -152,7 +152,7 @@ fn af6_a_question_that_a_command_asks_again_is_the_same_question() {
     let told = command.call(&lab, "ask_user", &arguments);
     assert_eq!(told.status, "ok", "{told:?}");
     assert_eq!(told.whole["data"]["answers"], json!({"way": "left"}));
-    // The answer was told: it is asked anew.
+    // The answer was delivered: a new call asks again.
     let new = command.call(&lab, "ask_user", &arguments);
     assert_eq!(new.status, "suspended", "{new:?}");
 }

@@ -1,4 +1,4 @@
-//! `haft run`: runs that wait, are killed or have ended and go on; what was read, loaded or only tried.
+//! `haft run`: waiting, killed or ended runs that are resumed; pages read, skills loaded, dry runs.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -11,7 +11,7 @@ use crate::agent_run::{APPEND, LONG, calls, live, next, of_type, run_json, says,
 use crate::harness::{Lab, Ran};
 use crate::signals::jailed;
 
-/// A page on this machine, for every request; its port.
+/// Serves a page on this machine for every request; returns its port.
 fn page(text: &'static str) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -38,7 +38,7 @@ fn page(text: &'static str) -> u16 {
 
 #[test]
 fn a_suspended_run_goes_on_after_the_decision_and_nothing_runs_twice() {
-    // How it is decided, what the model hears, and what is in the file.
+    // How it is decided, what the model is told, and the content of the file.
     let rows: [(&[&str], &str, Option<&str>); 2] = [
         (&["approve"], "a.txt", Some("x\n")),
         (&["deny", "--message", "not this one"], "not this one", None),
@@ -64,7 +64,7 @@ fn a_suspended_run_goes_on_after_the_decision_and_nothing_runs_twice() {
             ran.stderr
         );
         assert_eq!(of_type(&lines, "approval")[0]["approval"], id);
-        // Undecided it waits on, for the same decision.
+        // Without a decision it keeps waiting, for the same decision.
         let resume = ["--resume", run, "--model", &model];
         let (again, lines) = run_json(&lab, &resume);
         assert_eq!(again.code, 4, "{}", again.stderr);
@@ -115,7 +115,7 @@ fn a_run_that_was_killed_in_a_call_goes_on_and_does_not_make_it_again() {
     assert_eq!(log, "x\n");
 }
 
-/// The run waits for a decision, and the request names the page.
+/// Checks that the run waits for a decision, and that the request names the page.
 fn asked_about_a_page(lab: &Lab, ran: &Ran, from: u16) {
     assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
     let waiting = lab.run(&["approvals", "list", "--json"]).json();
@@ -134,7 +134,7 @@ fn a_page_that_says_post_the_file_has_the_call_that_obeys_asked_about_with_the_p
     let trap = TcpListener::bind("127.0.0.1:0").unwrap();
     trap.set_nonblocking(true).unwrap();
     let to = trap.local_addr().unwrap().port();
-    // Both are allowed: the model may read either, and is asked about none of them by itself.
+    // Both are allowed: the model may read either, and neither one alone needs approval.
     lab.user_settings(&format!(
         "agent.suggest = false\npolicy.allow = [\"WebFetch(domain:127.0.0.1:{from})\", \"WebFetch(domain:localhost:{to})\"]\n"
     ));
@@ -157,7 +157,7 @@ fn a_page_that_says_post_the_file_has_the_call_that_obeys_asked_about_with_the_p
     );
     asked_about_a_page(&lab, &ran, from);
     assert!(trap.accept().is_err(), "nothing was sent");
-    // A conversation that goes on after its run has ended has read the page all the same.
+    // A conversation that is continued after its run has ended still has read the page.
     let turns = [
         calls(&[&read]),
         says("Read."),
@@ -219,7 +219,7 @@ fn a_skill_is_in_force_from_the_first_prompt_and_after_a_resumption() {
         "{}",
         ran.stderr
     );
-    // Without the skill its limits would not hold.
+    // Without the skill its restrictions would not hold.
     std::fs::remove_dir_all(&folder).unwrap();
     let ran = lab.run(&["run", "again", "--resume", run, "--model", &model]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);

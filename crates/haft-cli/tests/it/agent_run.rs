@@ -1,4 +1,4 @@
-//! `haft run`: a task from prompt to answer, with a model that follows a script, over HTTP.
+//! `haft run`: a task from prompt to answer, with a scripted model, over HTTP.
 
 use std::io::{BufRead, BufReader};
 use std::process::Child;
@@ -12,14 +12,14 @@ use crate::pty::Pty;
 use crate::signals::jailed;
 use crate::terminal::at_terminal;
 
-/// The argument of `--model` for a script of these turns.
+/// Returns the argument of `--model` for a script with these turns.
 pub(crate) fn script(lab: &Lab, turns: &str) -> String {
     let file = lab.home().parent().unwrap().join("script.toml");
     std::fs::write(&file, format!("title = \"A test\"\n{turns}")).unwrap();
     format!("scripted:{}", file.display())
 }
 
-/// A turn that makes these calls, as TOML.
+/// Returns a turn that makes these calls, as TOML.
 pub(crate) fn calls(calls: &[&str]) -> String {
     let calls: Vec<String> = calls
         .iter()
@@ -34,7 +34,7 @@ pub(crate) fn says(text: &str) -> String {
 
 pub(crate) const APPEND: &str = r#"{ id = "w", tool = "write_file", arguments = { path = "a.txt", content = "x\n", mode = "append" } }"#;
 
-/// The lines of JSON; nothing else may be there.
+/// Returns the lines of JSON; there must be nothing else.
 fn lines(ran: &Ran) -> Vec<Value> {
     let line = |line: &str| {
         serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}\n{}", ran.stderr))
@@ -46,7 +46,7 @@ pub(crate) fn of_type<'l>(lines: &'l [Value], kind: &str) -> Vec<&'l Value> {
     lines.iter().filter(|line| line["type"] == kind).collect()
 }
 
-/// Runs with `--json`: what was printed, and the last line, which says how it ended.
+/// Runs with `--json`: returns what was printed, and the lines, the last of which says how it ended.
 pub(crate) fn run_json(lab: &Lab, args: &[&str]) -> (Ran, Vec<Value>) {
     let ran = lab.run(&[&["run", "--json"], args].concat());
     let lines = lines(&ran);
@@ -158,7 +158,7 @@ fn the_first_try_needs_nothing_but_a_readme() {
     assert_eq!(verified.code, 0, "{}", verified.stderr);
 }
 
-/// Each result comes after its call, with the outcome of that call.
+/// Checks that each result follows its call, with the outcome of that call.
 fn results_follow_calls(lines: &[Value]) {
     for result in of_type(lines, "tool_result") {
         let id = &result["tool_call_id"];
@@ -316,7 +316,7 @@ fn a_denied_call_is_told_to_the_model_which_goes_on() {
 
 #[test]
 fn a_person_at_the_terminal_is_asked_where_the_call_is_made() {
-    // What is typed, the exit code, what stdout gets, and whether the file is there.
+    // What is typed, the exit code, the output on stdout, and whether the file exists.
     for (typed, code, answer, written) in [
         ("y", 0, "Over.\n", true),
         ("n", 0, "Over.\n", false),
@@ -367,13 +367,13 @@ fn a_conversation_keeps_what_was_said_until_ctrl_d() {
     assert_eq!(runs.as_array().map(Vec::len), Some(1), "{runs}");
 }
 
-/// The next line of JSON of this type.
+/// Returns the next line of JSON with this type.
 pub(crate) fn next(lines: &mut impl Iterator<Item = Value>, kind: &str) -> Value {
     let line = lines.find(|line| line["type"] == kind);
     line.unwrap_or_else(|| panic!("no line of the type {kind} came"))
 }
 
-/// The lines of JSON of a command that runs.
+/// Returns the lines of JSON of a running command.
 pub(crate) fn live(child: &mut Child) -> impl Iterator<Item = Value> + use<> {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines();
     lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap())
@@ -384,7 +384,7 @@ fn interrupt(child: &Child) {
     kill_process(pid, Signal::INT).unwrap();
 }
 
-/// A call of a command that makes a file, says that it runs, and goes on for long.
+/// A call of a command that creates a file, reports that it runs, and keeps running for long.
 pub(crate) const LONG: &str = r#"{ id = "c", tool = "run_command", arguments = { command = "echo x >> log.txt; echo started; exec sleep 600", timeout_s = 600 } }"#;
 
 #[test]
@@ -436,7 +436,7 @@ fn a_second_ctrl_c_ends_the_run_however_many_calls_are_left() {
     if !jailed(&lab) {
         return;
     }
-    // Of one reply all calls are stopped with the first; by the second one the next reply's call runs.
+    // The first interrupt stops all calls of a reply; at the second one, the next reply's call is running.
     let [first, second] = ["d", "e"].map(|id| LONG.replacen("\"c\"", &format!("{id:?}"), 1));
     let turns = [
         calls(&[LONG, &first, &second]),

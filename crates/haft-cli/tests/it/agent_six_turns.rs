@@ -1,4 +1,4 @@
-//! `haft run`: one task of six turns in every dialect, with all that an agent meets, and the record that it leaves.
+//! `haft run`: one task of six turns in every dialect, with everything that an agent encounters, and the record that it leaves.
 
 use haft_scripted::{Scenario, scenarios, serve};
 use serde_json::Value;
@@ -14,7 +14,7 @@ const PROVIDERS: [(&str, &str); 4] = [
     ("gemini", "GEMINI_API_KEY"),
 ];
 
-/// A workspace with what the task needs: a README, a skill, settings.
+/// Creates a workspace with what the task needs: a README, a skill, settings.
 fn stage(variable: &'static str) -> Lab {
     let mut lab = Lab::new();
     lab.set(variable, "k-0123456789abcdef");
@@ -30,7 +30,7 @@ fn stage(variable: &'static str) -> Lab {
     lab
 }
 
-/// How often a tool ran and how often it was denied, as the records of all runs have it.
+/// Returns how often a tool ran and how often it was denied, according to the records of all runs.
 fn recorded(lab: &Lab, tool: &str) -> [usize; 2] {
     let runs = std::fs::read_dir(lab.home().join("runs")).unwrap();
     let text: String = runs
@@ -68,7 +68,7 @@ fn a_task_of_six_turns_is_done_in_every_dialect_with_two_approvals_on_the_way() 
             let id = asked[0]["approval"].as_str().unwrap();
             let approved = lab.run(&["approvals", "approve", id]);
             assert_eq!(approved.code, 0, "{provider}: {}", approved.stderr);
-            // A run that nobody waits for ends with the call that was approved; its conversation goes on in a new one.
+            // A run without a waiting client ends with the approved call; its conversation is continued in a new one.
             let run = lines[0]["run"].as_str().unwrap().to_owned();
             let resume: &[&str] = &["--resume", &run];
             (ran, lines) = run_json(&lab, &[resume, &of_model].concat());

@@ -1,4 +1,4 @@
-//! Approvals: calls that wait for a person, decided from anywhere, once, also when whoever asked was killed.
+//! Approvals: pending calls, decided from anywhere, exactly once, even if the process that asked was killed.
 
 use std::path::Path;
 use std::thread::JoinHandle;
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use crate::harness::Lab;
 use crate::serve::{Reply, Server, get, post};
 
-/// Longer than anything here takes; the tests go on as soon as they can.
+/// Longer than anything here takes; the tests continue as soon as they can.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Tries until there is something.
+/// Retries until `look` returns something.
 pub(crate) fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
@@ -24,7 +24,7 @@ pub(crate) fn wait<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Calls a tool of a server on a thread of its own; the answer comes when the call ends.
+/// Calls a tool of a server on a separate thread; returns the answer when the call ends.
 pub(crate) fn call_in_background(
     server: &Server,
     tool: &str,
@@ -35,7 +35,7 @@ pub(crate) fn call_in_background(
     std::thread::spawn(move || caller.try_ask(&post("/api/v1/calls", &caller.call, &body)))
 }
 
-/// What waits, by the operator's eyes.
+/// Returns the pending requests, as the operator sees them.
 fn waiting(server: &Server) -> Vec<Value> {
     let reply = server.ask(&get("/api/v1/approvals", Some(&server.operator)));
     assert_eq!(reply.status, 200, "{}", reply.body);
@@ -62,7 +62,7 @@ pub(crate) fn text(value: &Value, name: &str) -> String {
     value[name].as_str().unwrap_or_default().to_owned()
 }
 
-/// Lines of a file that appending calls made.
+/// Returns the number of lines of a file that appending calls have written.
 pub(crate) fn lines(file: &Path) -> usize {
     std::fs::read_to_string(file).map_or(0, |text| text.lines().count())
 }
@@ -71,17 +71,17 @@ fn append() -> Value {
     json!({"path": "log.txt", "content": "line\n", "mode": "append"})
 }
 
-/// What a person does about a request whose asker was killed, and what comes of it.
+/// The decision about a request whose process was killed, and the result.
 struct Row {
     name: &'static str,
     settings: &'static [&'static str],
-    /// Done to the workspace between the question and the decision.
+    /// Done to the workspace between the request and the decision.
     meanwhile: fn(&Lab),
     decision: (&'static str, &'static str),
     status: u16,
-    /// How the request ends.
+    /// The final status of the request.
     ends: &'static str,
-    /// How its outcome does.
+    /// The status of its outcome.
     outcome: &'static str,
     log: &'static str,
 }
@@ -97,7 +97,7 @@ const AFTER_A_KILL: [Row; 6] = [
     Row { name: "answered in its place", settings: &[], meanwhile: NOTHING, decision: ("answer", r#"{"text":"take it as written"}"#), status: 200, ends: "answered", outcome: "ok", log: "old\n" },
     Row {
         name: "expired", settings: &["-c", "limits.approval_timeout_s=1", "-c", "policy.on_approval_timeout=deny"],
-        // slow on purpose: the request expires a second after it was made, while no process is there.
+        // slow on purpose: the request expires a second after it was made, while no process is running.
         meanwhile: |_| std::thread::sleep(Duration::from_millis(1200)),
         decision: ("approve", "{}"), status: 410, ends: "expired", outcome: "", log: "old\n",
     },
@@ -131,7 +131,7 @@ fn a_call_whose_asker_was_killed_comes_to_what_was_decided_once() {
                 row.name
             );
         }
-        // Whoever decides again comes too late, and nothing runs twice.
+        // A second decision comes too late, and nothing runs twice.
         let again = decide(&server, &id, "approve", &json!({}));
         assert!([409, 410].contains(&again.status), "{}", row.name);
         assert_eq!(
@@ -204,7 +204,7 @@ fn a_command_without_a_terminal_ends_suspended_and_is_gone_on_with() {
     let (id, run) = (text(&asked.json(), "approval"), text(&asked.json(), "run"));
     let listed = lab.run(&["runs", "list", "--json"]).json();
     assert_eq!(listed[0]["state"], "suspended");
-    // Undecided there is nothing to resume.
+    // Without a decision there is nothing to resume.
     assert_eq!(lab.run(&["runs", "resume", &run]).code, 4);
     let shown = lab.run(&["approvals", "show", &id]);
     assert!(shown.stdout.contains("+line"), "{}", shown.stdout);
@@ -223,7 +223,7 @@ fn a_command_without_a_terminal_ends_suspended_and_is_gone_on_with() {
     assert_eq!(lines(&log), 1);
     assert_eq!(lab.run(&["approvals", "deny", &id]).code, 2);
     assert_eq!(lab.run(&["runs", "resume", &run]).code, 2);
-    // The call made again gives what became of it, once; the next one asks anew.
+    // The repeated call returns the outcome, once; the next one asks again.
     assert_eq!(lab.run(&call).json()["status"], "ok");
     assert_eq!(lines(&log), 1);
     let denied = text(&lab.run(&call).json(), "approval");
@@ -252,7 +252,7 @@ fn of_two_hafts_that_hear_of_a_decision_one_runs_the_call() {
             json!({"path": "log.txt", "content": content, "mode": "append"}).to_string();
         let asked = lab.run(&["call", "write_file", "--args", &arguments, "--json"]);
         let id = text(&asked.json(), "approval");
-        // The server follows the decision, too; whoever comes second finds the run held.
+        // The server follows the decision, too; the second process finds the run locked.
         let ran = lab.run(&["approvals", "approve", &id, "--json"]);
         assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
         assert_eq!(ran.json()["status"], "ok", "{}", ran.stdout);
@@ -280,7 +280,7 @@ fn the_same_request_is_asked_once_and_answers_all_who_make_it() {
     let server = Server::start(&lab, &[]);
     let askers = [(); 3].map(|()| call_in_background(&server, "write_file", &append()));
     let id = text(&only_one(&server), "id");
-    // slow on purpose: the calls are to be in, not just the first, and nothing outside shows that one has joined a request.
+    // slow on purpose: all calls must have arrived, not just the first, and nothing outside shows that one has joined a request.
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(waiting(&server).len(), 1);
     assert_eq!(decide(&server, &id, "approve", &json!({})).status, 200);
@@ -289,7 +289,7 @@ fn the_same_request_is_asked_once_and_answers_all_who_make_it() {
         assert_eq!(outcome["status"], "ok", "{outcome}");
     }
     assert_eq!(lines(&lab.work().join("log.txt")), 1);
-    // Once it has run, the same words ask anew; after a no they do not.
+    // Once it has run, the same call asks again; after a denial it does not.
     let asker = call_in_background(&server, "write_file", &append());
     let second = text(&only_one(&server), "id");
     assert_ne!(second, id);
@@ -338,7 +338,7 @@ fn a_session_and_always_hold_for_what_was_seen_and_no_wider() {
     assert_eq!(reply.json()["decision"]["rule"], "Edit(/other.txt)");
     asker.join().unwrap().unwrap();
     drop(server);
-    // It holds for good, for this file in this folder alone.
+    // It holds permanently, only for this file in this folder.
     let other = other.to_string();
     let call = |arguments: &str| lab.run(&["call", "write_file", "--args", arguments]).code;
     assert_eq!(call(&other), 0);
@@ -455,7 +455,7 @@ fn scripts_that_wait_too_long_for_their_server_go_on_in_it_each_by_itself() {
         assert_eq!(outcome["status"], "suspended", "{outcome}");
         ids.push(text(&outcome, "approval"));
     }
-    // One that waits for nobody, in the same run, wipes nothing of those.
+    // One that does not wait, in the same run, does not affect those.
     let code = json!({"code": "print(len(tools.list_files().data['entries']))"});
     let outcome = call_in_background(&server, "tool_chain", &code)
         .join()
@@ -514,7 +514,7 @@ fn questions_wait_in_the_same_inbox_and_their_answers_must_fit() {
     let outcome = asker.join().unwrap().unwrap().json();
     let data = json!({"answers": {"sure": true, "way": "left"}, "unanswered": ["why"]});
     assert_eq!(outcome["data"], data, "{outcome}");
-    // Without a terminal the question is written and the command ends.
+    // Without a terminal the question is stored and the command ends.
     let text_arguments = arguments.to_string();
     let ran = lab.run(&["call", "ask_user", "--args", &text_arguments, "--json"]);
     assert_eq!(ran.code, 4, "{}", ran.stderr);
@@ -524,7 +524,7 @@ fn questions_wait_in_the_same_inbox_and_their_answers_must_fit() {
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     let data = json!({"answers": {"sure": true, "way": "right", "why": "it is shorter"}});
     assert_eq!(ran.json()["data"], data);
-    // Nobody answers in time: what was answered, which is nothing but what goes without saying.
+    // No answer in time: the result is the given answers, which are only the defaults.
     let mut short = arguments;
     short["wait_s"] = json!(1);
     let outcome = call_in_background(&server, "ask_user", &short)

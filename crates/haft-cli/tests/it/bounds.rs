@@ -1,5 +1,5 @@
-//! Floods against `haft serve`: with small numbers here, with the review's under `HAFT_SOAK`. What strangers and clients use up is
-//! never the operator's.
+//! Floods against `haft serve`: with small numbers here, with the review's under `HAFT_SOAK`. What strangers and clients use up never
+//! affects the operator.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -21,14 +21,14 @@ fn sized(small: usize, soak: usize) -> usize {
     }
 }
 
-/// This process may have as many files open as the system lets it.
+/// Raises this process's limit of open files to the maximum that the system allows.
 fn raise_open_files() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     setrlimit(Resource::Nofile, limit).unwrap();
 }
 
-/// A connection on which this was sent, and nothing read yet; none where the server lets nobody in.
+/// Opens a connection and sends this, without reading; `None` if the server refuses the connection.
 fn sent(server: &Server, text: &str) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(&server.address).ok()?;
     let patience = Some(Duration::from_secs(30));
@@ -37,7 +37,7 @@ fn sent(server: &Server, text: &str) -> Option<TcpStream> {
     Some(stream)
 }
 
-/// A request's head, up to the line that ends it.
+/// Returns a request's head, without the empty line that ends it.
 fn head(server: &Server, line: &str, token: Option<&str>) -> String {
     let token = token.map_or_else(String::new, |token| {
         format!("authorization: Bearer {token}\r\n")
@@ -45,7 +45,7 @@ fn head(server: &Server, line: &str, token: Option<&str>) -> String {
     format!("{line} HTTP/1.1\r\nhost: {}\r\n{token}", server.address)
 }
 
-/// A stream of events that nobody has read from yet, with the status it began with.
+/// Opens a stream of events, not read yet; returns it with its status.
 fn events(server: &Server, token: &str) -> (u16, BufReader<TcpStream>) {
     let head = head(server, "GET /api/v1/events", Some(token));
     let stream = sent(server, &format!("{head}\r\n")).unwrap();
@@ -90,7 +90,7 @@ fn w2_readers_of_events_that_read_nothing_cost_little_and_keep_nobody_out() {
     let taken = lazy.iter().filter(|(status, _)| *status == 200).count();
     assert_eq!(taken, 48, "a client's share of 64");
     assert!(lazy.iter().all(|(status, _)| matches!(status, 200 | 503)));
-    // The operator still has a place, and hears what the client's commands print.
+    // The operator still gets a connection, and sees what the client's commands print.
     let (status, mut own) = events(&server, &server.operator);
     assert_eq!(status, 200);
     next(&mut own, "hello");
@@ -116,7 +116,7 @@ fn w2_readers_of_events_that_read_nothing_cost_little_and_keep_nobody_out() {
     let grown = server.memory().saturating_sub(before);
     assert!(grown < 400 << 20, "{} MiB more", grown >> 20);
     drop(lazy);
-    // Their places come back.
+    // Their connections become available again.
     for _ in 0..1000 {
         if events(&server, &server.call).0 == 200 {
             return;
@@ -168,7 +168,7 @@ fn w2_w9_a_client_hears_and_reads_its_own_run_alone() {
 fn w4_bodies_that_never_come_keep_nobody_out() {
     let lab = Lab::new();
     raise_open_files();
-    // Small: the system lets it have few connections. Large: more than it takes in all.
+    // Small: the system allows it few connections. Large: more than it accepts in total.
     let few = sized(2048, 20_000);
     let server = Server::start_with_files(&lab, &[], few);
     let mut silent = Vec::new();
@@ -179,7 +179,7 @@ fn w4_bodies_that_never_come_keep_nobody_out() {
             &server,
             &format!("{head}content-length: 4000\r\n\r\n{{"),
         ));
-        // Heads that never end, and connections that say nothing at all.
+        // Heads that never end, and connections that send nothing.
         silent.extend(sent(&server, ["GET / HTTP/1.1\r\n", ""][nth % 2]));
         if silent.len() > few - 200 {
             silent.drain(..100);
@@ -214,7 +214,7 @@ fn w4_clients_that_hold_connections_take_none_of_the_operators() {
     let lab = Lab::new();
     raise_open_files();
     let server = Server::start_with_files(&lab, &[], 512);
-    // Each shows the call token, then sends the next head slowly.
+    // Each sends the call token, then the next head slowly.
     let mut held = Vec::new();
     let mut full = 0;
     for _ in 0..160 {
@@ -240,7 +240,7 @@ fn w4_clients_that_hold_connections_take_none_of_the_operators() {
 #[test]
 fn w4_a_body_that_does_not_come_is_given_up() {
     if std::env::var_os("HAFT_SOAK").is_none() {
-        // It takes as long as a client may take: 10 s for strangers, 30 s for others.
+        // It takes as long as a client is allowed: 10 s for strangers, 30 s for others.
         return;
     }
     let lab = Lab::new();
@@ -268,7 +268,7 @@ fn w5_calls_that_wait_leave_room_for_whoever_decides_about_them() {
     let lab = Lab::new();
     let server = Server::start(&lab, &[]);
     let write = json!({"path": "a.txt", "content": ""});
-    // More than may be at work at a time, all with the operator's token.
+    // More than may run at a time, all with the operator's token.
     let waiting: Vec<_> = (0..80)
         .map(|nth| {
             let mut write = write.clone();
@@ -315,7 +315,7 @@ fn w6_a_run_of_the_api_that_was_stopped_is_replaced() {
             .ask(&post("/api/v1/calls", &server.call, body))
             .json()
     };
-    // Its budget of two calls is used up twice over.
+    // Its budget of two calls is used up twice.
     let runs: Vec<Value> = (0..5)
         .map(|_| {
             let outcome = call(read);
@@ -324,7 +324,7 @@ fn w6_a_run_of_the_api_that_was_stopped_is_replaced() {
         })
         .collect();
     assert!(runs[0] == runs[1] && runs[1] != runs[2] && runs[2] == runs[3] && runs[3] != runs[4]);
-    // A client still reads what it did before.
+    // A client can still read what it did before.
     let before = format!("/api/v1/runs/{}", runs[0].as_str().unwrap());
     assert_eq!(server.ask(&get(&before, Some(&server.call))).status, 200);
 
@@ -424,7 +424,7 @@ fn w13_what_a_failure_says_is_bounded_on_every_way_out() {
         let body = json!({"tool": tool, "arguments": arguments}).to_string();
         let reply = server.ask(&post("/api/v1/calls", &server.call, &body));
         let error = &reply.json()["error"];
-        // AW5: nor does the answer repeat it elsewhere.
+        // AW5: the answer does not repeat it elsewhere either.
         assert!(reply.json().to_string().len() < 20_000, "row {nth}");
         assert!(
             error["kind"].as_str().unwrap().contains(kind),
@@ -439,7 +439,7 @@ fn w13_what_a_failure_says_is_bounded_on_every_way_out() {
             );
         }
     }
-    // What is no call at all says so in as few words.
+    // An invalid call gets an equally short message.
     let typed = json!({"tool": [], "arguments": {}}).to_string();
     let odd = format!("{{\"tool\": \"read_file\", \"{long}\": 1}}");
     for body in [typed, odd, unknown.to_string(), long] {

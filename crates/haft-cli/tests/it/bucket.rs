@@ -50,11 +50,11 @@ fn a_large_result_in_a_bucket_is_read_back_by_another_process_and_another_home()
         let part = run(lab, &["artifacts", "get", reference, "--range", "2-5"]);
         assert_eq!(part.stdout, whole[2..6]);
     }
-    // A call of another run has no right to it, as with every store.
+    // A call of another run has no access to it, as with every store.
     let args = json!({"ref": reference}).to_string();
     let foreign = run(&lab, &["call", "read_artifact", "--args", &args, "--json"]);
     assert_ne!(foreign.code, 0, "{}", foreign.stdout);
-    // One chain is one run: what a call leaves aside, the next one reads.
+    // One chain is one run: a call can read what an earlier one stored.
     let code = "whole = tools.read_file(path='big.txt')\n\
                 part = tools.read_artifact(ref=whole.artifacts[0].ref, offset=0, limit=64)\n\
                 return {'read': '0123456789' in str(part)}";

@@ -1,4 +1,4 @@
-//! Budgets of effects and of money, by real processes: shared by a day, restored by a run, asked about by `haft run`.
+//! Budgets of effects and of money, with real processes: shared over a day, restored by a run, approved in `haft run`.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::agent_run::{calls, of_type, run_json, says, script};
 use crate::harness::{Lab, Ran, ended};
 use crate::hook::{bash, before, decision, hook};
 
-/// A lab whose rules let any file be deleted, with files `f0` to `f9`.
+/// Creates a lab whose rules allow deleting any file, with files `f0` to `f9`.
 fn lab() -> Lab {
     let lab = Lab::new();
     lab.user_settings(
@@ -22,7 +22,7 @@ fn delete(n: usize) -> String {
     json!({"path": format!("f{n}")}).to_string()
 }
 
-/// The arguments of `haft call` that delete a file under a budget of a day.
+/// Returns the arguments of `haft call` that delete a file under a daily budget.
 fn deleting(arguments: &str) -> Vec<String> {
     let budget = "budgets.day.deletions=3";
     let all = [
@@ -50,7 +50,7 @@ fn approval(ran: &Ran) -> String {
         .to_owned()
 }
 
-/// No rule is kept for the call, and none is said to be; the explanation says what is used.
+/// Checks that no rule is kept or offered for the call, and that the explanation has the counts.
 fn refuses_a_rule(lab: &Lab, id: &str) {
     let rule = ["--scope", "always", "--rule", "delete_file", "--yes"];
     let always = lab.run(&[&["approvals", "approve", id][..], &rule].concat());
@@ -63,7 +63,7 @@ fn refuses_a_rule(lab: &Lab, id: &str) {
     says_what_is_used(lab);
 }
 
-/// The explanation of a call that there is room for has the counts.
+/// Checks that the explanation of a call within the budget has the counts.
 fn says_what_is_used(lab: &Lab) {
     let wide = ["-c", "budgets.day.deletions=20"];
     let explain = [
@@ -122,7 +122,7 @@ fn processes_share_the_budget_of_a_day_and_the_request_says_what_is_used_up() {
     let approved = lab.run(&[&["approvals", "approve", &id, "--yes"][..], &budget].concat());
     assert_eq!(approved.code, 0, "{}", approved.stderr);
     assert_eq!(left(&lab), 6);
-    // It let that one call through.
+    // It allowed only that one call.
     let next = deleting(&delete(9));
     let next: Vec<&str> = next.iter().map(String::as_str).collect();
     let next = lab.run(&next);
@@ -286,7 +286,7 @@ fn a_run_asks_before_it_costs_more_than_a_day_may() {
     let reason =
         "the budget of 0.5 of money a day is used up; an approval lets the run cost 0.5 more";
     assert!(shown.stdout.contains(reason), "{}", shown.stdout);
-    // Another run of the day is asked before its first reply, and ends where no one decides.
+    // Another run on the same day is asked before its first reply, and ends if there is no decision.
     let (other, lines) = run_json(
         &lab,
         &[&["go", "-c", "approval.mode=deny"][..], &day].concat(),

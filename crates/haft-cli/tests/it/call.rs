@@ -1,4 +1,4 @@
-//! `haft call`: outcomes, exit codes, what is recorded.
+//! `haft call`: outcomes, exit codes, records.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Lab, ended};
 
-/// Members that differ each time, taken out.
+/// Removes the members that differ each time.
 fn steady(mut outcome: Value) -> Value {
     let map = outcome.as_object_mut().unwrap();
     for name in ["run", "call", "duration_ms"] {

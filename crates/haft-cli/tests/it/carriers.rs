@@ -1,11 +1,11 @@
-//! MCP clients and the person behind them, with the real server: sent to its console, coming back after it was killed.
+//! MCP clients and their users, with the real server: sent to its console, and retrying after the server was killed.
 
 use serde_json::{Value, json};
 
 use crate::harness::Lab;
 use crate::serve::{Reply, Request, Server, post};
 
-/// A write of a stateless client that can open addresses, with what it brings back.
+/// Makes a write as a stateless client that can open addresses, with the state that it sends back.
 fn write(server: &Server, token: &str, back: &Value) -> Reply {
     let mut params = json!({
         "name": "write_file", "arguments": {"path": "a.txt", "content": "approved"},
@@ -61,7 +61,7 @@ fn a_stateless_client_comes_back_after_a_kill_and_the_write_happens_once() {
     assert_eq!(done["result"]["isError"], json!(false), "{done}");
     let written = lab.work().join("a.txt");
     assert_eq!(std::fs::read_to_string(&written).unwrap(), "approved");
-    // The state was for that one call: once more is a new request, and nothing is written.
+    // The state was for that one call: another one is a new request, and nothing is written.
     std::fs::remove_file(&written).unwrap();
     let again = write(&server, &server.call, &back(state)).json();
     assert_eq!(

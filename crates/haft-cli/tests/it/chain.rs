@@ -122,7 +122,7 @@ fn limits_of_settings_hold_in_a_script() {
 fn p12_the_budget_of_a_run_counts_the_calls_of_its_scripts() {
     let lab = Lab::new();
     let server = Server::start(&lab, &["-c", "limits.max_calls=6"]);
-    // The first script and its four calls take five of six, the second script the last.
+    // The first script and its four calls use five of six, the second script the last.
     let body = json!({"code": "for i in range(4):\n  tools.list_files()"}).to_string();
     let mut spent = Vec::new();
     for _ in 0..2 {
@@ -156,7 +156,7 @@ fn there_is_nothing_to_resume_in_a_run_that_ended() {
     }
 }
 
-/// Ten reads, one of them of what is not there, and a write that nobody allowed.
+/// Ten reads, one of them of a missing file, and a write that was not approved.
 const TEN: &str = "
 texts = []
 for i in range(9):
@@ -224,7 +224,7 @@ fn the_http_api_runs_scripts() {
         "{outcome}"
     );
     assert_eq!(outcome["calls"].as_array().unwrap().len(), 10);
-    // What survives a script is its folder, within the run.
+    // A script's folder survives it, within the run.
     for (code, data) in [
         (
             "open('/workspace/kept', 'w').write('here')",

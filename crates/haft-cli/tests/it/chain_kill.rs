@@ -1,4 +1,4 @@
-//! A chain that is killed at random points and gone on with: what it did is done once, or in doubt and not repeated.
+//! A chain that is killed at random points and resumed: its effects happen once, or are in doubt and not repeated.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,12 +9,12 @@ use serde_json::Value;
 
 use crate::harness::{Lab, ended};
 
-/// Points at which a chain is killed.
+/// The number of points at which a chain is killed.
 const POINTS: u32 = 100;
-/// Labs at work at once.
+/// The number of labs running at the same time.
 const LABS: u32 = 4;
 
-/// Ten calls, each of which must happen once: what they append differs at every run of the script.
+/// Ten calls, each of which must happen once: the appended text differs in every run of the script.
 const SCRIPT: &str = r#"
 import datetime, random, time, uuid
 stamp = f"{time.time_ns()} {random.random()} {uuid.uuid4()} {datetime.datetime.now()}"
@@ -31,10 +31,10 @@ fn start(lab: &Lab) -> Child {
     lab.command(&args).spawn().unwrap()
 }
 
-/// The run's journal, once its chain has begun.
+/// Returns the run's journal, once its chain has started.
 fn journal(lab: &Lab, child: &mut Child) -> PathBuf {
     loop {
-        // Asked before the look: on a busy machine it can begin and end between two.
+        // Checked first: on a busy machine it could start and end between the two checks.
         let ended = child.try_wait().unwrap().is_some();
         let runs = std::fs::read_dir(lab.home().join("runs"))
             .into_iter()
@@ -50,7 +50,7 @@ fn journal(lab: &Lab, child: &mut Child) -> PathBuf {
     }
 }
 
-/// How long a chain takes here from its beginning to the end of the process.
+/// Returns how long a chain takes here from its start to the exit of the process.
 fn length(lab: &Lab) -> Duration {
     let mut child = start(lab);
     journal(lab, &mut child);
@@ -60,12 +60,12 @@ fn length(lab: &Lab) -> Duration {
     begun.elapsed()
 }
 
-/// What became of one chain that was killed.
+/// The result of killing a chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Fate {
-    /// It had ended before.
+    /// It had already ended.
     Over,
-    /// It was gone on with to its end.
+    /// It was resumed to its end.
     Finished,
     /// One call may have run.
     InDoubt,
@@ -75,7 +75,7 @@ fn kill_and_resume(after: Duration) -> Fate {
     let lab = Lab::new();
     let mut child = start(&lab);
     let journal = journal(&lab, &mut child);
-    // slow on purpose: the kill comes at another moment each time, whatever the chain is doing then.
+    // slow on purpose: the kill comes at a different moment each time, whatever the chain is doing then.
     std::thread::sleep(after);
     child.kill().unwrap();
     child.wait().unwrap();
@@ -119,9 +119,9 @@ fn kill_and_resume(after: Duration) -> Fate {
         }
         code => panic!("exit {code}: {}{}", ran.stdout, ran.stderr),
     };
-    // Whatever came of it, it is not gone on with twice, and the record is sound.
+    // Whatever the result, it is not resumed twice, and the record is sound.
     let again = lab.run(&resume);
-    // A call that nobody can resume has no outcome: it stays in doubt, and is said to be. Every other run is over.
+    // A call that cannot be resumed has no outcome: it stays in doubt, and is reported as such. Every other run has ended.
     let said = format!("{}{}", again.stdout, again.stderr);
     if ran.code == 1 && ran.stdout.is_empty() {
         assert_eq!((again.code, &*again.stdout), (1, ""), "{said}");

@@ -1,4 +1,4 @@
-//! `haft runs diff` and `haft runs undo`: the changes of calls are shown and undone, and so is the undo.
+//! `haft runs diff` and `haft runs undo`: show and undo the changes of calls, including those of an undo.
 
 use std::fs;
 
@@ -30,7 +30,7 @@ fn lab() -> Lab {
     lab
 }
 
-/// The run of a script that changes four files.
+/// Returns the run of a script that changes four files.
 fn changed(lab: &Lab) -> String {
     let chain = [&["chain", "-", "--json"][..], &TRUSTED].concat();
     let outcome = lab.run_with(&chain, SCRIPT).json();
@@ -96,7 +96,7 @@ fn what_a_run_changed_is_shown_taken_back_and_brought_back() {
     assert_eq!(changes[4]["from"], "c.txt");
     let shown = lab.run(&["runs", "diff", &run]);
     assert!(shown.stdout.contains("-end"), "{}", shown.stdout);
-    // Nobody said yes.
+    // Without confirmation.
     let refused = undo(&lab, &[&run]);
     assert_eq!(
         (refused.code, files(&lab)),
@@ -107,11 +107,11 @@ fn what_a_run_changed_is_shown_taken_back_and_brought_back() {
     let undone = undo(&lab, &[&run, "--yes"]);
     assert_eq!(undone.code, 0, "{}{}", undone.stdout, undone.stderr);
     assert_eq!(files(&lab), before);
-    // Taken back already.
+    // Already undone.
     let twice = undo(&lab, &[&run, "--yes"]);
     assert_eq!(twice.code, 1, "{}", twice.stderr);
     assert!(twice.stderr.contains("nothing to undo"), "{}", twice.stderr);
-    // The undoing is a run that is recorded, and undone like any other.
+    // The undo is a recorded run, and can be undone like any other.
     let again = undone.json()["run"].as_str().unwrap().to_owned();
     assert_eq!(lab.run(&["runs", "verify", &again]).code, 0);
     let back = undo(&lab, &[&again, "--yes"]);
@@ -214,7 +214,7 @@ fn with_force_what_was_changed_since_is_kept_beside() {
     }
     expect.sort();
     assert_eq!(files(&lab), expect);
-    // The undo is undone like any other: what was kept beside is in its place again.
+    // The undo can be undone like any other: the versions that were kept are restored.
     let again = undone.json()["run"].as_str().unwrap().to_owned();
     let back = undo(&lab, &[&again, "--yes"]);
     assert_eq!(back.code, 0, "{}{}", back.stdout, back.stderr);

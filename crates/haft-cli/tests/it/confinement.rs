@@ -1,4 +1,4 @@
-//! What commands, scripts and the choice of a workspace never reach: home folders, haft's own state.
+//! What commands, scripts and the choice of a workspace can never reach: home folders, haft's own state.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::harness::{Lab, Ran, ended};
 
-/// A home, not below /tmp, with the state folder where it is by default.
+/// A home, not below /tmp, with the state folder at its default place.
 struct Home(TempDir);
 
 impl Home {
@@ -51,7 +51,7 @@ impl Home {
         ended(self.command(&args, first).spawn().unwrap())
     }
 
-    /// The token that a first run makes.
+    /// Returns the token that a first run creates.
     fn token(&self) -> String {
         let ran = ended(
             self.command(&["doctor"], Path::new("/bin"))
@@ -98,7 +98,7 @@ fn j11_a_home_folder_is_no_workspace() {
             assert!(ran.stderr.contains("home folder"), "{}", ran.stderr);
         }
     }
-    // Standing there, what runs no tool is given all the same.
+    // In that folder, commands that run no tool work all the same.
     let here = |args: &[&str]| ended(lab.command(args).current_dir(&home).spawn().unwrap());
     for (args, code) in [
         (&read[..], 2),
@@ -156,7 +156,7 @@ fn j2_an_interpreter_in_the_home_shows_nothing_else_of_it() {
     let home = Home::new();
     let token = home.token();
     let local = home.path().join(".local");
-    // Any program will do where it is not even started: it is what lies beside it that was shown.
+    // Any program will do, since it is not even started: the files next to it used to be shown.
     fs::create_dir_all(local.join("lib/python3.11")).unwrap();
     fs::create_dir_all(local.join("include/node")).unwrap();
     fs::copy("/usr/bin/python3", local.join("bin/python3")).unwrap();
@@ -219,7 +219,7 @@ fn f7_passthrough_is_below_the_floor() {
             assert!(check["detail"].as_str().unwrap().contains(says), "{check}");
         }
     }
-    // A checker is nobody's choice at that moment: it is jailed all the same.
+    // A checker is not chosen by anyone at that moment: it is jailed all the same.
     lab.file(
         "haft.toml",
         "[files.check]\n\"*.txt\" = [\"cat\", \"/proc/1/environ\"]\n",
@@ -243,7 +243,7 @@ fn f7_passthrough_is_below_the_floor() {
     assert!(check.contains("ermission denied"), "{outcome}");
 }
 
-/// AP9: the line is one text for bash, and three commands for other shells.
+/// AP9: the line is a single text for bash, but three commands for other shells.
 #[test]
 #[expect(
     clippy::disallowed_methods,
@@ -261,7 +261,7 @@ fn ap9_a_line_is_run_by_bash_or_not_at_all() {
         eprintln!("SKIPPED: no mounts of one's own here");
         return;
     }
-    // The first mount hides `mount` itself; most often /bin is a link to what it covers.
+    // The first mount hides `mount` itself; usually /bin is a link to the folder that it covers.
     let script = "mount=$(command -v mount); for folder in /bin /usr/bin; do [ -L $folder ] || folders=\"$folders $folder\"; done\n\
                   cp \"$mount\" \"$1\" && for folder in $folders; do \"$1/mount\" --bind \"$1\" $folder || exit 70; done\n\
                   shift; exec \"$@\"";

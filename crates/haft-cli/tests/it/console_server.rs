@@ -1,4 +1,4 @@
-//! `haft console` and the server that it starts: once, found again, replaced when it was killed, and never another home's.
+//! `haft console` and the server that it starts: only one, reused, replaced after a kill, and never another home's.
 
 use std::fs;
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ use crate::approvals::wait;
 use crate::harness::{Lab, Ran, ended};
 use crate::serve::{Caller, Reply, Request, Server, get, post};
 
-/// A lab whose server in the background ends with the test.
+/// A lab whose background server is stopped with the test.
 pub(crate) struct Scene(pub(crate) Lab);
 
 impl Scene {
@@ -20,7 +20,7 @@ impl Scene {
         Self(Lab::new())
     }
 
-    /// The records of servers that are there.
+    /// Returns the records of the existing servers.
     pub(crate) fn records(&self) -> Vec<Value> {
         let Ok(folder) = fs::read_dir(self.0.home().join("servers")) else {
             return Vec::new();
@@ -33,12 +33,12 @@ impl Scene {
             .collect()
     }
 
-    /// What the server says of itself, once it runs.
+    /// Returns the server's record, once it runs.
     pub(crate) fn record(&self) -> Value {
         wait("a server", || self.records().into_iter().next())
     }
 
-    /// A request to the server in the background with the operator's token.
+    /// Sends a request to the background server with the operator's token.
     pub(crate) fn ask(&self, request: &Request<'_>) -> Reply {
         let address = address(&self.record());
         let token = fs::read_to_string(self.0.home().join("operator-token")).unwrap();
@@ -81,7 +81,7 @@ fn all_that_want_a_console_at_once_get_one_server() {
     let first = &all[0]["console"];
     assert!(all.iter().all(|one| one["console"] == *first), "{all:?}");
     assert!(first.as_str().unwrap().starts_with("http://127.0.0.1:"));
-    // A second server in the background ends by itself.
+    // A second background server exits by itself.
     let home = scene.0.home();
     let ran = scene
         .0
@@ -116,7 +116,7 @@ fn the_link_logs_in_once_and_the_server_serves_no_mcp() {
     login(401);
     assert_eq!(scene.ask(&get("/api/v1/approvals", None)).status, 200);
     assert_eq!(scene.ask(&post("/mcp", "", "{}")).status, 404);
-    // It stands in no folder of the user's, and makes no calls.
+    // It has no folder of the user, and makes no calls.
     let overview = scene.ask(&get("/api/v1/overview", None));
     assert_eq!(overview.status, 200, "{}", overview.body);
     let call = json!({"tool": "list_files", "arguments": {}}).to_string();
@@ -176,7 +176,7 @@ fn a_server_that_was_killed_is_replaced_and_one_that_is_stopped_is_gone() {
     assert_eq!(scene.records().len(), 1);
     assert_ne!(scene.record()["pid"], first["pid"]);
 
-    // One that is started while another one ends takes its place.
+    // A server that is started while another one exits takes its place.
     assert_eq!(scene.0.run(&["console", "--stop"]).code, 0);
     assert_eq!(console(&scene.0).json()["started"], true);
     for (stopped, says) in [(true, "has ended"), (false, "no server runs")] {
@@ -189,7 +189,7 @@ fn a_server_that_was_killed_is_replaced_and_one_that_is_stopped_is_gone() {
 
 #[test]
 fn another_programs_port_and_another_homes_server_are_left_alone() {
-    // Where this fails, another program has the port already.
+    // If this fails, another program already has the port.
     let _taken = TcpListener::bind("127.0.0.1:7421");
     let (one, two) = (Scene::new(), Scene::new());
     let consoles = [&one, &two].map(|scene| console(&scene.0).json()["console"].clone());
@@ -256,7 +256,7 @@ fn what_keeps_a_server_from_starting_is_said_with_what_to_do() {
         assert!(ran.stderr.contains(says), "{options:?}: {}", ran.stderr);
         assert!(ran.stderr.contains(advice), "{options:?}: {}", ran.stderr);
     }
-    // A server that does not come up: the error shows the end of its log.
+    // A server that does not start: the error shows the end of its log.
     lab.user_settings("policy.profile = \"no such\"\n");
     let ran = lab.run(&["console", "-c", "policy.profile=workspace"]);
     assert_eq!(ran.code, 5, "{}", ran.stderr);
@@ -268,7 +268,7 @@ fn a_browser_opens_the_link_and_without_one_it_is_printed() {
     let lab = &scene.0;
     let folder = lab.program_folder("xdg-open", "echo \"$0\" \"$@\" > \"$NOTE\"");
     let opener = |path: &Path| {
-        // The machine may have one of its own.
+        // The machine may have its own.
         let mut command = lab.command(&["console"]);
         command.env("DISPLAY", ":7").env("PATH", path);
         ended(command.spawn().unwrap())

@@ -1,4 +1,4 @@
-//! Commands on a copy: what waits for a decision is applied once, as it was shown, by whichever entry point and after any end.
+//! Commands on a copy: pending changes are applied once, as shown, through any entry point and after any kind of exit.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ const CLIENTS: [&str; 5] = ["command", "api", "stdio", "legacy", "modern"];
 
 const LINE: &str = "cat a.txt; echo two >> a.txt";
 
-/// A workspace with a file, in which commands can work on copies.
+/// Creates a workspace with a file, in which commands can work on copies.
 fn lab() -> Option<Lab> {
     let lab = Lab::new();
     lab.file("a.txt", "one\n");
@@ -28,7 +28,7 @@ fn content(lab: &Lab) -> String {
     std::fs::read_to_string(lab.work().join("a.txt")).unwrap()
 }
 
-/// The copies that are kept.
+/// Returns the number of copies kept.
 fn count_copies(lab: &Lab) -> usize {
     let runs = std::fs::read_dir(lab.home().join("runs"))
         .unwrap()
@@ -50,7 +50,7 @@ fn what_a_person_decided_about_is_applied_once_and_told_to_the_call_that_is_made
             ("one\n", 1),
             "{name}"
         );
-        // Made again before anybody decided, it waits on, and nothing runs again.
+        // Made again before a decision, it keeps waiting, and nothing runs again.
         let early = client.call(&lab, "run_command", &arguments);
         assert_eq!(early.status, "suspended", "{name}: {early:?}");
         if name != "command" {
@@ -120,7 +120,7 @@ fn what_the_person_saved_meanwhile_is_a_conflict_and_stays() {
     let said = format!("{}{}", ran.stdout, ran.stderr);
     assert_ne!(ran.code, 0, "{said}");
     assert!(said.contains("changed after it was shown"), "{said}");
-    // What the command made is kept, too.
+    // The command's version is kept, too.
     assert_eq!(
         (content(&lab).as_str(), count_copies(&lab)),
         ("own\n", 1),

@@ -1,4 +1,4 @@
-//! What an approval holds for: the effects, files and surroundings that were shown, and nothing weaker or other.
+//! What an approval covers: the effects, files and conditions shown, and nothing weaker or different.
 
 use std::os::unix::fs::symlink;
 
@@ -8,10 +8,10 @@ use crate::approvals::{call_in_background, decide, only_one, show, text, wait};
 use crate::harness::Lab;
 use crate::serve::Server;
 
-/// Commands that are asked about before they run.
+/// Makes commands need approval before they run.
 const COMMANDS: [&str; 2] = ["-c", "policy.commands=ask"];
 
-/// A call that waits for an approval: its id.
+/// Makes a call that waits for an approval, and returns its id.
 fn waiting(lab: &Lab, tool: &str, arguments: &Value, settings: &[&str]) -> String {
     let arguments = arguments.to_string();
     let call = ["call", tool, "--args", &arguments, "--json"];
@@ -33,7 +33,7 @@ fn rules(lab: &Lab) -> usize {
     folder.into_iter().flatten().count()
 }
 
-/// Approves under these settings: refused, with these words, and nothing used up.
+/// Checks that approving under these settings is refused with this message, and uses nothing up.
 fn refused(lab: &Lab, id: &str, settings: &[&str], says: &str) {
     let approve = ["approvals", "approve", id, "--yes"];
     let ran = lab.run(&[&approve, settings].concat());
@@ -164,7 +164,7 @@ fn p9_a_link_that_leads_elsewhere_is_a_conflict() {
         (read("t1").as_str(), read("t2").as_str()),
         ("new\n", "old\n")
     );
-    // The same while the process that asked still waits: it compares by itself, and tells its client.
+    // The same while the process that asked is waiting: it compares itself, and tells its client.
     point("t1");
     let server = Server::start(&lab, &[]);
     let asker = call_in_background(
@@ -189,12 +189,12 @@ fn p9_a_link_that_leads_elsewhere_is_a_conflict() {
     assert_eq!(over["status"], "withdrawn", "{over}");
 }
 
-/// A call that is approved for good, and calls that are asked about again in another process.
+/// A permanently approved call, and calls that another process asks about again.
 struct Row {
     tool: &'static str,
     approved: Value,
     settings: &'static [&'static str],
-    /// Calls that the rule covers besides.
+    /// Other calls that the rule covers.
     covered: Vec<Value>,
     others: Vec<(&'static str, Value)>,
 }
@@ -239,7 +239,7 @@ fn rule_rows() -> Vec<Row> {
                 ),
                 ("write_file", json!({"path": "b.txt", "content": "one"})),
                 ("move_file", json!({"from": "a.txt", "to": "b.txt"})),
-                // P18: critical, and another action.
+                // P18: critical, and a different action.
                 ("delete_file", json!({"path": "a.txt"})),
             ],
         },

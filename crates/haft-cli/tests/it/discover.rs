@@ -1,4 +1,4 @@
-//! Searching, deferring and expanding tools: at the command line, and over MCP.
+//! Searching, deferring and expanding tools: on the command line, and over MCP.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout};
@@ -42,7 +42,7 @@ fn search_ranks_what_is_on() {
     ];
     for (args, expect) in rows {
         let ran = lab.run(&[&["tools", "--json", "--search"], args].concat());
-        // A tool that is off is named in its place, and says so.
+        // A disabled tool is listed at its rank, and marked.
         let mut found = ran.json();
         let all = found.as_array_mut().unwrap();
         all.retain(|tool| tool["enabled"] != false);
@@ -104,7 +104,7 @@ fn wrong_settings_of_finding_are_told() {
         assert_eq!(ran.code, 5, "{options:?}: {}", ran.stderr);
         assert!(ran.stderr.contains(says), "{options:?}: {}", ran.stderr);
     }
-    // A service that does not answer leaves the words.
+    // If a service does not answer, the search by words remains.
     let options = [
         "-c",
         "search.embeddings.url=http://127.0.0.1:48620/v1",
@@ -126,7 +126,7 @@ fn wrong_settings_of_finding_are_told() {
 struct Client {
     child: Child,
     stdout: BufReader<ChildStdout>,
-    /// Methods of the notifications that came.
+    /// Methods of the notifications received.
     notes: Vec<String>,
     next: u32,
 }
@@ -232,7 +232,7 @@ fn a_deferred_tool_is_found_expanded_listed_and_called_over_mcp() {
     let called = client.call("read_file", &read);
     assert_eq!(called.pointer("/content/0/text").unwrap(), "hello\n");
 
-    // Another client's run knows nothing of it.
+    // Another client's run is not affected.
     let mut other = Client::start(&lab, &["-c", "tools.defer=files"]);
     assert!(!other.lists("read_file"));
     other.end();
@@ -285,13 +285,13 @@ fn f10_a_client_reaches_a_skill_closed_to_models_by_its_prompt_alone() {
     assert_eq!(read, Value::Null);
     let prompt = client.ask("prompts/get", &json!({"name": "closed"}));
     assert!(prompt.to_string().contains("The body."), "{prompt}");
-    // The person has put it in force: its files may be read.
+    // The user has activated it: its files can be read.
     let read = client.ask("resources/read", &file).to_string();
     assert!(read.contains("The body."), "{read}");
     client.end();
 }
 
-/// The text up to its first full stop: lists show it alone.
+/// Returns the text up to its first full stop: lists show only that.
 fn first_sentence(description: &str) -> &str {
     let line = description.lines().next().unwrap_or_default();
     line.split_once(". ").map_or(line, |(sentence, _)| sentence)

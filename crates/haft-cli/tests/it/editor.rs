@@ -1,4 +1,4 @@
-//! `haft run --acp`: an editor holds a session, on the protocol's official crate.
+//! `haft run --acp`: an editor with a session, based on the protocol's official crate.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::editor_client::Editor;
 use crate::harness::{Lab, ended};
 use crate::signals::jailed;
 
-/// The options of a question by their kinds.
+/// Returns the kinds of a request's options.
 fn kinds(asked: &Value) -> Vec<&str> {
     let options = asked["request"]["options"].as_array().unwrap().iter();
     options
@@ -68,7 +68,7 @@ fn an_edit_is_asked_about_shown_as_a_diff_and_a_list_of_tasks_is_a_plan() {
     assert_eq!(lab.run(&["runs", "verify", &session]).code, 0);
 }
 
-/// The edit that was asked about as its card has it, and the list of tasks as a plan.
+/// Checks the card of the edit that was asked about, and the task list as a plan.
 fn check_updates(editor: &Editor, call: &Value, path: &Path, diff: &Value) {
     let begun = editor.updates("tool_call")[0];
     assert_eq!(begun["toolCallId"], call["toolCallId"]);
@@ -107,7 +107,7 @@ fn what_is_rejected_does_not_run_and_what_is_allowed_for_the_session_is_not_aske
             editor.permit(&asked, option);
         }
         if answers == 0 {
-            // What was not offered decides nothing: the call waits in the inbox until its time is over.
+            // An option that was not offered decides nothing: the call waits in the inbox until it expires.
             let asked = editor.permission();
             editor.permit(&asked, option);
             let done = editor.ended(prompt);
@@ -156,7 +156,7 @@ fn a_decision_in_the_inbox_withdraws_the_question_in_the_editor() {
         let done = editor.ended(prompt);
         assert_eq!(done["result"]["stopReason"], "end_turn", "{verb}: {done}");
         assert_eq!(lab.work().join("a.txt").exists(), written, "{verb}");
-        // An answer that comes late is dropped.
+        // A late answer is dropped.
         editor.permit(&asked, "allow-once");
         assert_eq!(editor.peer.end().code, 0);
     }
@@ -270,7 +270,7 @@ fn a_prompt_is_cancelled_while_a_command_runs_and_while_a_question_waits() {
             ends.iter().any(|update| update["status"] == "failed"),
             "{ends:#?}"
         );
-        // The session is there for another prompt.
+        // The session accepts another prompt.
         let prompt = editor.prompt(&session, "on");
         if waits {
             let asked = editor.permission();
@@ -335,7 +335,7 @@ fn a_session_is_loaded_after_its_process_has_ended_and_after_that_again() {
     assert_eq!(editor.text(), "", "nothing is told again");
 }
 
-/// What a client is told again of a session that is loaded: these prompts, the first answer and its call.
+/// Checks what a client gets when it loads a session: these prompts, the first answer and its call.
 fn check_replayed(editor: &Editor, prompts: &[&str]) {
     let user = editor.updates("user_message_chunk").into_iter();
     let user: Vec<&str> = user
@@ -461,7 +461,7 @@ fn the_python_client_holds_a_session_with_a_permission_and_a_cancellation() {
     let work = lab.work();
     let script = include_str!("editor_client.py");
     let haft = env!("CARGO_BIN_EXE_haft");
-    // The edit is asked about, the command is not.
+    // The edit needs approval, the command does not.
     let args = [
         "run",
         "--acp",

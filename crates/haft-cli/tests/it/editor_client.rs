@@ -1,4 +1,4 @@
-//! The other ends of `haft run --acp` in the tests: lines of JSON, and a client on the protocol's official crate (`tests/acp-client`).
+//! The clients of `haft run --acp` in the tests: lines of JSON, and a client on the protocol's official crate (`tests/acp-client`).
 
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::PathBuf;
@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 
 use crate::harness::{Lab, Ran, ended};
 
-/// How long a message may take on a machine that is busy.
+/// How long a message may take on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// A program that is told lines of JSON, and tells lines of JSON.
+/// A program that reads and writes lines of JSON.
 pub(crate) struct Peer {
     child: Option<Child>,
     stdin: Option<ChildStdin>,
     lines: Receiver<Value>,
-    /// All that came.
+    /// All lines received.
     pub(crate) seen: Vec<Value>,
 }
 
@@ -52,7 +52,7 @@ impl Peer {
         stdin.flush().unwrap();
     }
 
-    /// The next line of which this is true; those before it are only noted.
+    /// Returns the next line for which `is` is true; earlier ones are only recorded.
     pub(crate) fn until(&mut self, is: impl Fn(&Value) -> bool) -> Value {
         loop {
             let line = self.lines.recv_timeout(PATIENCE);
@@ -65,7 +65,7 @@ impl Peer {
         }
     }
 
-    /// Closes stdin and waits for the end.
+    /// Closes stdin and waits for the exit.
     pub(crate) fn end(mut self) -> Ran {
         drop(self.stdin.take());
         let ran = ended(self.child.take().unwrap());
@@ -81,7 +81,7 @@ impl Peer {
 impl Drop for Peer {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
-            // It may have ended.
+            // It may have exited.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -94,7 +94,7 @@ pub(crate) struct Editor {
     tag: u64,
 }
 
-/// The client's program; told loudly where it was not built.
+/// Returns the client's program; prints a message if it was not built.
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn client() -> Option<PathBuf> {
     let needs = std::env::var_os("HAFT_NEEDS").map(PathBuf::from);
@@ -107,7 +107,7 @@ fn client() -> Option<PathBuf> {
 }
 
 impl Editor {
-    /// Starts haft behind the client, which has introduced itself.
+    /// Starts haft behind the client, which has initialized the connection.
     pub(crate) fn start(lab: &Lab, args: &[&str]) -> Option<Self> {
         let client = client()?;
         let haft = env!("CARGO_BIN_EXE_haft");
@@ -123,7 +123,7 @@ impl Editor {
         self.peer.send(&order.to_string());
     }
 
-    /// Gives an order without waiting for what comes of it; its tag.
+    /// Sends a command without waiting for the result; returns its tag.
     pub(crate) fn begin(&mut self, mut order: Value) -> u64 {
         self.tag += 1;
         order["tag"] = self.tag.into();
@@ -152,7 +152,7 @@ impl Editor {
         self.begin(json!({"do": "prompt", "session": session, "prompt": prompt}))
     }
 
-    /// A question about a permission; its number.
+    /// Returns the next request for permission.
     pub(crate) fn permission(&mut self) -> Value {
         self.peer.until(|line| line.get("permission").is_some())
     }
@@ -161,7 +161,7 @@ impl Editor {
         self.order(&json!({"do": "permit", "permission": asked["permission"], "option": option}));
     }
 
-    /// The updates of this kind so far. None may differ from what the crate's types hold.
+    /// Returns the updates of this kind so far. None may differ from its representation in the crate's types.
     pub(crate) fn updates(&self, kind: &str) -> Vec<&Value> {
         let odd: Vec<_> = self
             .peer
@@ -176,7 +176,7 @@ impl Editor {
             .collect()
     }
 
-    /// All that the agent has said.
+    /// Returns all text that the agent has sent.
     pub(crate) fn text(&self) -> String {
         let chunks = self.updates("agent_message_chunk").into_iter();
         chunks

@@ -1,4 +1,4 @@
-//! `haft run --acp`, line by line: what does not fit, how it ends, what is refused.
+//! `haft run --acp`, line by line: invalid messages, how it ends, what is refused.
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::editor_client::Peer;
 use crate::harness::Lab;
 use crate::signals::jailed;
 
-/// A client that writes lines by itself.
+/// A client that writes lines itself.
 struct Client {
     peer: Peer,
     id: u64,
@@ -64,7 +64,7 @@ impl Client {
         )
     }
 
-    /// Waits until the command of [`LONG`] runs.
+    /// Waits until the command of [`LONG`] is running.
     fn started(&mut self) {
         self.peer.until(|line| {
             let update = &line["params"]["update"];
@@ -73,7 +73,7 @@ impl Client {
     }
 }
 
-/// The code and the message of an error.
+/// Returns the code and the message of an error.
 fn error(answer: &Value) -> (i64, &str) {
     let error = &answer["error"];
     let code = error["code"].as_i64();
@@ -83,7 +83,7 @@ fn error(answer: &Value) -> (i64, &str) {
     )
 }
 
-/// Requests that do not fit, each refused with what is wrong.
+/// Sends invalid requests, each of which is refused with a reason.
 #[rustfmt::skip]
 fn refusals(lab: &Lab, client: &mut Client) {
     let work = lab.work();

@@ -1,4 +1,4 @@
-//! A user's first minutes: `haft init`, help, arguments without JSON, one line a tool.
+//! A user's first minutes: `haft init`, help, arguments without JSON, one line per tool.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -87,7 +87,7 @@ fn init_never_overwrites_and_trusts_nothing_unseen() {
     );
     let wrong = lab.run(&["init", "--client", "emacs"]);
     assert_eq!(wrong.code, 2, "{}", wrong.stderr);
-    // A link that leads nowhere is there, too.
+    // A dangling link counts as existing, too.
     fs::remove_file(lab.work().join("haft.toml")).unwrap();
     std::os::unix::fs::symlink("/nowhere", lab.work().join("haft.toml")).unwrap();
     assert!(lab.run(&["init"]).stderr.contains("left as it is"));
@@ -101,7 +101,7 @@ fn init_never_overwrites_and_trusts_nothing_unseen() {
     );
 }
 
-/// Command lines, and what the rules of init say about them.
+/// Command lines, and the verdicts of init's rules on them.
 const LINES: &[(&str, &str)] = &[
     ("cargo test", "allow"),
     ("cargo test -p haft some_name", "allow"),
@@ -156,7 +156,7 @@ fn the_rules_of_init_let_no_argument_start_another_program() {
     assert_eq!(lab.run(&["init"]).code, 0);
     for &(line, expected) in LINES {
         let command = format!("command={line}");
-        // Without a copy whose changes could be asked about, the rules alone decide.
+        // Without a copy whose changes could be asked about, only the rules decide.
         let live = ["-c", "sandbox.changes=direct"];
         let args = [
             &["policy", "explain", "run_command", &command, "--json"],
@@ -196,13 +196,13 @@ fn init_trusts_no_skills_that_a_folder_brings_unless_told() {
             .map(Vec::len),
         Some(0)
     );
-    // Said yes to beforehand.
+    // Confirmed in advance.
     let lab = Lab::new();
     lab.file(".claude/skills/evil/SKILL.md", skill);
     let said = lab.run(&["init", "--yes", "--json"]).json();
     assert_eq!(said["trusted"], true, "{said}");
     assert_eq!(said["skills"][0]["name"], "evil", "{said}");
-    // A folder without any says what trust means from now on.
+    // For a folder without skills, it says what trust means from now on.
     let lab = Lab::new();
     let said = lab.run(&["init"]).stderr;
     assert!(
@@ -219,7 +219,7 @@ fn init_checks_everything_before_it_writes_anything() {
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(!lab.work().join("haft.toml").exists(), "{}", ran.stderr);
     assert!(!lab.home().join("trust.json").exists());
-    // A folder that the trust store cannot hold.
+    // A folder that the trust store cannot represent.
     let folder = lab.work().join(OsStr::from_bytes(b"caf\xe9"));
     fs::create_dir(&folder).unwrap();
     let mut command = lab.command(&["init"]);
@@ -353,7 +353,7 @@ fn the_list_of_tools_is_short_for_people_and_for_models() {
     let tools: Value = serde_json::from_str(&whole).unwrap();
     for tool in tools.as_array().unwrap() {
         assert_eq!(tool["inputSchema"]["type"], "object");
-        // What a model writes is explained.
+        // Every argument that a model writes has a description.
         for (name, property) in tool["inputSchema"]["properties"].as_object().unwrap() {
             assert!(
                 property["description"].is_string(),

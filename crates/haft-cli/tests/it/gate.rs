@@ -1,4 +1,4 @@
-//! The gate of `haft serve`, attacked: foreign pages and targets, public routes, headers of every answer.
+//! Attacks on the gate of `haft serve`: foreign pages and targets, public routes, headers of every answer.
 
 use crate::harness::Lab;
 use crate::serve::{Request, Server, get, post};
@@ -21,7 +21,7 @@ fn w1_a_request_of_another_origins_page_is_refused_whatever_it_carries() {
             }
         }
     }
-    // A link of another site may lead to the console, whose pages hold no data; it leads to nothing else.
+    // A link on another site may lead to the console, whose pages contain no data; it may lead to nothing else.
     let navigation = [
         ("sec-fetch-site", "cross-site"),
         ("sec-fetch-mode", "navigate"),

@@ -1,4 +1,4 @@
-//! haft before many tools and many people: few tools listed, views, access tokens, an authorization server, with the real binary.
+//! haft in front of many tools and many users: few listed tools, views, access tokens, an authorization server, with the real binary.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::harness::Lab;
 use crate::serve::{Reply, Request, Server, get, post};
 
-/// A server of 150 tools.
+/// A server with 150 tools.
 const SERVER: &str = r#"
 import json, sys
 verbs = ["create", "list", "get", "update", "delete", "find", "archive", "export", "assign", "comment"]
@@ -36,7 +36,7 @@ for line in sys.stdin:
     print(json.dumps(answer), flush=True)
 "#;
 
-/// Views of it, and what may run without being asked about.
+/// Views of it, and the tools that may run without asking.
 const SETTINGS: &str = r#"
 policy.allow = ["crm.list_*", "crm.get_issue"]
 policy.deny = ["crm.delete_invoice"]
@@ -59,7 +59,7 @@ fn lab(more: &str) -> Lab {
     lab
 }
 
-/// What a client of the stateless era gets.
+/// Sends a request as a client of the stateless era.
 pub(crate) fn ask(server: &Server, token: &str, method: &str, params: &Value) -> Reply {
     let mut params = params.clone();
     params["_meta"] = json!({
@@ -157,7 +157,7 @@ fn a_call_by_the_meta_tool_is_one_of_the_tool_that_it_names() {
     let lab = lab("serve.tools = \"lazy\"");
     let server = Server::start(&lab, &[]);
     let token = server.call.as_str();
-    // By the meta-tool and by its own name: the same call.
+    // Through the meta-tool and by its own name: the same call.
     let by_name = json!({"tool": "crm.list_order", "arguments": {"id": "7"}});
     let came = call(&server, token, "call_tool", &by_name);
     assert!(text(&came).starts_with("list_order got"), "{came}");
@@ -259,7 +259,7 @@ fn what_cannot_be_served_is_refused_at_the_start() {
     }
 }
 
-/// A token made at the command line.
+/// Creates a token on the command line.
 pub(crate) fn token(lab: &Lab, args: &[&str]) -> String {
     let made = lab.run(&[&["token", "add", "--json"], args].concat());
     assert_eq!(made.code, 0, "{}", made.stderr);
@@ -270,12 +270,12 @@ pub(crate) fn token(lab: &Lab, args: &[&str]) -> String {
 fn a_person_with_a_view_sees_and_calls_its_tools_and_no_others_until_the_token_is_taken_back() {
     let lab = lab("");
     let server = Server::start(&lab, &[]);
-    // Made while it serves.
+    // Created while it serves.
     let ann = token(&lab, &["ann", "--view", "support"]);
     let bob = token(&lab, &["bob", "--view", "files"]);
     let eve = token(&lab, &["eve"]);
     let (names, result) = list(&server, &ann);
-    // All but the one that the view has not, and the one that a bare deny rule takes from every list.
+    // All except the one that is not in the view, and the one that a bare deny rule removes from every list.
     assert_eq!(names.len(), 148, "{names:?}");
     assert!(names.iter().all(|name| name.starts_with("crm.")));
     assert_eq!(result["cacheScope"], "private");
@@ -291,7 +291,7 @@ fn a_person_with_a_view_sees_and_calls_its_tools_and_no_others_until_the_token_i
     ] {
         let came = call(&server, token, tool, &read);
         assert!(text(&came).starts_with("not_found"), "{tool}: {came}");
-        // Neither is it named as what may be meant, nor told from one that is not there at all.
+        // It is not suggested either, and its error is the same as for a tool that does not exist.
         let (line, more) = text(&came).split_once('\n').unwrap_or((text(&came), ""));
         assert!(
             !more.contains(tool) && !more.contains("off"),
@@ -301,7 +301,7 @@ fn a_person_with_a_view_sees_and_calls_its_tools_and_no_others_until_the_token_i
         let nothing = text(&nothing).lines().next().unwrap_or_default();
         assert_eq!(nothing.replace("q_q_q", tool), line);
     }
-    // For MCP alone, and for no decision.
+    // Only for MCP, and not for decisions.
     for path in ["/api/v1/tools", "/api/v1/runs", "/metrics", "/nope"] {
         assert_eq!(server.ask(&get(path, Some(&ann))).status, 403, "{path}");
     }
@@ -312,7 +312,7 @@ fn a_person_with_a_view_sees_and_calls_its_tools_and_no_others_until_the_token_i
     assert_eq!(removed.code, 0, "{}", removed.stderr);
     assert_eq!(ask(&server, &ann, "tools/list", &json!({})).status, 401);
     assert_eq!(list(&server, &bob).0.len(), 2);
-    // Another view of the same person is another run.
+    // Another view of the same user is another run.
     let again = token(&lab, &["ann", "--view", "files"]);
     assert_eq!(list(&server, &again).0, ["list_files", "read_file"]);
     assert_eq!(lab.run(&["token", "remove", "ann"]).code, 0);
@@ -340,7 +340,7 @@ fn tokens_are_listed_without_their_secret_and_reach_nothing_without_their_view()
         assert_eq!(ran.code, 2, "{args:?}: {}", ran.stderr);
         assert!(ran.stderr.contains(says), "{args:?}: {}", ran.stderr);
     }
-    // A view that settings do not have any more.
+    // A view that is no longer in the settings.
     lab.user_settings("policy.allow = []");
     let doctor = lab.run(&["doctor"]);
     assert!(
@@ -387,7 +387,7 @@ fn a_view_served_lazily_finds_its_own_tools_alone() {
     }
 }
 
-/// An authorization server whose keys cannot be read.
+/// Starts an authorization server whose keys cannot be read; returns its address.
 fn issuer_without_keys() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -433,11 +433,11 @@ fn a_client_without_a_token_is_sent_to_the_authorization_server() {
         "{}",
         junk.head
     );
-    // Its keys cannot be read, so nothing is known of the token.
+    // Its keys cannot be read, so nothing is known about the token.
     let header = "eyJhbGciOiJFUzI1NiIsImtpZCI6IngifQ";
     let unknown = server.ask(&post("/mcp", &format!("{header}.e30.AA"), &hello));
     assert_eq!(unknown.status, 503, "{}", unknown.body);
-    // The two tokens of the state folder count beside it, and other routes are as they were.
+    // The two tokens of the state folder still work, and other routes are unchanged.
     assert_eq!(server.ask(&post("/mcp", &server.call, &hello)).status, 200);
     let other = server.ask(&get("/api/v1/tools", None));
     assert!(

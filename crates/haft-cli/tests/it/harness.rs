@@ -1,4 +1,4 @@
-//! Runs the built `haft` in folders of its own, with nothing of this machine's settings.
+//! Runs the built `haft` in folders of its own, without any of this machine's settings.
 
 use std::ffi::OsString;
 use std::fs::Permissions;
@@ -13,11 +13,11 @@ use tempfile::TempDir;
 /// A workspace, a home and a user's settings folder that no other test sees.
 pub(crate) struct Lab {
     root: TempDir,
-    /// Variables beside the usual ones.
+    /// Variables in addition to the usual ones.
     more: Vec<(&'static str, OsString)>,
 }
 
-/// What one run of the binary left.
+/// The result of one run of the binary.
 pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) stdout: String,
@@ -34,7 +34,7 @@ impl Lab {
         Self { root, more }
     }
 
-    /// Every command of this lab has this variable.
+    /// Sets a variable for every command of this lab.
     pub(crate) fn set(&mut self, name: &'static str, value: impl Into<OsString>) {
         self.more.push((name, value.into()));
     }
@@ -57,7 +57,7 @@ impl Lab {
         write(&self.root.path().join("config/haft/config.toml"), text)
     }
 
-    /// Puts a program into a folder of its own, which this gives; its script finds what to note it in as `$NOTE`.
+    /// Creates a program in a folder of its own and returns the folder; the script finds its log file as `$NOTE`.
     pub(crate) fn program_folder(&self, name: &str, script: &str) -> PathBuf {
         let folder = self.root.path().canonicalize().unwrap().join("bin");
         let note = self.note();
@@ -67,17 +67,17 @@ impl Lab {
         folder
     }
 
-    /// Where programs of this lab note what they were called with.
+    /// Returns the file in which programs of this lab record their arguments.
     pub(crate) fn note(&self) -> PathBuf {
         self.root.path().canonicalize().unwrap().join("note")
     }
 
-    /// The command, ready to be changed or started.
+    /// Returns the command, ready to be changed or started.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         self.program(env!("CARGO_BIN_EXE_haft"), args)
     }
 
-    /// The command with a limit of open files.
+    /// Returns the command with a limit of open files.
     pub(crate) fn limited(&self, args: &[&str], files: usize) -> Command {
         let script = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
         let mut all = vec!["-c", &script, env!("CARGO_BIN_EXE_haft")];
@@ -85,7 +85,7 @@ impl Lab {
         self.program("sh", &all)
     }
 
-    /// A program in the folder, with the environment of the binary's runs.
+    /// Returns a program in the folder, with the environment of the binary's runs.
     #[expect(
         clippy::disallowed_methods,
         reason = "the test starts the binary under test"
@@ -104,19 +104,19 @@ impl Lab {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         if args.contains(&"serve") {
-            // No server is left in the background by a test about something else.
+            // No server is left running in the background by a test about something else.
             command.env("CI", "1");
         }
         command.envs(self.more.iter().cloned());
         command
     }
 
-    /// Runs to the end with nothing on stdin.
+    /// Runs it to its end with nothing on stdin.
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
         ended(self.command(args).spawn().unwrap())
     }
 
-    /// Runs to the end with this on stdin.
+    /// Runs it to its end with this on stdin.
     pub(crate) fn run_with(&self, args: &[&str], stdin: &str) -> Ran {
         let mut child = self.command(args).spawn().unwrap();
         let mut pipe = child.stdin.take().unwrap();
@@ -127,7 +127,7 @@ impl Lab {
     }
 }
 
-/// Waits for a child and takes what it left.
+/// Waits for a child and returns its result.
 pub(crate) fn ended(child: Child) -> Ran {
     let output = child.wait_with_output().unwrap();
     Ran {
@@ -138,7 +138,7 @@ pub(crate) fn ended(child: Child) -> Ran {
 }
 
 impl Ran {
-    /// The JSON document on stdout; nothing else may be there.
+    /// Returns the JSON document on stdout; there must be nothing else.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|e| panic!("{e}\nstdout: {}\nstderr: {}", self.stdout, self.stderr))

@@ -1,5 +1,5 @@
-//! Connections of commands that are held for a person, with real processes: what is asked, and what an answer does, also one
-//! that comes too late.
+//! Connections of commands that are held until a user decides, with real processes: what is asked, and the effect of an answer, even
+//! a late one.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -15,7 +15,7 @@ use crate::harness::{Lab, ended};
 use crate::serve::Server;
 use crate::signals::jailed;
 
-/// A server of this machine, and how often it was connected to.
+/// A server on this machine, and how often it was connected to.
 struct Page {
     port: u16,
     requests: Arc<AtomicUsize>,
@@ -43,7 +43,7 @@ impl Page {
     }
 }
 
-/// A command that asks for a page of this machine, and then runs `rest`.
+/// Returns the arguments of a command that requests a page of this machine, and then runs `rest`.
 fn arguments(port: u16, rest: &str) -> String {
     let place = format!("127.0.0.1:{port}");
     let get = format!("GET http://{place}/ HTTP/1.1\\r\\nHost: {place}\\r\\n\\r\\n");
@@ -52,10 +52,10 @@ fn arguments(port: u16, rest: &str) -> String {
 }
 
 const READ: &str = "cat <&3";
-/// Goes on as long as nothing says otherwise, from then on without an answer.
+/// Continues until told otherwise, from then on without an answer.
 const UNTIL_TOLD: &str = "while [ ! -e go ]; do sleep 0.05; done";
 
-/// A call that waits for decisions.
+/// Makes a call that waits for decisions.
 fn call(lab: &Lab, arguments: &str, more: &[&str]) -> Child {
     let words = [
         "call",
@@ -75,7 +75,7 @@ fn pending(lab: &Lab) -> Vec<Value> {
     pending.cloned().collect()
 }
 
-/// The request that comes.
+/// Waits for a request and returns it.
 fn request(lab: &Lab) -> Value {
     let found = wait("a request", || pending(lab).pop());
     let id = found["id"].as_str().unwrap();
@@ -147,7 +147,7 @@ fn no_command_is_offered_the_console_of_haft() {
         assert!(out.contains("haft itself listens"), "{said}");
     }
     server.end(Signal::TERM);
-    // The port is another program's now.
+    // The port now belongs to another program.
     let said = lab.run(&[
         "call",
         "run_command",

@@ -13,7 +13,7 @@ fn append(path: &str) -> Value {
     json!({"path": path, "content": "line\n", "mode": "append"})
 }
 
-/// Waits until so many requests are pending; their ids, oldest first.
+/// Waits until `count` requests are pending; returns their ids, oldest first.
 fn pending(server: &Server, count: usize) -> Vec<String> {
     wait("the requests", || {
         let reply = server.ask(&get("/api/v1/approvals", Some(&server.operator)));
@@ -27,7 +27,7 @@ fn pending(server: &Server, count: usize) -> Vec<String> {
     })
 }
 
-/// A call that was suspended, since no client waits for it: its id.
+/// Makes a call that is suspended because no client waits for it; returns its id.
 fn suspended(lab: &Lab, arguments: &Value) -> String {
     let arguments = arguments.to_string();
     let ran = lab.run(&["call", "write_file", "--args", &arguments, "--json"]);
@@ -73,7 +73,7 @@ fn what_is_pending_is_listed_shown_and_decided_and_new_requests_appear() {
     for part in ["1 of 1", "b.txt (changed)", "   1  one", "   3 +line"] {
         assert!(request.contains(part), "no {part:?} in {request}");
     }
-    // A request that comes meanwhile is announced, and the shown one stays.
+    // A request that arrives meanwhile is announced, and the shown one stays.
     let third = call_in_background(&server, "write_file", &append("c.txt"));
     inbox.expect("one more is pending: write_file · high");
     inbox.expect("c.txt");
@@ -105,7 +105,7 @@ fn a_request_that_is_decided_elsewhere_leaves_the_screen() {
     let call = call_in_background(&server, "write_file", &append("a.txt"));
     inbox.expect("1 of 1");
     inbox.expect("run it?");
-    // Also where a rule was asked about meanwhile.
+    // Even if a rule was being asked about.
     inbox.enter("a");
     inbox.expect("keep it? [y/N]");
     let id = text(&only_one(&server), "id");
@@ -283,7 +283,7 @@ fn a_request_cannot_write_on_the_terminal_and_a_narrow_one_breaks_between_choice
     assert_eq!(ran.stderr.chars().find(controls), None, "{:?}", ran.stderr);
     assert!(!ran.stderr.contains('\u{202e}'));
     let screen: Vec<&str> = ran.stderr.lines().collect();
-    // What haft itself writes is broken or clipped; the request's own lines are whole.
+    // haft's own text is wrapped or clipped; the request's own lines are complete.
     let own = screen.iter().filter(|line| {
         let choice = [" once", " no", " skip", " why", " always"];
         line.starts_with("  1  ")
@@ -320,7 +320,7 @@ fn a_request_of_another_folder_is_decided_under_its_own_rules() {
     inbox.enter("y");
     inbox.expect(&format!("{here} ok"));
     assert_eq!(lines(&lab.work().join("a.txt")), 1);
-    // Where that folder's settings no longer load, a request is denied or left.
+    // If that folder's settings no longer load, a request can be denied or left.
     let second = suspended(&lab, &append("b.txt"));
     lab.run(&["trust"]);
     lab.file("haft.toml", "policy = 3\n");
@@ -367,7 +367,7 @@ fn a_line_that_was_begun_for_one_request_decides_no_other() {
     inbox.expect("1 of 2");
     inbox.expect("run it?");
     inbox.type_in("y");
-    // The terminal has taken it: it shows what is typed.
+    // The terminal has received it: it echoes what is typed.
     inbox.expect("y");
     assert_eq!(decide(&server, &id, "deny", &json!({})).status, 200);
     inbox.expect("b.txt (new file)");

@@ -1,4 +1,4 @@
-//! `haft mcp install` and `uninstall`: the client is connected, and the rest of its settings stays as it is.
+//! `haft mcp install` and `uninstall`: the client is connected, and the rest of its settings is unchanged.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -57,7 +57,7 @@ fn root(lab: &Lab) -> PathBuf {
     lab.work().parent().unwrap().to_owned()
 }
 
-/// The words of the entry, from whatever the format.
+/// Returns the command line in the entry, for any format.
 fn words(text: &str, file: &str, path: &[&str]) -> Vec<String> {
     let value: Value = if file.contains(".codex") {
         serde_json::to_value(toml::from_str::<toml::Table>(text).unwrap()).unwrap()
@@ -113,7 +113,7 @@ fn every_client_is_connected_and_disconnected() {
             "{client}: {}",
             again.stderr
         );
-        // What the client will do: start these words and speak MCP.
+        // What the client will do: start this command line and speak MCP.
         let start: Vec<&str> = words[1..].iter().map(String::as_str).collect();
         let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}});
         let served = lab.run_with(&start, &format!("{hello}\n"));
@@ -132,7 +132,7 @@ fn every_client_is_connected_and_disconnected() {
     }
 }
 
-/// Files as people have them, with what no rewrite of the whole file would keep.
+/// Realistic files, with details that rewriting the whole file would lose.
 const FILES: [(&str, &str, &str); 5] = [
     (
         "vscode",
@@ -187,12 +187,12 @@ fn the_rest_of_a_file_stays_to_the_byte() {
         let with = fs::read_to_string(&target).unwrap();
         let mode = fs::metadata(&target).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o640, "{client}");
-        // Every line that was there is there, but for a comma.
+        // Every earlier line is still there, except for a comma.
         for line in text.lines() {
             let line = line.trim_end().trim_end_matches(['}', ',']);
             assert!(with.contains(line), "{client}: {line:?} in {with}");
         }
-        // A change of the user's between install and uninstall stays; else the file is what it was.
+        // The user's changes between install and uninstall are kept; otherwise the file is as before.
         let name = client.split(' ').next().unwrap();
         let edited = format!("{with}\n");
         fs::write(&target, &edited).unwrap();
@@ -221,7 +221,7 @@ fn a_file_that_cannot_be_edited_is_left_alone_and_named() {
         fs::read_to_string(&broken).unwrap(),
         "{\"mcpServers\": {,}}"
     );
-    // A folder of a kind in which no user can make anything.
+    // A folder in which no user can create anything.
     let mut command = lab.command(&["mcp", "install", "cursor", "--user"]);
     command.env("HOME", "/proc/self");
     let ran = ended(command.spawn().unwrap());
@@ -231,7 +231,7 @@ fn a_file_that_cannot_be_edited_is_left_alone_and_named() {
         "{}",
         ran.stderr
     );
-    // A project's file that leads somewhere else.
+    // A project's file that leads elsewhere.
     let outside = root(&lab).join("outside.json");
     fs::write(&outside, "{}").unwrap();
     fs::create_dir(lab.work().join(".vscode")).unwrap();
@@ -243,7 +243,7 @@ fn a_file_that_cannot_be_edited_is_left_alone_and_named() {
         ran.stderr
     );
     assert_eq!(fs::read_to_string(&outside).unwrap(), "{}");
-    // The user's own may be a link: dotfiles are kept that way.
+    // The user's own file may be a link: dotfiles are managed that way.
     let linked = root(&lab).join(".claude.json");
     std::os::unix::fs::symlink(&outside, &linked).unwrap();
     assert_eq!(
@@ -290,7 +290,7 @@ fn an_uninstall_that_cannot_reach_a_file_says_so_and_does_the_rest() {
         "{}",
         ran.stderr
     );
-    // A client without settings of a project has none that could not be reached.
+    // A client without project settings has no unreachable ones.
     assert_eq!(lab.run(&["mcp", "uninstall", "zed"]).code, 0);
     assert_eq!(lab.run(&["mcp", "uninstall", "goose"]).code, 2);
 }
@@ -314,7 +314,7 @@ fn an_entry_named_haft_that_is_not_haft_s_is_said_and_comes_back() {
 fn two_installs_at_once_lose_nothing() {
     let lab = Lab::new();
     fs::create_dir(lab.work().join("sub")).unwrap();
-    // Two clients whose settings lie in one folder, and one of them ten times over.
+    // Two clients whose settings are in one folder, and one of them ten times.
     let file = root(&lab).join(".claude.json");
     fs::write(&file, "{\n  \"numStartups\": 1\n}\n").unwrap();
     let mut children = Vec::new();

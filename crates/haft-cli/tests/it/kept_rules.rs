@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use crate::harness::Lab;
 use crate::serve::{Request, Server, get, post};
 
-/// Approves a write for good.
+/// Approves a write permanently.
 fn keep(lab: &Lab) {
     keep_write(lab, "a.txt");
 }
 
-/// The request for a write.
+/// Makes the request for a write.
 fn ask_to_write(lab: &Lab, path: &str) -> String {
     let write = json!({"path": path, "content": "x"}).to_string();
     let asked = lab.run(&["call", "write_file", "--args", &write, "--json"]);
@@ -58,7 +58,7 @@ fn a_kept_rule_is_listed_edited_and_removed() {
         ("allow".into(), "ask".into())
     );
 
-    // A text that is no rule changes nothing, nor does an id that nothing has.
+    // An invalid rule changes nothing, nor does an unknown id.
     for (args, code) in [
         (["policy", "rules", "edit", id, "Edit("], 2),
         (["policy", "rules", "edit", "r-none", "Edit(/docs/**)"], 2),
@@ -152,7 +152,7 @@ fn the_operator_edits_and_removes_kept_rules_over_http_and_they_count_at_once() 
     assert_eq!(listed(), json!([]));
 }
 
-/// The one file of kept rules.
+/// Returns the only file of kept rules.
 fn kept_file(lab: &Lab) -> std::path::PathBuf {
     let folder = lab.home().join("rules");
     let mut files = std::fs::read_dir(folder)
@@ -193,7 +193,7 @@ fn h1_a_file_that_an_earlier_version_damaged_is_read_and_mended() {
         0
     );
     assert_eq!(explained(&lab, "b.txt"), "allow");
-    // What cannot be mended is named with what to do, and counts for nothing.
+    // A file that cannot be repaired is reported with what to do, and has no effect.
     std::fs::write(&path, "[policy\n").unwrap();
     let ran = lab.run(&["tools"]);
     assert_eq!(ran.code, 5, "{}", ran.stderr);
@@ -243,7 +243,7 @@ fn h2_a_kept_rule_that_does_not_load_covers_nothing_and_can_be_removed() {
         let ran = lab.run(&["tools"]);
         assert_eq!(ran.code, 0, "{wrong}: {}", ran.stderr);
         assert!(ran.stderr.contains(says), "{wrong}: {}", ran.stderr);
-        // The sound one holds, the wrong one is shown and goes.
+        // The valid one applies; the invalid one is shown and can be removed.
         assert_eq!(explained(&lab, "a.txt"), "allow", "{wrong}");
         assert_eq!(explained(&lab, "c"), "ask", "{wrong}");
         let rules = list(&lab);
@@ -296,7 +296,7 @@ fn h2_no_rule_with_an_unknown_name_is_kept_however_it_comes() {
         assert_eq!(list(&lab), rules, "{rule}");
         assert_eq!(lab.run(&["tools"]).code, 0, "{rule}");
     }
-    // The tool of a server that is gone is a line of warning.
+    // A tool of a removed server is a one-line warning.
     let ran = lab.run(&[
         "policy",
         "rules",

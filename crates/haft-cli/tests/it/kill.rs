@@ -1,4 +1,4 @@
-//! A server that is killed at random points of its calls: every run stays sound, and what may have run says so.
+//! A server that is killed at random points of its calls: every run stays sound, and calls that may have run are reported.
 
 use std::io::{BufRead, BufReader, Write};
 
@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::harness::Lab;
 
-/// Calls a round asks for; after a random number of answers the server is killed.
+/// The number of calls per round; after a random number of answers the server is killed.
 const CALLS: usize = 50;
 
-/// Runs a server until it has given `answers` answers, then kills it with calls under way.
+/// Runs a server until it has given `answers` answers, then kills it with calls in progress.
 fn round(lab: &Lab, answers: usize) {
     let mut server = lab
         .command(&["serve", "--stdio", "--profile", "trusted"])
@@ -47,7 +47,7 @@ fn round(lab: &Lab, answers: usize) {
     server.wait().unwrap();
 }
 
-/// Tools of calls that a run's record says started and does not say ended.
+/// Returns the number of calls that a run's record shows as started but not ended.
 fn started_not_ended(lab: &Lab, run: &str) -> usize {
     let record = lab.home().join("runs").join(run).join("events.jsonl");
     let record = std::fs::read_to_string(record).unwrap();
@@ -59,7 +59,7 @@ fn started_not_ended(lab: &Lab, run: &str) -> usize {
 #[test]
 fn runs_killed_at_random_points_are_open_and_sound_and_name_what_may_have_run() {
     let lab = Lab::new();
-    // A fixed sequence that visits early, middle and late points. Before its first call there is no run.
+    // A fixed sequence with early, middle and late points. Before its first call there is no run.
     let points = (0..20).map(|round: usize| 1 + (round * 17 + round * round) % CALLS);
     for answers in points {
         round(&lab, answers);

@@ -1,4 +1,4 @@
-//! A call's time: it bounds every tool, whatever its arguments ask for, and what there is of the output is kept.
+//! The time limit of a call: it applies to every tool, whatever its arguments request, and the output so far is kept.
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use crate::signals::started;
 
 const ON: [&str; 2] = ["--profile", "trusted"];
 
-/// The outcome of a tool's call under settings that leave calls five seconds.
+/// Returns the outcome of a tool's call under settings that allow calls five seconds.
 fn limited(tool: &str, arguments: &Value) -> (Value, String) {
     let lab = Lab::new();
     let arguments = arguments.to_string();

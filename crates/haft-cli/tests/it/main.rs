@@ -1,4 +1,4 @@
-//! The real binary, from outside: what a person or a script sees of each command.
+//! The real binary, from outside: what a user or a script sees of each command.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod advice;

@@ -1,5 +1,5 @@
-//! A day's work with each toolchain in commands of haft: `scripts/toolchains`, by which `make toolchains` fills a table of the guide.
-//! It needs no network beyond the package registries that this machine's settings name.
+//! A day's work with each toolchain in commands of haft: `scripts/toolchains`, with which `make toolchains` fills a table of the guide.
+//! It needs no network beyond the package registries in this machine's settings.
 
 #![expect(
     clippy::print_stderr,
@@ -15,10 +15,10 @@ use serde_json::Value;
 use crate::harness::Lab;
 use crate::signals::jailed;
 
-/// Most requests that a person answers about a project.
+/// Maximum number of requests that a user answers about a project.
 const PROMPTS: usize = 2;
 
-/// What the script tells of one toolchain; none where it cannot run here.
+/// Returns the script's report on one toolchain; `None` if it cannot run here.
 #[expect(
     clippy::disallowed_methods,
     reason = "the script starts the binary under test"

@@ -1,4 +1,4 @@
-//! `haft memory` and the memory over HTTP: proposed by a call, decided by a person, recalled by a later run.
+//! `haft memory` and the memory over HTTP: proposed by a call, decided by a user, recalled by a later run.
 
 use serde_json::{Value, json};
 
@@ -100,7 +100,7 @@ fn settings_say_whether_and_how_memory_is_written() {
         }
         lab.run(&args)
     };
-    // At once is risk high: asked about.
+    // Writing at once is of high risk: it needs approval.
     assert_eq!(run(&["memory.write_mode=external"]).code, 4);
     let allowed = ["memory.write_mode=external", "policy.allow=write_memory"];
     assert_eq!(run(&allowed).code, 0);
@@ -116,7 +116,7 @@ fn settings_say_whether_and_how_memory_is_written() {
         assert!(ran.stderr.contains("memory.provider"), "{}", ran.stderr);
     }
     assert_eq!(run(&["memory.write_mode=sometimes"]).code, 5);
-    // Naming a tool that other settings take away is no mistake.
+    // Naming a tool that other settings remove is not an error.
     assert_eq!(
         run(&["memory.write_mode=disabled", "tools.disable=write_memory"]).code,
         2

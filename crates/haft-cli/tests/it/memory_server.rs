@@ -1,4 +1,4 @@
-//! Memory that an MCP server keeps: the memory tools are calls of the server's tools, judged and recorded as those.
+//! Memory stored by an MCP server: the memory tools become calls of the server's tools, judged and recorded as those.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Lab, Ran};
 
-/// A server that keeps what it is given in a file of its folder, and answers with what it was asked.
+/// A server that stores its input in a file of its folder, and answers with its arguments.
 const SERVER: &str = r#"
 import json, os, sys
 store = os.environ["KEPT"]
@@ -74,7 +74,7 @@ fn a_memory_is_written_and_recalled_by_calls_of_the_servers_tools() {
     let written = call(&lab, "write_memory", &content, &ALLOW);
     assert_eq!(text(&written), "stored");
     let outcome = written.json();
-    // It is a call of the server's tool, in the record, too.
+    // It is a call of the server's tool in the record, too.
     assert_eq!(outcome["tool"], "notes.create_entities", "{outcome}");
     let run = outcome["run"].as_str().unwrap();
     let record = fs::read_to_string(lab.home().join("runs").join(run).join("events.jsonl"));
@@ -139,7 +139,7 @@ fn the_policy_rules_about_the_servers_tool_and_a_view_that_lacks_it_reaches_noth
         "-c",
         "policy.allow=[\"notes.*\"]",
     ];
-    // What the host fills in is not lost on the way to another tool.
+    // Arguments bound by the host are not lost on the way to another tool.
     let ran = call(&lab, "write_memory", &json!({}), &bound);
     assert_ne!(ran.code, 0, "{}", ran.stdout);
     assert!(!lab.home().parent().unwrap().join("kept/texts").exists());

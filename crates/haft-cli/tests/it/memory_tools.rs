@@ -1,4 +1,4 @@
-//! The memory tools through a real executor on a real database file: every command, every refusal, both write modes.
+//! The memory tools with a real executor and a real database file: every command, every refusal, both write modes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ use haft_store::sqlite::SqliteStore;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-/// Keeps what is proposed; tells a record of two calls.
+/// Collects what is proposed; reports a record of two calls.
 #[derive(Debug, Default)]
 struct Notes {
     proposed: Mutex<Vec<Record>>,
@@ -137,7 +137,7 @@ impl Scene {
         assert!(words.contains(says), "{tool}: {words:?} lacks {says:?}");
     }
 
-    /// A file command that must succeed, and what it says.
+    /// Runs a file command that must succeed with this text.
     async fn says(&self, args: Value, text: &str) {
         let outcome = self.call("memory", &args).await;
         assert!(outcome.is_ok(), "{args}: {:?}", outcome.error);

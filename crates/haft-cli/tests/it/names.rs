@@ -1,8 +1,8 @@
-//! Names in settings that nothing has: errors where they stand, for a misspelt deny lets through what it names.
+//! Unknown names in settings: errors at their place, because a misspelt deny allows what it was meant to deny.
 
 use crate::harness::Lab;
 
-/// A setting and what is said of it; for a rule `policy check` says it, too.
+/// A setting and the message about it; for a rule, `policy check` gives it, too.
 const ROWS: &[(&str, &str)] = &[
     ("tools.read_fil.enabled=false", "did you mean `read_file`?"),
     (
@@ -144,7 +144,7 @@ fn f8_another_fault_of_the_settings_hides_no_unknown_name() {
             "{fault}: {said}"
         );
         assert!(ran.stderr.contains(says), "{fault}: {said}");
-        // Without a wrong name the fault is one all the same.
+        // Without an unknown name, the other error is reported all the same.
         assert_eq!(
             lab.run(&["policy", "check", "-c", fault]).code,
             5,

@@ -1,4 +1,4 @@
-//! `sandbox.network`: who may open it, what the result and the explanations say of it, and what a command meets.
+//! `sandbox.network`: who may open it, what results and explanations say about it, and what a command encounters.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::harness::{Lab, Ran};
 const ON: [&str; 2] = ["-c", "tools.enable=[\"commands\"]"];
 const ASKS: &str = r#"bash -c 'exec 3<>/dev/tcp/127.0.0.1/3128; printf "CONNECT pypi.org:443 HTTP/1.1\r\n\r\n" >&3; cat <&3'"#;
 
-/// A command under these settings.
+/// Runs a command under these settings.
 fn run(lab: &Lab, line: &str, settings: &[&str]) -> Ran {
     let args = json!({ "command": line }).to_string();
     let mut words = vec!["call", "run_command", "--args", &args, "--json"];
@@ -18,7 +18,7 @@ fn run(lab: &Lab, line: &str, settings: &[&str]) -> Ran {
     lab.run(&words)
 }
 
-/// Whether commands run here: the jail's full strength is asked for by its own tests.
+/// Returns whether commands run here: other tests require the jail's full strength.
 #[expect(
     clippy::print_stderr,
     reason = "what could not be tested here is said aloud"
@@ -46,7 +46,7 @@ fn a_folder_that_is_not_trusted_opens_no_network() {
         let warned = ran.stderr.contains("sandbox.network");
         assert_eq!(warned, !trust, "{}", ran.stderr);
     }
-    // It may take a network away that the user's settings give.
+    // It can remove network access that the user's settings give.
     lab.user_settings("sandbox.network = \"full\"\n");
     let ran = lab.run(&["policy", "show", "--json"]);
     assert_eq!(ran.json()["sandbox"]["network"], "full");
@@ -154,7 +154,7 @@ fn a_refused_host_is_told_with_the_setting_that_would_allow_it() {
     let said = run(&lab, ASKS, &none).json();
     assert_eq!(said["status"], "error", "{said}");
     assert!(said["data"].get("network_refused").is_none(), "{said}");
-    // Where a person would be asked and none is there, it is refused at once.
+    // If a user would be asked but none is present, it is refused at once.
     let said = run(&lab, ASKS, &["policy.profile=trusted"]).json();
     let refused = said["data"]["network_refused"][0].as_str().unwrap();
     assert!(
@@ -190,7 +190,7 @@ fn packages_are_installed_apart_from_the_workspace_and_seen_in_it() {
     );
 }
 
-/// A server of this machine that answers every request with this text; how often it was asked.
+/// Starts a server on this machine that answers every request with this text; counts the requests.
 fn server(answer: &'static str) -> (u16, std::sync::Arc<std::sync::atomic::AtomicUsize>) {
     use std::io::{Read, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,4 +1,4 @@
-//! Notices on the desktop: what the program that shows them is called with, and when it is not called.
+//! Desktop notices: how the program that shows them is called, and when it is not called.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -14,7 +14,7 @@ use crate::pty::Pty;
 use crate::serve::{Request, Server, post, tool_call};
 use crate::stdio_console::Client;
 
-/// A lab with a desktop, whose program notes its arguments, one a line, and `end` after the last.
+/// Creates a lab with a desktop, whose program records its arguments, one per line, and `end` after the last.
 fn lab() -> Lab {
     let mut lab = Lab::new();
     let folder = lab.program_folder("notify-send", "printf '%s\\n' \"$@\" end >> \"$NOTE\"");
@@ -25,7 +25,7 @@ fn lab() -> Lab {
     lab
 }
 
-/// The arguments of each call so far.
+/// Returns the arguments of each call so far.
 fn notices(lab: &Lab) -> Vec<Vec<String>> {
     let text = fs::read_to_string(lab.note()).unwrap_or_default();
     let whole = text
@@ -84,7 +84,7 @@ fn many_requests_are_one_notice() {
     for asking in asking {
         asking.join().unwrap();
     }
-    // The next process is bound to the same pace.
+    // The next process keeps the same interval.
     let server = Server::start(&lab, &[]);
     let asking = call_in_background(&server, "write_file", &write("d"));
     give_a_notice_time();
@@ -105,7 +105,7 @@ fn a_page_that_is_looked_at_takes_the_place_of_notices() {
     let unseen = call_in_background(&server, "write_file", &write("unseen.txt"));
     let said = first(&lab);
     assert_eq!(said[3], "unseen.txt");
-    // A client may not say that somebody looks.
+    // A client may not claim that a user is looking.
     let reply = server.ask(&post("/api/v1/tabs", &server.call, "{}"));
     assert_eq!(reply.status, 403, "{}", reply.body);
     drop(server);
@@ -156,7 +156,7 @@ fn what_comes_while_the_inbox_is_open_at_a_terminal_is_not_told() {
     assert_eq!(said[3], "first.txt");
     let mut inbox = Pty::whole(&lab, &["approvals", "--color", "never"], 100);
     inbox.expect("first.txt");
-    // The pace alone would hold a second one back.
+    // The interval alone would delay a second one.
     fs::remove_file(lab.home().join("servers/notified.lock")).unwrap();
     let second = call_in_background(&server, "write_file", &write("second.txt"));
     give_a_notice_time();
@@ -223,7 +223,7 @@ impl Page {
         }
     }
 
-    /// Says whether a person sees it.
+    /// Reports whether a user sees it.
     fn say(&self, server: &Server, attentive: bool, expect: u16) {
         let body = json!({"tab": "one", "attentive": attentive}).to_string();
         let headers = [

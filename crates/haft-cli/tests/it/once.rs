@@ -1,4 +1,4 @@
-//! F1: a script, and a call, that a client makes again after it was suspended: nothing runs twice, by whichever entry point.
+//! F1: a script and a call that a client repeats after they were suspended: nothing runs twice, through any entry point.
 
 use std::io::BufReader;
 use std::process::{Child, ChildStdout};
@@ -9,7 +9,7 @@ use crate::approvals::wait;
 use crate::harness::{Lab, ended};
 use crate::serve::{Request, Server, exchange, hello, post, tool_call};
 
-/// One line that is allowed, one that a person decides about, one that is allowed.
+/// An allowed line, one that a user decides about, an allowed one.
 pub(crate) const SCRIPT: &str = "
 tools.write_file(path='log.txt', content='one\\n', mode='append')
 try:
@@ -31,7 +31,7 @@ pub(crate) const SETTINGS: [&str; 6] = [
     "limits.approval_timeout_s=1",
 ];
 
-/// What a call came to, as far as every entry point tells it.
+/// The result of a call, as far as every entry point reports it.
 #[derive(Debug)]
 pub(crate) struct Got {
     pub(crate) status: String,
@@ -59,12 +59,12 @@ impl Got {
     }
 }
 
-/// Who makes the call.
+/// The client that makes the call.
 pub(crate) enum Client {
     Command,
     Api(Server),
     Stdio(Child, BufReader<ChildStdout>),
-    /// With the session that the handshake gave.
+    /// With the session from the handshake.
     Legacy(Server, String),
     Modern(Server),
 }
@@ -141,7 +141,7 @@ impl Client {
         }
     }
 
-    /// Ends it without a word.
+    /// Kills it without a message.
     pub(crate) fn kill(self) {
         if let Self::Stdio(mut child, _) = self {
             child.kill().unwrap();
@@ -171,7 +171,7 @@ fn mcp(server: &Server, body: &str, headers: &[(&str, &str)]) -> Got {
         headers: &all,
         ..post("/mcp", &server.call, body)
     });
-    // One event of a stream, or the answer alone.
+    // One event of a stream, or only the answer.
     let data: String = reply
         .body
         .lines()
@@ -208,7 +208,7 @@ pub(crate) fn decide(lab: &Lab, word: &str) {
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
 }
 
-/// Decided elsewhere, a script's outcome is told to the call that asks for it again, once; the next call is a new one.
+/// If decided elsewhere, a script's outcome is returned to the call that repeats it, once; the next call is a new one.
 #[test]
 fn f1_a_script_that_a_person_decided_about_is_collected_and_not_run_again() {
     for name in CLIENTS {
@@ -219,7 +219,7 @@ fn f1_a_script_that_a_person_decided_about_is_collected_and_not_run_again() {
             let first = client.call(&lab, "tool_chain", &arguments);
             assert_eq!(first.status, "suspended", "{name}: {first:?}");
             assert_eq!(log(&lab), "one\n", "{name}");
-            // Asked for before anybody decided, it still waits, and nothing runs again.
+            // Repeated before a decision, it is still pending, and nothing runs again.
             let early = client.call(&lab, "tool_chain", &arguments);
             assert_eq!(early.status, "suspended", "{name}: {early:?}");
             assert_eq!(
@@ -228,7 +228,7 @@ fn f1_a_script_that_a_person_decided_about_is_collected_and_not_run_again() {
                 "{name}"
             );
             decide(&lab, word);
-            // Written otherwise it is the same.
+            // In a different notation it is the same call.
             let again: Value =
                 serde_json::from_str(&format!(" {{ \"code\" : {} }}", arguments["code"])).unwrap();
             let told = client.call(&lab, "tool_chain", &again);
@@ -243,7 +243,7 @@ fn f1_a_script_that_a_person_decided_about_is_collected_and_not_run_again() {
             );
             assert_eq!(log(&lab), "one\ntwo\n", "{name}");
             assert_eq!(read_asked(&lab), file, "{name}");
-            // It was told: who asks now means it anew.
+            // It was delivered: another call is a new one.
             let new = client.call(&lab, "tool_chain", &arguments);
             assert_eq!(
                 log(&lab),
@@ -321,7 +321,7 @@ fn f1_what_another_process_finished_is_collected_by_a_new_one() {
     }
 }
 
-/// Makes the call of the script again until its outcome is there; both lines ran once.
+/// Repeats the script's call until its outcome is available; both lines ran once.
 fn collects_the_outcome(lab: &Lab, client: &mut Client, name: &str) {
     let arguments = json!({"code": SCRIPT});
     let told = wait("the outcome", || {
@@ -380,7 +380,7 @@ fn f1_a_call_that_a_person_decided_about_is_collected_by_every_entry_point() {
             let told = client.call(&lab, "write_file", &arguments);
             assert_eq!(told.status, status, "{name}: {told:?}");
             assert_eq!(read_asked(&lab), file, "{name}");
-            // A command's next call asks anew; within a run a no stands.
+            // A command's next call asks again; within a run a denial holds.
             let new = client.call(&lab, "write_file", &arguments);
             let expect = if name == "command" || word == "approve" {
                 "suspended"

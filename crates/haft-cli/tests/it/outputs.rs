@@ -6,7 +6,7 @@ use crate::harness::Lab;
 
 const ON: [&str; 4] = ["--profile", "trusted", "-c", "tools.enable=[\"commands\"]"];
 
-/// Whether the numbers of the review are wanted, which take minutes.
+/// Returns whether to use the numbers of the review, which take minutes.
 fn soak() -> bool {
     std::env::var_os("HAFT_SOAK").is_some_and(|value| value == "1")
 }
@@ -17,7 +17,7 @@ fn call(lab: &Lab, tool: &str, arguments: &Value) -> Value {
     lab.run(&[&call[..], &ON].concat()).json()
 }
 
-/// The whole of the outcome's nth artifact.
+/// Returns the whole of the outcome's nth artifact.
 fn whole(lab: &Lab, outcome: &Value, nth: usize) -> String {
     let artifact = &outcome["artifacts"][nth];
     let reference = artifact["ref"]
@@ -29,7 +29,7 @@ fn whole(lab: &Lab, outcome: &Value, nth: usize) -> String {
     got.stdout
 }
 
-/// A text as it is shown: its beginning, a line that says what is missing, its end.
+/// Checks a shown text: its beginning, a line that says what is missing, its end.
 fn check_shown(shown: &str, whole: &str, reference: &Value) {
     let (head, rest) = shown
         .split_once("\n… ")
@@ -88,7 +88,7 @@ fn f2_a_failing_script_keeps_its_output_and_its_traceback() {
         text.starts_with("1\n2\n") && text.contains("script.py"),
         "{text}"
     );
-    // No character was cut in two on the way, though each is two bytes and the frames have an even size.
+    // No character was split on the way, though each is two bytes and the frames have an even size.
     let expect = lines(20_000) + &"ü".repeat(70_001) + "\n";
     let kept = whole(&lab, &outcome, 0);
     assert!(kept == expect, "{} of {}", kept.len(), expect.len());
@@ -125,7 +125,7 @@ fn f3_what_a_command_says_is_kept_whole() {
 #[test]
 fn f3_each_wait_for_a_task_gives_what_is_new_whole() {
     let lab = Lab::new();
-    // The task goes on only when the first half was told.
+    // The task continues only after the first half was returned.
     let code = r"
 import re
 def output(r, name):
@@ -169,7 +169,7 @@ fn j14_all_artifacts_together_stay_below_their_bound() {
     assert!((500_000..=1_000_000).contains(&sum), "{sum}");
     let refs: Vec<_> = all.iter().map(|one| &one["ref"]).collect();
     assert!(refs.contains(&&newest["artifacts"][0]["ref"]));
-    // What fits nowhere is cut, and says why.
+    // Output that fits nowhere is cut, and the reason is given.
     let large = run("seq 200000");
     assert!(large.get("artifacts").is_none(), "{large}");
     let shown = large["data"]["stdout"].as_str().unwrap();

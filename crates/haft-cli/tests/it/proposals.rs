@@ -1,4 +1,4 @@
-//! Rules that a caller proposes: asked about in the inbox, accepted, edited or denied there, and kept like others.
+//! Rules that a client proposes: reviewed in the inbox, accepted, edited or denied there, and kept like others.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn rules(server: &Server) -> Vec<String> {
     rules.map(|rule| text(rule, "rule")).collect()
 }
 
-/// Calls, and lets the operator decide.
+/// Makes a call, and lets the operator decide.
 fn decided(server: &Server, rule: &str, decision: &str, body: &Value) -> Value {
     let asker = call_in_background(server, "propose_rule", &proposal(rule));
     let id = text(&only_one(server), "id");
@@ -29,7 +29,7 @@ fn decided(server: &Server, rule: &str, decision: &str, body: &Value) -> Value {
 #[test]
 fn a_proposed_rule_is_in_force_once_a_person_accepts_it_and_not_before() {
     let lab = Lab::new();
-    // No rule, profile or automatic approval accepts one.
+    // No rule, profile or automatic approval accepts a proposal.
     let settings = [
         "--profile",
         "trusted",

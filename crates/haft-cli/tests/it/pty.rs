@@ -1,4 +1,4 @@
-//! A real terminal with the binary at it: what appears on the screen, and what a person types.
+//! A real terminal with the binary: what appears on the screen, and what a user types.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -15,13 +15,13 @@ use crate::harness::{Lab, Ran};
 /// Far longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A terminal with the binary at it.
+/// A terminal in which the binary runs.
 pub(crate) struct Pty {
     child: Child,
     typing: File,
     seen: mpsc::Receiver<String>,
     screen: String,
-    /// How much of the screen was expected already.
+    /// How much of the screen was already matched.
     read: usize,
 }
 
@@ -31,7 +31,7 @@ impl Pty {
         Self::open(lab, args, 0, false)
     }
 
-    /// Starts a command all of whose streams are a terminal of so many columns.
+    /// Starts a command with all streams on a terminal with this many columns.
     pub(crate) fn whole(lab: &Lab, args: &[&str], columns: u16) -> Self {
         Self::open(lab, args, columns, true)
     }
@@ -59,7 +59,7 @@ impl Pty {
             command.stdout(slave());
         }
         let child = command.spawn().unwrap();
-        // The parent keeps no end of its own, so that the reader sees the end of the child's.
+        // The parent keeps no copy of its end, so that the reader sees end of file when the child exits.
         drop(command);
         let typing = File::from(master);
         Self {
@@ -71,7 +71,7 @@ impl Pty {
         }
     }
 
-    /// Waits until this appears after what was expected before; what appeared until then.
+    /// Waits until this appears after what was matched before; returns everything up to it.
     pub(crate) fn expect(&mut self, text: &str) -> &str {
         let from = self.read;
         loop {
@@ -97,13 +97,13 @@ impl Pty {
         self.typing.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Ends it at once.
+    /// Kills it at once.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Waits for its end; `stderr` is all that was on the screen.
+    /// Waits for its exit; `stderr` is everything that was on the screen.
     pub(crate) fn end(mut self) -> Ran {
         let output = self.child.wait_with_output().unwrap();
         while let Ok(more) = self.seen.recv_timeout(PATIENCE) {
@@ -117,15 +117,15 @@ impl Pty {
     }
 }
 
-/// What appears on the screen, as it comes; closed at its end.
+/// Reads what appears on the screen, as it comes; closed at its end.
 fn reader(mut screen: File) -> mpsc::Receiver<String> {
     let (send, receive) = mpsc::channel();
     thread::spawn(move || {
         let (mut block, mut rest) = ([0; 4096], Vec::new());
-        // A terminal that no process holds any more answers with an error.
+        // A terminal that no process holds any more returns an error.
         while let Ok(read @ 1..) = screen.read(&mut block) {
             rest.extend_from_slice(&block[..read]);
-            // A character may come in two pieces.
+            // A character may arrive in two pieces.
             let whole = match std::str::from_utf8(&rest) {
                 Err(error) if error.error_len().is_none() => error.valid_up_to(),
                 _ => rest.len(),

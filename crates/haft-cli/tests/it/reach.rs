@@ -1,4 +1,4 @@
-//! Where `haft serve` is reached: other machines come in over TLS or through a proxy, under names that settings know.
+//! How `haft serve` is reached: other machines connect over TLS or through a proxy, under names in the settings.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -50,7 +50,7 @@ fn u12_settings_that_would_open_it_to_others_or_to_nobody_are_refused() {
     refuse_to_start(
         &lab,
         &[
-            // Where the proxy is, haft cannot know.
+            // haft cannot know where the proxy is.
             (&["-c", "serve.behind_proxy=true"], 5, "serve.hosts"),
             (&["-c", "serve.hosts=[\"*\"]"], 5, "`*` is not a host"),
             (
@@ -85,7 +85,7 @@ fn u12_settings_that_would_open_it_to_others_or_to_nobody_are_refused() {
     );
 }
 
-/// Each row is what `haft serve` is given, its exit code, and what it says.
+/// Checks rows of arguments of `haft serve`, its exit code, and its message.
 fn refuse_to_start(lab: &Lab, rows: &[(&[&str], i32, &str)]) {
     for (args, code, says) in rows {
         let mut all = vec!["serve"];
@@ -162,7 +162,7 @@ fn u12_over_tls_a_console_session_is_a_cookie_of_this_host_alone() {
         ),
         (format!("cookie: {pair}\r\n"), "401"),
         (format!("x-haft-console: {secret}\r\n"), "401"),
-        // The name that plain loopback uses is none of this server's.
+        // The cookie name for plain loopback is not this server's.
         (
             format!(
                 "cookie: {}\r\nx-haft-console: {secret}\r\n",
@@ -177,7 +177,7 @@ fn u12_over_tls_a_console_session_is_a_cookie_of_this_host_alone() {
             "{headers}: {head}"
         );
     }
-    // Nobody speaks to it in the clear.
+    // It does not accept plain HTTP.
     let mut plain = TcpStream::connect(&server.address).unwrap();
     plain
         .write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
@@ -197,7 +197,7 @@ fn u12_no_tool_reads_the_key_of_the_certificate() {
     let cert = Certificate::of(&lab);
     std::fs::copy(&cert.key, lab.work().join("key.pem")).unwrap();
     let (tls_cert, key) = (cert.cert_setting(), "serve.tls.key=key.pem");
-    // By its name alone it would be asked about.
+    // Its name alone would only need approval.
     let args = [
         "call",
         "read_file",
@@ -257,7 +257,7 @@ impl Certificate {
         format!("serve.tls.key={}", self.key.display())
     }
 
-    /// Logs in with a fresh link: the head and the body of the answer.
+    /// Logs in with a fresh link; returns the head and the body of the answer.
     fn log_in(&self, server: &Server, url: &str) -> (String, String) {
         let operator = format!("authorization: bearer {}\r\n", server.operator);
         let (_, made) = self.ask(server, "POST /api/v1/login-link", &operator, "");
@@ -273,7 +273,7 @@ impl Certificate {
         self.ask(server, "POST /api/v1/login", &origin, &login)
     }
 
-    /// One request over TLS: the head and the body of the answer.
+    /// Sends one request over TLS; returns the head and the body of the answer.
     fn ask(&self, server: &Server, line: &str, headers: &str, body: &str) -> (String, String) {
         let name = ServerName::try_from("localhost").unwrap();
         let connection = ClientConnection::new(Arc::clone(&self.trusting), name).unwrap();

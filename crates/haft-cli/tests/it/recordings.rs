@@ -1,6 +1,6 @@
-//! Recorded sessions at a terminal: each can be made anew, and the page that shows one shows what haft prints now.
+//! Recorded sessions at a terminal: each can be recorded again, and the page with one shows what haft prints now.
 //!
-//! `HAFT_DOCS=write` writes the session of docs/guide/first-task.md anew, and docs/images/first-task.cast beside it.
+//! `HAFT_DOCS=write` updates the session in docs/guide/first-task.md, and docs/images/first-task.cast along with it.
 
 use std::fs;
 use std::path::Path;
@@ -9,16 +9,16 @@ use serde_json::Value;
 
 use crate::harness::Lab;
 
-/// Between them the page has the session.
+/// The marks around the session on the page.
 const MARKS: (&str, &str) = ("```text\n~/shop $ ", "```\n");
 
-/// What was recorded: what is on the screen in the end, and the file.
+/// A recording: the final screen, and the file.
 struct Recorded {
     text: String,
     cast: String,
 }
 
-/// Records a session with the script of this name; none where this machine lacks what it takes.
+/// Records a session with the script of this name; `None` if this machine lacks something that it needs.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn record(lab: &Lab, name: &str, needs: &[&str]) -> Option<Recorded> {
     let has = |program: &str, args: &[&str]| {
@@ -50,7 +50,7 @@ fn record(lab: &Lab, name: &str, needs: &[&str]) -> Option<Recorded> {
     })
 }
 
-/// All that a recording shows.
+/// Returns everything that a recording shows.
 fn output(cast: &str) -> String {
     let mut lines = cast.lines().map(serde_json::from_str::<Value>);
     assert_eq!(lines.next().unwrap().unwrap()["version"], 2);
@@ -74,11 +74,11 @@ fn the_recording_of_the_first_minutes_can_be_made_anew() {
     }
 }
 
-/// What the recorded user answers.
+/// The answer of the recorded user.
 const TYPED: &str = "y";
 
-/// The lines of a session without ids, times and counts, and in no order: calls that run side by side end in any. Of a patch the
-/// beginning alone: how much of it there is room for depends on how long its time is.
+/// Returns the lines of a session without ids, times and counts, and unordered: parallel calls end in any order. Only the beginning of
+/// a patch: how much of it fits depends on the length of its time.
 fn lines(session: &str) -> Vec<String> {
     const UNITS: [&str; 3] = ["us", "ms", "s"];
     let mask = |word: &str| {
@@ -89,7 +89,7 @@ fn lines(session: &str) -> Vec<String> {
             _ => word.to_owned(),
         }
     };
-    // Columns are as wide as what stands in them.
+    // Columns are as wide as their content.
     let line = |line: &str| {
         let (line, _) = line.split_once("*** Begin Patch").unwrap_or((line, ""));
         line.split_whitespace()
@@ -97,7 +97,7 @@ fn lines(session: &str) -> Vec<String> {
             .collect::<Vec<_>>()
             .join(" ")
     };
-    // What is typed is echoed by the terminal: behind the question, or beneath it.
+    // The terminal echoes what is typed: after the question, or below it.
     let line = |text: &str| match line(text).as_str() {
         TYPED => String::new(),
         text => {
@@ -138,7 +138,7 @@ fn the_page_of_the_first_task_shows_the_session_that_haft_prints_now() {
         lines(now),
         "docs/guide/first-task.md: {write}"
     );
-    // The file that is played shows the same session.
+    // The recording that is played shows the same session.
     let played = output(&fs::read_to_string(&cast).unwrap());
     for part in ["run it?", "the README points to them", "denied"] {
         assert!(

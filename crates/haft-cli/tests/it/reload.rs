@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use crate::harness::Lab;
 use crate::serve::{Server, get, post};
 
-/// What a server says on stderr, line by line.
+/// The stderr of a server, line by line.
 pub(crate) struct Voice(BufReader<ChildStderr>);
 
 impl Voice {
-    /// The next line that holds this text; what is said before it is returned, too.
+    /// Returns the text up to the next line that contains this.
     pub(crate) fn until(&mut self, text: &str) -> String {
         let mut all = String::new();
         loop {
@@ -71,7 +71,7 @@ fn changed_rules_and_tools_count_at_once_and_broken_ones_change_nothing() {
         );
         assert_eq!(status(&server, "read_file", &read), "denied");
     }
-    // A rule that is broken by its own example is refused whole.
+    // A rule that violates its own example is refused with all others.
     let wrong = "[policy]\nallow = [{ rule = \"Read(a.txt)\", match = [\"b.txt\"] }]\n";
     lab.file("haft.toml", wrong);
     voice.until("do not load");
@@ -162,7 +162,7 @@ fn a_file_that_was_emptied_lifts_nothing_until_it_is_deleted() {
         voice.until("load again");
         assert!(!health().contains("is empty now"), "{}", health());
     }
-    // Every file of the settings alike.
+    // The same for every file of the settings.
     lab.file("more.toml", "");
     let said = voice.until("do not load");
     assert!(said.contains("more.toml is empty now"), "{said}");
@@ -172,7 +172,7 @@ fn a_file_that_was_emptied_lifts_nothing_until_it_is_deleted() {
     std::fs::remove_file(lab.work().join("haft.toml")).unwrap();
     voice.until("changed settings are in force: policy.deny");
     assert_eq!(status(&server, "read_file", &read), "ok");
-    // A file that never said anything may be empty.
+    // A file that has always been empty may be empty.
     lab.file("haft.toml", "");
     lab.file("more.toml", "[policy]\nask = [\"Read(a.txt)\"]\n");
     let said = voice.until("changed settings are in force: policy.ask");

@@ -1,4 +1,4 @@
-//! The binary is linked as the build script says: with packed relocations where the system reads them. The other tests start it.
+//! The binary is linked as the build script says: with packed relocations if the system supports them. The other tests start it.
 
 #[test]
 fn the_binarys_relocations_are_packed_where_the_system_reads_them() {

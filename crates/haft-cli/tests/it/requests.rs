@@ -1,10 +1,10 @@
-//! Everyday requests and the tool that each should find: first or second.
+//! Everyday requests and the tool that each should find: at rank one or two.
 
 use serde_json::Value;
 
 use crate::harness::Lab;
 
-/// What people and models type, and the tools that do it.
+/// What users and models type, and the tools that do it.
 const REQUESTS: [(&str, &[&str]); 50] = [
     ("find text in files", &["grep_files"]),
     ("find text in many files", &["grep_files"]),
@@ -58,7 +58,7 @@ const REQUESTS: [(&str, &[&str]); 50] = [
     ("delete a file", &["delete_file"]),
 ];
 
-/// How many may miss.
+/// Maximum number of misses.
 const MISSES: usize = 2;
 
 #[test]

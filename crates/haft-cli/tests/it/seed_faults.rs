@@ -1,5 +1,5 @@
-//! Faults of earlier systems, each by its number in their survey, as far as this release's parts reach: none of them here.
-//! Those inside the library alone (nos. 23, 25, 26) are in the same file of the `haft` crate.
+//! Faults of earlier systems, by their number in the survey, as far as they concern this release: none of them occurs here.
+//! Those that only concern the library (nos. 23, 25, 26) are in the same file of the `haft` crate.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::harness::Lab;
 
-/// `haft call` with commands enabled and trusted.
+/// Runs `haft call` with commands enabled and trusted.
 fn call(lab: &Lab, tool: &str, arguments: &Value) -> Value {
     let arguments = arguments.to_string();
     let args = [
@@ -156,7 +156,7 @@ fn no_16_commands_run_in_the_jail_at_the_command_line_and_in_the_background() {
 #[test]
 fn no_17_what_a_jailed_command_writes_is_never_loaded_by_the_host() {
     let lab = Lab::new();
-    // Settings, hooks and interpreter files are what a host reads or runs without being asked.
+    // Settings, hooks and interpreter files are read or run by the host without asking.
     let sly = "echo '[policy]' > haft.toml; mkdir -p .git/hooks; echo x > .git/hooks/post-checkout; echo x > .envrc";
     let outcome = call(&lab, "run_command", &json!({"command": sly}));
     assert_eq!(outcome["status"], "denied", "{outcome}");
@@ -398,7 +398,7 @@ fn no_24_a_skill_s_folder_is_written_by_nobody_unasked_and_never_removed() {
         &json!({"command": format!("echo mine | tee {path}; rm -rf .claude")}),
     );
     assert_eq!(outcome["status"], "denied", "{outcome}");
-    // A redirection names the path, so a person can be asked about it; no rule allows it.
+    // A redirection names the path, so a user can be asked about it; no rule allows it.
     let redirected = format!("echo mine > {path}");
     assert_eq!(verdict(&lab, &redirected, &["Bash", "Edit"]), "ask");
     assert_eq!(
@@ -429,7 +429,7 @@ fn no_27_a_write_needs_the_file_as_it_was_read_and_a_listing_is_no_reading() {
     assert_ne!(fresh["isError"], true, "{fresh}");
 }
 
-/// Whether a process of this machine has this in its command line.
+/// Returns whether a process on this machine has this in its command line.
 fn runs_with(text: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let mut lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());

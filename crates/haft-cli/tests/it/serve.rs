@@ -1,4 +1,4 @@
-//! `haft serve`: the gate before every route, the ready line, MCP over both transports, the way it ends.
+//! `haft serve`: the gate before every route, the ready line, MCP over both transports, how it ends.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Lab, Ran, ended};
 
-/// A server that said it is ready.
+/// A server that reported that it is ready.
 pub(crate) struct Server {
     child: Option<Child>,
     pub(crate) address: String,
@@ -26,7 +26,7 @@ impl Server {
         Self::started(lab.command(&serving(args)))
     }
 
-    /// One that may have so many files and connections open.
+    /// Starts one that may have this many files and connections open.
     pub(crate) fn start_with_files(lab: &Lab, args: &[&str], files: usize) -> Self {
         Self::started(lab.limited(&serving(args), files))
     }
@@ -52,17 +52,17 @@ impl Server {
         }
     }
 
-    /// What it says on stderr from now on.
+    /// Returns its stderr from now on.
     pub(crate) fn stderr(&mut self) -> ChildStderr {
         self.child.as_mut().unwrap().stderr.take().unwrap()
     }
 
-    /// What it said when it was ready.
+    /// Returns its ready message.
     pub(crate) fn ready(&self) -> Value {
         serde_json::from_str(&self.said).unwrap()
     }
 
-    /// Whoever calls it, to be sent to another thread.
+    /// Returns a caller, to be sent to another thread.
     pub(crate) fn caller(&self) -> Caller {
         Caller {
             address: self.address.clone(),
@@ -70,23 +70,23 @@ impl Server {
         }
     }
 
-    /// One request on a connection of its own.
+    /// Sends one request on its own connection.
     pub(crate) fn ask(&self, request: &Request<'_>) -> Reply {
         let reply = self.caller().try_ask(request);
         reply.unwrap_or_else(|| panic!("{} {} has no answer", request.method, request.path))
     }
 
-    /// Its process.
+    /// Returns its process ID.
     pub(crate) fn id(&self) -> u32 {
         self.child.as_ref().unwrap().id()
     }
 
-    /// The memory that it has now, in bytes.
+    /// Returns its current memory, in bytes.
     pub(crate) fn memory(&self) -> u64 {
         self.status("VmRSS:")
     }
 
-    /// An amount of memory of the system's status of the process, in bytes.
+    /// Returns an amount of memory from the process's status, in bytes.
     fn status(&self, name: &str) -> u64 {
         let id = self.id();
         let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
@@ -95,7 +95,7 @@ impl Server {
         kibibytes.parse::<u64>().unwrap() << 10
     }
 
-    /// Ends it with a signal and gives what it left.
+    /// Ends it with a signal and returns its result.
     pub(crate) fn end(mut self, signal: Signal) -> Ran {
         let child = self.child.take().unwrap();
         kill_process(Pid::from_child(&child), signal).unwrap();
@@ -109,14 +109,14 @@ fn serving<'a>(args: &[&'a str]) -> Vec<&'a str> {
     all
 }
 
-/// Somebody with the call token.
+/// A client with the call token.
 pub(crate) struct Caller {
     address: String,
     pub(crate) call: String,
 }
 
 impl Caller {
-    /// Somebody at this address who has no token.
+    /// Returns a client of this address without a token.
     pub(crate) fn at(address: &str) -> Self {
         Self {
             address: address.to_owned(),
@@ -124,7 +124,7 @@ impl Caller {
         }
     }
 
-    /// One request on a connection of its own; none where the server goes away before it answers.
+    /// Sends one request on its own connection; `None` if the server disconnects before it answers.
     pub(crate) fn try_ask(&self, request: &Request<'_>) -> Option<Reply> {
         let mut stream = TcpStream::connect(&self.address).ok()?;
         stream
@@ -180,7 +180,7 @@ pub(crate) struct Request<'a> {
 
 pub(crate) struct Reply {
     pub(crate) status: u16,
-    /// Status line and headers, in lower case.
+    /// Status line and headers, in lowercase.
     pub(crate) head: String,
     pub(crate) body: String,
 }
@@ -415,7 +415,7 @@ fn a_server_gives_back_what_its_start_used_of_the_binary_and_answers() {
         let reply = server.ask(&post("/api/v1/calls", &server.call, body));
         assert_eq!(reply.json()["status"], "ok", "{}", reply.body);
     };
-    // The most that it ever had lies far above what is left of its start.
+    // Its peak memory is far above what is left of its startup.
     let released = || server.memory() * 3 < server.status("VmHWM:") * 2;
     for _ in 0..2_000 {
         if released() {
@@ -446,7 +446,7 @@ fn an_address_in_use_is_told() {
     }
 }
 
-/// One line to a server on stdio, and its answer.
+/// Sends one line to a server on stdio, and returns its answer.
 pub(crate) fn exchange(
     child: &mut Child,
     stdout: &mut BufReader<ChildStdout>,

@@ -1,4 +1,4 @@
-//! MCP servers behind haft: looked at, pinned, called, changed, confined.
+//! MCP servers behind haft: inspected, pinned, called, changed, confined.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::harness::{Lab, Ran};
 use crate::serve::Server;
 
-/// A server in Python: two tools, whose descriptions stand in a file beside it; `peek` says what it sees of the machine.
+/// A server in Python: two tools, whose descriptions are in a file next to it; `peek` reports what it sees of the machine.
 const SERVER: &str = r#"
 import json, os, socket, sys
 here = os.path.dirname(os.path.abspath(__file__))
@@ -44,7 +44,7 @@ for line in sys.stdin:
     print(json.dumps(answer), flush=True)
 "#;
 
-/// A lab with the server in a folder of its own, named `sum` in settings; `more` are further settings of it.
+/// Creates a lab with the server in its own folder, named `sum` in settings; `more` are its additional settings.
 pub(crate) fn lab(more: &str) -> (Lab, PathBuf) {
     let lab = Lab::new();
     let folder = lab.home().parent().unwrap().join("server");
@@ -55,7 +55,7 @@ pub(crate) fn lab(more: &str) -> (Lab, PathBuf) {
     (lab, folder)
 }
 
-/// The settings that name the server in this folder.
+/// Returns the settings for the server in this folder.
 pub(crate) fn settings(folder: &Path, more: &str) -> String {
     let at = folder.display();
     format!(
@@ -99,7 +99,7 @@ fn a_server_is_started_once_a_person_has_pinned_it_and_its_tools_are_judged() {
             .unwrap()
     };
     assert_eq!(doctor(&lab)["ok"], false);
-    // Without a terminal nobody agrees to anything.
+    // Without a terminal there is no confirmation.
     assert_eq!(lab.run(&["mcp", "pin", "sum"]).code, 2);
     assert_eq!(state(&lab)["state"], "configured");
     let pinned = lab.run(&["mcp", "pin", "sum", "--yes"]);
@@ -127,7 +127,7 @@ fn a_server_is_started_once_a_person_has_pinned_it_and_its_tools_are_judged() {
         &["-c", "tools.disable=[\"sum.add\"]"],
     );
     assert_eq!(off.code, 2, "{}", off.stdout);
-    // What it says of itself is believed where settings say so.
+    // Its own annotations are trusted if the settings say so.
     let trusted = [
         "call",
         "sum.add",
@@ -165,7 +165,7 @@ fn a_jailed_server_sees_its_folders_and_variables_and_nothing_else() {
         let answer = text(&call(&lab, "sum.peek", &arguments, &[]));
         assert!(answer.starts_with(expect), "{}: {answer}", path.display());
     }
-    // Its secret stands in no file of haft's.
+    // Its secret is in none of haft's files.
     let secret = format!("hush-{}", "a".repeat(20));
     let mut folders = vec![lab.home()];
     while let Some(folder) = folders.pop() {
@@ -274,7 +274,7 @@ fn settings_that_cannot_be_are_refused_with_their_place() {
         let lab = Lab::new();
         lab.user_settings(settings);
         let ran = lab.run(&["mcp", "list"]);
-        // A folder that is not here is no error: the same settings may serve several machines.
+        // A missing folder is not an error: the same settings may serve several machines.
         if settings.contains(".ssh") && !PathBuf::from("/root/.ssh").exists() {
             continue;
         }

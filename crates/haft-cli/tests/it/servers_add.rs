@@ -1,4 +1,4 @@
-//! `haft mcp add` and `remove`: servers put into haft's settings and taken out, the rest of the file as it was.
+//! `haft mcp add` and `remove`: adds servers to haft's settings and removes them, the rest of the file unchanged.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -127,7 +127,7 @@ fn what_cannot_be_is_refused_before_anything_is_written() {
         assert!(ran.stderr.contains(say), "{words:?}: {}", ran.stderr);
         assert!(!user_file(&lab).exists(), "{words:?}");
     }
-    // A file that cannot be edited in place is left alone.
+    // A file that cannot be edited in place is not touched.
     let inline = "mcp = { servers = { b = { command = \"x\" } } }\n";
     lab.user_settings(inline);
     let ran = lab.run(&["mcp", "add", "a", "--", "x"]);
@@ -181,7 +181,7 @@ fn a_folder_s_own_server_counts_once_the_folder_is_trusted() {
     assert!(names(&lab).is_empty());
     assert_eq!(lab.run(&["trust"]).code, 0);
     assert_eq!(names(&lab), ["docs"]);
-    // One that stands elsewhere is not taken out of here.
+    // A server in another file is not removed from here.
     let wrong = lab.run(&["mcp", "remove", "docs", "--global"]);
     assert!(
         wrong.code == 2 && wrong.stderr.contains("stands elsewhere"),

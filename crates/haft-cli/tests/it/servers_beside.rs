@@ -1,4 +1,4 @@
-//! What an MCP server behind haft has beside tools, and tools under their own names, by `haft serve --stdio`.
+//! What an MCP server behind haft offers besides tools, and tools under their own names, with `haft serve --stdio`.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -9,7 +9,7 @@ use crate::gateway::{ask, token};
 use crate::harness::{Lab, ended};
 use crate::serve::{Server, exchange, hello};
 
-/// A server in Python with a resource, a prompt, and tools of which one is named like one of haft's.
+/// A server in Python with a resource, a prompt, and tools, one of which has the name of one of haft's.
 const SERVER: &str = r#"
 import json, os, sys
 def text(t): return {"content": [{"type": "text", "text": t}]}
@@ -37,7 +37,7 @@ for line in sys.stdin:
     print(json.dumps(answer), flush=True)
 "#;
 
-/// A lab with the server, named `far`, pinned.
+/// Creates a lab with the server, named `far`, pinned.
 fn lab(more: &str) -> Lab {
     let lab = Lab::new();
     let folder = lab.home().parent().unwrap().join("server");
@@ -52,7 +52,7 @@ fn lab(more: &str) -> Lab {
     lab
 }
 
-/// What haft answers to these requests of a client of the handshake era, in their order.
+/// Returns haft's answers to these requests of a client of the handshake era, in order.
 fn answers(lab: &Lab, more: &[&str], requests: &[Value]) -> Vec<String> {
     let args = ["serve", "--stdio", "-c", "approval.mode=deny"];
     let mut child = lab.command(&[&args, more].concat()).spawn().unwrap();

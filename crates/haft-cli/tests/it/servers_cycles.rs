@@ -1,4 +1,4 @@
-//! A server behind haft that is started and killed 1,000 times (10,000 with `HAFT_SOAK`): no process, no file and no memory is left of it.
+//! A server behind haft that is started and killed 1,000 times (10,000 with `HAFT_SOAK`): no process, file or memory of it is left.
 
 use std::fs;
 use std::io::BufReader;
@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::harness::Lab;
 use crate::serve::{Server, exchange, hello, post};
 
-/// A server in sh whose child ignores signals: the orphan, if one is left. What a call asks for is how the server ends.
+/// A server in sh whose child ignores signals: the orphan, if one is left. The argument of a call says how the server ends.
 const SERVER: &str = r#"
 trap '' TERM
 echo started >>"$STARTS"
@@ -35,13 +35,13 @@ while read -r line; do
 done
 "#;
 
-/// How the server ends: in the middle of a call, or at once after its answer, killed or by itself.
+/// How the server ends: in the middle of a call, or right after its answer, killed or by itself.
 const ENDS: [&str; 3] = ["in the call", "after the call", "by itself"];
 
-/// After so many cycles all is there that stays: threads, caches, the run's files.
+/// The number of cycles after which everything permanent exists: threads, caches, the run's files.
 const WARM: usize = 100;
 
-/// What a cycle may add to haft's memory, in bytes: the run knows its calls.
+/// The memory that a cycle may add to haft, in bytes: the run remembers its calls.
 const A_CYCLE: u64 = 8 << 10;
 
 fn cycles() -> usize {
@@ -67,24 +67,24 @@ fn lab() -> Lab {
     lab
 }
 
-/// How often the server has been started.
+/// Returns how often the server has been started.
 fn starts(lab: &Lab) -> usize {
     let file = lab.home().parent().unwrap().join("kept/starts");
     fs::read(file).unwrap().split(|byte| *byte == b'\n').count() - 1
 }
 
-/// What haft and all that it started take from the machine.
+/// The resources used by haft and everything that it started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Usage {
-    /// Processes of the server; its child is seen by its variables.
+    /// Processes of the server; its child is recognised by its variables.
     servers: usize,
-    /// All in whose command line or variables the lab's folder stands: haft, what it forked, servers.
+    /// Processes with the lab's folder in their command line or variables: haft, what it forked, servers.
     processes: usize,
     /// Files that haft has open.
     files: usize,
 }
 
-/// What may come and go by itself: the jail that waits for the next server, connections that end.
+/// What may come and go by itself: the jail that waits for the next server, connections being closed.
 const SPARE: usize = 8;
 
 fn usage(lab: &Lab, server: Option<&Server>) -> Usage {
@@ -114,7 +114,7 @@ fn usage(lab: &Lab, server: Option<&Server>) -> Usage {
     usage
 }
 
-/// What ends a moment later is waited for; what stays is given.
+/// Waits for what ends a moment later; returns what stays.
 fn settled(lab: &Lab, server: Option<&Server>, most: Usage) -> Usage {
     let mut now = usage(lab, server);
     for _ in 0..1_000 {
@@ -128,8 +128,8 @@ fn settled(lab: &Lab, server: Option<&Server>, most: Usage) -> Usage {
     now
 }
 
-/// Calls until the server has been started so often. A call that finds a server that is just ending fails like one in whose middle it
-/// ends; two such failures in a row would make haft leave the server alone for a while.
+/// Calls until the server has been started this often. A call to a server that is just exiting fails like one in whose middle the server
+/// exits; two such failures in a row would make haft leave the server alone for a while.
 fn cycles_until(lab: &Lab, server: &Server, count: usize) {
     let (mut nth, mut failed) = (0, false);
     while starts(lab) < count {
@@ -204,7 +204,7 @@ fn haft_that_is_killed_with_its_server_leaves_neither() {
     }
 }
 
-/// Says the figures of a long run.
+/// Prints the figures of a long run.
 #[expect(clippy::print_stderr, reason = "they are written down by hand")]
 fn report(figures: &str) {
     if std::env::var_os("HAFT_SOAK").is_some() {

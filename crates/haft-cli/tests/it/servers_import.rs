@@ -1,4 +1,4 @@
-//! `haft mcp import`: what other clients have is shown, asked about and written; nothing is started.
+//! `haft mcp import`: servers of other clients are shown, confirmed and written; nothing is started.
 
 use std::fs;
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ fn names(found: &Value, added: bool) -> Vec<String> {
     names
 }
 
-/// A machine with clients that have servers; one of these would start a program that leaves the file which is returned.
+/// Creates a machine with clients that have servers; one of them would start a program that creates the returned file.
 fn with_clients(lab: &Lab) -> PathBuf {
     let touch = lab.home().parent().unwrap().join("started");
     let mine = json!({"mcpServers": {"mine": {"command": "touch", "args": [touch]}}});
@@ -63,7 +63,7 @@ fn the_servers_of_all_clients_are_found_and_those_of_the_folder_once_it_is_trust
     );
     assert!(!dry.stdout.contains("here"), "{}", dry.stdout);
     assert!(dry.stdout.contains("part of the client"), "{}", dry.stdout);
-    // Without a terminal nobody agrees to anything.
+    // Without a terminal there is no confirmation.
     assert_eq!(lab.run(&["mcp", "import"]).code, 2);
     assert!(!user_file(&lab).exists());
 

@@ -1,4 +1,4 @@
-//! MCP servers behind haft that come, go and change while `haft serve` runs.
+//! MCP servers behind haft that are added, removed and changed while `haft serve` runs.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn pin(lab: &Lab) {
     assert_eq!(pinned.code, 0, "{}", pinned.stderr);
 }
 
-/// What a client that is told of changes sees, asked again at each change until it is what is expected.
+/// Lists the tools as a client that is notified of changes, until the list is as expected.
 fn until_listed(client: &mut Client, expect: bool) {
     for id in 100.. {
         client.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/list", "params": {}}));
@@ -79,14 +79,14 @@ fn health(server: &Server) -> String {
         .body
 }
 
-/// How far the server has come.
+/// Returns the state of the server.
 fn state(server: &Server) -> Value {
     let path = "/api/v1/servers";
     let listed = server.ask(&get(path, Some(&server.operator))).json();
     listed[0]["state"].clone()
 }
 
-/// Calls in a thread of its own, and waits until the call is under way.
+/// Makes a call on a separate thread, and waits until it is in progress.
 fn begin(server: &Server, path: &Path) -> std::thread::JoinHandle<Value> {
     let caller = server.caller();
     let body = json!({"tool": "sum.peek", "arguments": {"path": path}}).to_string();

@@ -1,4 +1,4 @@
-//! Settings, trust and their errors through the command line.
+//! Settings, trust and their errors on the command line.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -1,10 +1,10 @@
-//! The shapes of `--json` (contract §9) of tools, policy, runs and doctor.
+//! The format of `--json` (contract §9) for tools, policy, runs and doctor.
 
 use serde_json::{Value, json};
 
 use crate::harness::Lab;
 
-/// Checks that exactly these members are there.
+/// Checks that exactly these members are present.
 fn members(value: &Value, names: &[&str]) {
     let map = value.as_object().unwrap();
     let mut found: Vec<&str> = map.keys().map(String::as_str).collect();
@@ -156,7 +156,7 @@ fn examples_are_tests_of_the_rules() {
         &["rule", "example", "expected", "got"],
     );
     assert_eq!(report["failures"][0]["example"], "git push");
-    // Everything else refuses to run under a policy that breaks its own examples, and says where it stands.
+    // Everything else refuses to run under a policy that violates its own examples, and says where.
     let ran = lab.run(&["call", "read_file"]);
     assert_eq!(ran.code, 5);
     assert!(ran.stderr.contains("config.toml:3:3"), "{}", ran.stderr);
@@ -215,7 +215,7 @@ fn runs_are_listed_shown_and_verified() {
     }
 }
 
-/// A way to spoil the lines of a record.
+/// A way to damage the lines of a record.
 type Spoil = fn(Vec<&str>) -> Vec<String>;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Two hafts that share a database and no folder of state: whoever is left acts on what was decided.
+//! Two haft processes that share a database but no state folder: the remaining one acts on decisions.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::cluster::Cluster;
 use crate::harness::Lab;
 use crate::serve::Server;
 
-/// A server with a state folder of its own, on this database and on the lab's workspace.
+/// Starts a server with its own state folder, on this database and on the lab's workspace.
 fn server(lab: &Lab, name: &str, url: &str) -> Server {
     let home = lab.home().join(name);
     let store = format!("store.url={url}");
@@ -100,7 +100,7 @@ fn a_database_that_is_gone_for_a_while_loses_and_doubles_nothing() {
     let asker = call_in_background(&haft, "write_file", &append());
     let id = text(&only_one(&haft), "id");
     cluster.crash();
-    // A new call fails clearly, within its bounds, and runs nothing.
+    // A new call fails with a clear error, within its limits, and runs nothing.
     let begun = Instant::now();
     let other = json!({"path": "other.txt", "content": "x"});
     let refused = call_in_background(&haft, "write_file", &other)

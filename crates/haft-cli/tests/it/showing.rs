@@ -1,4 +1,4 @@
-//! What a person sees of a call: its output while it runs, and its result afterwards.
+//! What a user sees of a call: its output while it runs, and its result afterwards.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Signals that come during a call: it is recorded as cancelled, and its run is sealed.
+//! Signals during a call: it is recorded as cancelled, and its run is sealed.
 
 use std::fs;
 use std::io::{BufReader, Read, Write};
@@ -12,7 +12,7 @@ use crate::approvals::wait;
 use crate::harness::{Lab, ended};
 use crate::serve::{Server, exchange, hello, tool_call};
 
-/// Whether commands can be run here; told loudly where they cannot.
+/// Returns whether commands can run here; prints a message if not.
 #[expect(clippy::print_stderr, reason = "a skipped test says so")]
 pub(crate) fn jailed(lab: &Lab) -> bool {
     let report = lab.run(&["doctor", "--json"]).json();
@@ -24,7 +24,7 @@ pub(crate) fn jailed(lab: &Lab) -> bool {
     enough
 }
 
-/// Waits until the command of the test has made the file `started`, in the workspace or on its copy.
+/// Waits until the command of the test has created the file `started`, in the workspace or on its copy.
 pub(crate) fn started(lab: &Lab) {
     wait("the command to start", || {
         let runs = fs::read_dir(lab.home().join("runs")).into_iter().flatten();
@@ -36,7 +36,7 @@ pub(crate) fn started(lab: &Lab) {
     });
 }
 
-/// The one run with a call: closed, sound, its call cancelled.
+/// Checks the only run with a call: closed, sound, its call cancelled.
 fn cancelled_and_sealed(lab: &Lab) {
     let runs = lab.run(&["runs", "list", "--json"]).json();
     assert_eq!(
@@ -55,7 +55,7 @@ fn cancelled_and_sealed(lab: &Lab) {
     assert_eq!(verified.code, 0, "{}", verified.stdout);
 }
 
-/// Commands run unasked.
+/// Commands run without asking.
 pub(crate) const COMMANDS: [&str; 2] = ["--profile", "trusted"];
 
 fn sleeper() -> Value {

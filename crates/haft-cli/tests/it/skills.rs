@@ -1,4 +1,4 @@
-//! `haft skills`: found, shown, checked; trust, shadowing and settings as a user meets them.
+//! `haft skills`: lists, shows, checks; trust, shadowing and settings from a user's view.
 
 use std::path::Path;
 
@@ -194,7 +194,7 @@ fn a_check_ends_with_one_when_there_is_an_error() {
     );
 }
 
-/// The recorded skills through the command: what people and other programs see.
+/// The recorded skills through the command: what users and other programs see.
 #[test]
 fn the_recorded_skills_are_all_found() {
     let Some(data) = std::env::var_os("HAFT_DATA") else {

@@ -1,13 +1,13 @@
-//! `haft run` with a real model: it reads a prompt, chooses a tool, and what it chose is judged, asked about, denied and recorded.
+//! `haft run` with a real model: it reads a prompt, chooses a tool, and its choice is judged, approved or denied, and recorded.
 //!
-//! Only where `HAFT_SMALL_MODEL` asks for it, since it takes a minute and the model may be wrong:
+//! Only if `HAFT_SMALL_MODEL` asks for it, since it takes a minute and the model may be wrong:
 //!
 //! - `needle`: a model of 35 MB on this machine's CPU, which `HAFT_SMALL_MODEL=needle make needs` installs below `HAFT_NEEDS`;
-//! - `PROVIDER:MODEL`, such as `ollama:qwen3:4b`: a model that `haft run --model` takes, with `HAFT_SMALL_MODEL_URL` as its address where
-//!   that is another one.
+//! - `PROVIDER:MODEL`, such as `ollama:qwen3:4b`: a model that `haft run --model` accepts, with `HAFT_SMALL_MODEL_URL` as its address if
+//!   it is a different one.
 //!
-//! No word of the model is looked at: the tool ran or did not, and the policy held. A model this small makes calls of a prompt, and does not
-//! always know when it is done: a run may end with its budget of turns.
+//! The model's text is not checked: the tool ran or did not, and the policy held. A model this small makes calls from a prompt, but does
+//! not always know when it is done: a run may end by its budget of turns.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -18,13 +18,13 @@ use serde_json::Value;
 use crate::agent_run::{of_type, run_json};
 use crate::harness::Lab;
 
-/// All that the model has: it is small, and many tools confuse it.
+/// All tools of the model: it is small, and many tools confuse it.
 const TOOLS: [&str; 3] = ["list_files", "read_file", "write_file"];
 
-/// A model that can be asked.
+/// A model that can be used.
 struct SmallModel {
     arguments: Vec<String>,
-    /// Whatever serves it, as long as this lives.
+    /// The server of the model, which runs until this is dropped.
     _server: Option<Server>,
 }
 
@@ -32,14 +32,14 @@ struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited by itself.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
 impl SmallModel {
-    /// The model that is asked for, if one is.
+    /// Returns the requested model, if there is one.
     #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
     fn new() -> Option<Self> {
         let Ok(wanted) = std::env::var("HAFT_SMALL_MODEL") else {
@@ -73,7 +73,7 @@ impl SmallModel {
         })
     }
 
-    /// Has it do a task: how that ended, and all lines.
+    /// Runs a task; returns how it ended, and all lines.
     fn run(&self, lab: &Lab, args: &[&str]) -> (String, Vec<Value>) {
         let model = self.arguments.iter().map(String::as_str);
         let most = ["--max-turns", "2"];
@@ -86,7 +86,7 @@ impl SmallModel {
     }
 }
 
-/// The model's server, and its address.
+/// Starts the model's server and returns it with its address.
 #[expect(
     clippy::disallowed_methods,
     reason = "a server of another program, as its users start it"
@@ -119,7 +119,7 @@ fn stage(rules: &str) -> Lab {
     lab
 }
 
-/// The one result of a tool in these lines.
+/// Returns the only result of a tool in these lines.
 fn result<'l>(lines: &'l [Value], tool: &str) -> &'l Value {
     let results = of_type(lines, "tool_result");
     let result = results.iter().find(|line| line["tool"] == tool);
@@ -137,7 +137,7 @@ fn a_real_model_reads_a_file_and_what_it_writes_is_asked_about_or_denied() {
     assert_eq!(read["ok"], true, "{read}");
     assert!(read["text"].as_str().unwrap().contains("A small project."));
 
-    // What the model wants to write waits for a person, and is written once after a yes.
+    // The model's write waits for the operator, and happens once after the approval.
     let write = "write the text hello into the file notes.txt";
     let (end, lines) = model.run(&lab, &[write]);
     assert_eq!(end, "suspended", "{lines:?}");

@@ -1,4 +1,4 @@
-//! `haft serve --stdio` and the console that its client's user decides in: another process, which is there when it is wanted.
+//! `haft serve --stdio` and the console in which its client's user decides: another process, which is started when needed.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout};
@@ -35,7 +35,7 @@ impl Client {
         writeln!(self.child.stdin.as_mut().unwrap(), "{message}").unwrap();
     }
 
-    /// The first message that is looked for.
+    /// Returns the first message for which `is_it` is true.
     pub(crate) fn until(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
         loop {
             let mut line = String::new();
@@ -48,7 +48,7 @@ impl Client {
         }
     }
 
-    /// Hangs up, and gives what the server said on stderr.
+    /// Disconnects, and returns the server's stderr.
     pub(crate) fn end(mut self) -> String {
         drop(self.child.stdin.take());
         drop(self.stdout);
@@ -66,7 +66,7 @@ fn write_file(id: u32, path: &str) -> Value {
     )
 }
 
-/// A scene in which servers on pipes start consoles.
+/// Creates a scene in which servers on pipes start consoles.
 fn scene() -> Scene {
     let mut scene = Scene::new();
     scene.0.set("CI", "");
@@ -86,7 +86,7 @@ fn what_a_server_on_pipes_asks_is_decided_in_the_console_that_it_starts() {
     let id = url.strip_prefix(&format!("{console}/waiting/")).unwrap();
     assert_eq!(record["workspace"], Value::Null);
 
-    // The other process shows it, with the folder that it is about.
+    // The other process shows it, with the folder that it concerns.
     let listed = scene.ask(&get("/api/v1/approvals", None)).json();
     assert_eq!(listed[0]["id"], id, "{listed}");
     assert_eq!(listed[0]["workspace"], scene.0.work().to_str().unwrap());
@@ -101,7 +101,7 @@ fn what_a_server_on_pipes_asks_is_decided_in_the_console_that_it_starts() {
     let written = std::fs::read_to_string(scene.0.work().join("a.txt"));
     assert_eq!(written.unwrap(), "approved");
 
-    // The server stays for the next client, and one that was stopped is started again.
+    // The server stays for the next client, and a stopped one is started again.
     client.send(&write_file(3, "b.txt"));
     let asked = client.until(|message| message["method"] == "elicitation/create");
     assert!(
@@ -144,7 +144,7 @@ fn no_server_is_started_where_settings_or_a_build_machine_say_so() {
     let rows: [(&str, &[&str]); 3] = [
         ("", &["-c", "console.start=never"]),
         ("true", &[]),
-        // Nobody is asked at all.
+        // No approval is requested at all.
         ("", &["-c", "approval.mode=deny"]),
     ];
     for (ci, options) in rows {

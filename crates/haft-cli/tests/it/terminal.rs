@@ -1,12 +1,12 @@
-//! A person at a terminal: a real one, on which the binary shows and asks, and somebody types.
+//! A user at a real terminal, on which the binary shows requests and asks, and the user types.
 
 use crate::harness::{Lab, Ran};
 use crate::pty::Pty;
 
-/// What a person waits to see, and what they type then.
+/// What a user waits for, and what they type then.
 pub(crate) type Line<'a> = (&'a str, &'a str);
 
-/// Runs a command whose input and messages are a terminal; `stderr` is all that was seen there.
+/// Runs a command whose input and messages are a terminal; `stderr` is everything that was shown there.
 pub(crate) fn at_terminal(lab: &Lab, args: &[&str], script: &[Line<'_>]) -> Ran {
     let mut pty = Pty::start(lab, args);
     for (expected, typed) in script {
@@ -23,7 +23,7 @@ const WRITE: [&str; 4] = [
     r#"{"path":"a.txt","content":"x"}"#,
 ];
 
-/// The rules kept for the lab's workspace.
+/// Returns the rules kept for the lab's workspace.
 fn read_rules(lab: &Lab) -> String {
     let folder = lab.home().join("rules");
     let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -33,7 +33,7 @@ fn read_rules(lab: &Lab) -> String {
 
 #[test]
 fn u1_always_keeps_a_rule_after_a_yes_alone() {
-    // What is typed after "always", what it says, the exit code, and what is kept.
+    // What is typed after "always", the text shown, the exit code, and what is kept.
     type Row<'a> = (&'a str, &'a [Line<'a>], i32, &'a str);
     let run_it = "run it?";
     let keep_it = "keep it? [y/N]";
@@ -81,7 +81,7 @@ fn u1_always_keeps_a_rule_after_a_yes_alone() {
     }
 }
 
-/// A call that waits: its id.
+/// Makes a call that waits for an approval; returns its id.
 fn waiting(lab: &Lab, args: &[&str]) -> String {
     let ran = lab.run(&[args, &["--json"]].concat());
     assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
@@ -114,7 +114,7 @@ fn u2_deciding_at_a_terminal_shows_the_request_and_a_critical_one_needs_its_name
         assert!(ran.stderr.contains("a.txt"), "{typed:?}: {}", ran.stderr);
         assert_eq!(status(&lab, &id), "pending", "{typed:?}");
     }
-    // Without a terminal nobody could type it: a script says so.
+    // Without a terminal it cannot be typed: a script has an option for it.
     let ran = lab.run(&approve);
     assert_eq!((ran.code, status(&lab, &id).as_str()), (2, "pending"));
     assert!(ran.stderr.contains("--yes"), "{}", ran.stderr);

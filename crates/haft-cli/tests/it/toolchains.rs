@@ -1,4 +1,4 @@
-//! The user's toolchains in commands: found, usable, and nothing beside them; `sandbox.{read,write,path,env}`.
+//! The user's toolchains in commands: found, usable, and nothing next to them; `sandbox.{read,write,path,env}`.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Lab, Ran, ended};
 
-/// Folders of the machine's own toolchain, where this test process finds them.
+/// Returns the folders of the machine's own toolchain, where this test process finds them.
 fn machine() -> Option<[(&'static str, PathBuf); 2]> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let folder = |variable, below| {
@@ -24,7 +24,7 @@ fn machine() -> Option<[(&'static str, PathBuf); 2]> {
     ])
 }
 
-/// A command under `trusted`, with a `PATH` on which no toolchain is.
+/// Runs a command under `trusted`, with a `PATH` without toolchains.
 fn run(lab: &Lab, line: &str, settings: &[&str], variables: &[(&str, PathBuf)]) -> Ran {
     let args = json!({ "command": line, "timeout_s": 300 }).to_string();
     let mut words = vec![
@@ -74,7 +74,7 @@ fn program(path: &Path, text: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// A repository as its user made it.
+/// Creates a repository as its user would.
 #[expect(
     clippy::disallowed_methods,
     reason = "the user's own command, not haft's"
@@ -125,7 +125,7 @@ fn use_3_a_crate_is_built_tested_and_committed_with_the_users_cargo() {
     stdout(&cargo("git add Cargo.toml Cargo.lock src .gitignore"));
     stdout(&cargo(&format!("git {identity} commit -q -m first")));
     assert!(stdout(&cargo("git log --oneline")).contains("first"));
-    // Of cargo's own folder nothing but its programs is there.
+    // Of cargo's own folder, only its programs are visible.
     let cargo_home = machine[0].1.canonicalize().unwrap();
     let seen = stdout(&cargo(&format!("ls -A {}", cargo_home.display())));
     assert_eq!(seen.trim(), "bin");
@@ -209,7 +209,7 @@ fn settings_add_folders_programs_and_variables() {
         "data"
     );
     assert_eq!(all(&format!("touch {home}/data/new")).code, 1);
-    // Without the settings nothing of it is there.
+    // Without the settings none of it is visible.
     let bare = run(&lab, &format!("cat {home}/data/file"), &[], &[]);
     assert_eq!(bare.code, 1, "{}", bare.stdout);
     let checks = doctor(&lab, &["sandbox.read=[\"~/absent\"]"]);

@@ -1,4 +1,4 @@
-//! `GET /api/v1/runs/{run}/changes` and `POST /api/v1/runs/{run}/undo`: what `haft runs diff | undo` do, for the operator alone.
+//! `GET /api/v1/runs/{run}/changes` and `POST /api/v1/runs/{run}/undo`: what `haft runs diff | undo` do, only for the operator.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use crate::serve::{Reply, Server, get, post};
 
 const TRUSTED: [&str; 2] = ["--profile", "trusted"];
 
-/// The outcome of a call with the call token.
+/// Returns the outcome of a call with the call token.
 fn call(server: &Server, tool: &str, arguments: &Value) -> Value {
     let body = json!({"tool": tool, "arguments": arguments}).to_string();
     let outcome = server
@@ -19,7 +19,7 @@ fn call(server: &Server, tool: &str, arguments: &Value) -> Value {
     outcome
 }
 
-/// A run whose first call writes a file and whose second runs a command that changes two.
+/// Returns a run whose first call writes a file and whose second runs a command that changes two.
 fn changed(lab: &Lab, server: &Server) -> String {
     lab.file("old.txt", "one\ntwo\n");
     lab.file("gone.txt", "still here\n");
@@ -37,7 +37,7 @@ fn text(lab: &Lab, name: &str) -> Option<String> {
     fs::read_to_string(lab.work().join(name)).ok()
 }
 
-/// The three files.
+/// Returns the texts of the three files.
 fn texts(lab: &Lab) -> [Option<String>; 3] {
     ["new.txt", "old.txt", "gone.txt"].map(|name| text(lab, name))
 }
@@ -84,7 +84,7 @@ fn the_operator_sees_what_a_run_changed_and_undoes_it() {
     );
     let printed = lab.run(&["runs", "diff", &run, "--json"]).json();
     assert_eq!(changes, printed);
-    // The call token neither reads nor undoes it, though the run is its own.
+    // The call token can neither read nor undo it, even for its own run.
     for request in [
         get(&format!("/api/v1/runs/{run}/changes"), Some(&server.call)),
         post(&format!("/api/v1/runs/{run}/undo"), &server.call, "{}"),
@@ -104,14 +104,14 @@ fn the_operator_sees_what_a_run_changed_and_undoes_it() {
     );
     assert_eq!(texts(&lab), after);
     drop(server);
-    // Under this profile the undo needs a person's approval: that is whose token it is.
+    // Under this profile the undo needs an operator's approval: the token is the operator's.
     let server = Server::start(&lab, &[]);
     let done = undo(&server, &run, &json!({"plan": plan["plan"]})).json();
     assert_eq!(done["status"], "ok", "{done}");
     assert_ne!(done["run"], json!(run));
     let before = [None, Some("one\ntwo\n"), Some("still here\n")];
     assert_eq!(texts(&lab), before.map(|text| text.map(str::to_owned)));
-    // It is a run of its own: recorded with the person, sound, and undone like any other.
+    // It is a run of its own: recorded with the operator, sound, and can be undone like any other.
     let again = done["run"].as_str().unwrap();
     let calls = read(&server, &format!("/api/v1/runs/{again}"));
     let by = calls[0]["decided_by"].as_str().unwrap_or_default();
@@ -153,7 +153,7 @@ fn nothing_is_undone_that_is_not_as_the_run_left_it_or_as_it_was_shown() {
     let server = Server::start(&lab, &TRUSTED);
     let run = changed(&lab, &server);
     let shown = undo(&server, &run, &json!({"preview": true})).json();
-    // One more change of the run: the undo would do more than was shown.
+    // One more change by the run: the undo would do more than was shown.
     call(
         &server,
         "write_file",
@@ -212,7 +212,7 @@ fn what_is_wrong_with_a_request_is_said() {
         assert!(reply.body.contains(says), "{path} {body}: {}", reply.body);
     }
     drop(server);
-    // A deny rule holds for the operator's undo, too.
+    // A deny rule applies to the operator's undo, too.
     let after = texts(&lab);
     let server = Server::start(&lab, &[&TRUSTED[..], &denied].concat());
     let outcome = undo(&server, &run, &json!({})).json();

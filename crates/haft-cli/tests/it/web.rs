@@ -1,4 +1,4 @@
-//! `haft call fetch_url`: every trick refused before a connection, and one page read on a network of the test's own.
+//! `haft call fetch_url`: every trick is refused before a connection, and one page is read on the test's own network.
 
 use std::io::{ErrorKind, Write};
 use std::net::TcpListener;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::harness::{Lab, ended};
 
-/// A server on loopback that takes connections and never has to.
+/// Starts a server on loopback that would accept connections but must never get one.
 fn trap() -> (TcpListener, u16) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -14,7 +14,7 @@ fn trap() -> (TcpListener, u16) {
     (listener, port)
 }
 
-/// Ways to say an address that is not to be reached, and what the refusal must name.
+/// Returns notations of addresses that must not be reached, and what the refusal must name.
 fn tricks(port: u16) -> Vec<(String, &'static str)> {
     vec![
         (format!("http://127.0.0.1:{port}/"), "127.0.0.1"),
@@ -69,7 +69,7 @@ fn tricks(port: u16) -> Vec<(String, &'static str)> {
 fn every_trick_is_denied_with_the_address_named_and_no_connection_made() {
     let (listener, port) = trap();
     let lab = Lab::new();
-    // A rule and a profile that would allow it, were it not for the guard.
+    // A rule and a profile that would allow it, if there were no guard.
     let allow = ["--profile", "trusted", "-c", "policy.allow=[\"WebFetch\"]"];
     for (url, named) in tricks(port) {
         let args = serde_json::json!({ "url": url }).to_string();
@@ -142,7 +142,7 @@ print("ready", flush=True)
 server.serve_forever()
 "#;
 
-/// Calls in a network of their own, in which a public address is this machine's.
+/// Makes calls in their own network, in which a public address is this machine's.
 const SCRIPT: &str = r#"
 ip link set lo up && ip addr add 93.184.216.34/32 dev lo || exit 77
 python3 server.py > ready & server=$!

@@ -1,4 +1,4 @@
-//! Commands of an agent that run by `haft exec` (`hook.wrap = "jail"`): what the agent's shell makes of them, and who is asked first.
+//! Commands of an agent that run by `haft exec` (`hook.wrap = "jail"`): how the agent's shell handles them, and what is asked first.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn lab(settings: &str) -> Lab {
     lab
 }
 
-/// The line that the agent is to run instead.
+/// Returns the line that the agent should run instead.
 fn wrapped(lab: &Lab, line: &str) -> String {
     let ran = hook(lab, &before(lab, "t-1", "Bash", &bash(line)));
     assert_eq!(decision(&ran).0, "allow", "{line}: {}", ran.stdout);
@@ -88,7 +88,7 @@ fn the_agents_shell_keeps_the_folder_that_a_line_changes_to() {
             "/with space",
         ),
         ("cd sub\ncat here.txt", "sub", "/sub"),
-        // Not of these is it certain that the shell itself changes.
+        // For these it is not certain that the shell itself changes.
         ("cd sub | cat; cat sub/here.txt", "sub", ""),
         ("(cd sub && cat here.txt)", "sub", ""),
         ("cd / && cat /etc/hostname >/dev/null; true", "", ""),
@@ -123,7 +123,7 @@ fn what_is_wrapped_already_is_not_wrapped_again() {
         "{}",
         ran.stdout
     );
-    // Another line of haft's own program is not that.
+    // Another line with haft's own program does not count.
     for other in [
         once.replace("--workspace", "--trust --workspace"),
         format!("{once}; true"),
@@ -158,7 +158,7 @@ fn what_the_policy_denies_is_denied_at_the_hook_and_recorded() {
     );
 }
 
-/// Decides about the next request; what the hook said that waited for it.
+/// Decides the next request; returns the answer of the hook that waited for it.
 fn decided(lab: &Lab, line: &str, word: &str) -> (String, String) {
     let line = line.to_owned();
     std::thread::scope(|scope| {
@@ -197,7 +197,7 @@ fn what_is_asked_about_is_decided_at_the_hook_and_runs_once() {
     let ran = in_shell(&lab, &run);
     assert_eq!((ran.code, &*ran.stdout), (0, "made\n"), "{}", ran.stderr);
     assert!(lab.work().join("made.txt").exists());
-    // The same once more is another call.
+    // The same line again is another call.
     let ran = in_shell(&lab, &run.replace("--wait 60", "--wait 1"));
     assert_eq!((ran.code, &*ran.stdout), (4, ""), "{}", ran.stderr);
 }
@@ -214,7 +214,7 @@ fn a_person_who_says_no_is_heard_at_the_hook() {
     assert!(!lab.work().join("made.txt").exists());
 }
 
-/// What Gemini CLI is answered about a command that it would start in a folder of its own choice.
+/// Returns the answer to Gemini CLI about a command that it would start in a folder of its choice.
 fn in_folder(lab: &Lab, command: &str, folder: &str) -> Value {
     let event = json!({
         "session_id": "g-1", "transcript_path": "/tmp/t.json", "cwd": lab.work(), "timestamp": "2026-11-01T00:00:00.000Z",
@@ -238,7 +238,7 @@ fn a_command_that_names_its_folder_is_judged_for_that_folder() {
     let said = in_folder(&lab, "rm -rf build", "sub");
     let line = said["hookSpecificOutput"]["tool_input"]["command"].as_str();
     assert!(line.is_some_and(|line| line.contains(" exec ")), "{said}");
-    // What is asked about ahead is what runs there, and nothing that runs elsewhere.
+    // What is approved in advance is what runs there, and nothing that runs elsewhere.
     let asked = std::thread::scope(|scope| {
         let waiting = scope.spawn(|| in_folder(&lab, "echo asked", "sub"));
         let request = wait("the request", || {

@@ -1,8 +1,8 @@
-//! The public interface of the libraries that others embed, against the snapshots beside them.
+//! Compares the public interface of the libraries that others embed with the snapshots next to this file.
 //!
 //! A snapshot lists every public item at the path by which a user reaches it. It is read from the sources, so it
-//! needs no particular toolchain; `unreachable_pub` is a lint, so what is `pub` can be reached. After a change on
-//! purpose, `HAFT_API=write cargo test -p haft-cli --test tidy api` writes the snapshots anew, and the change of the
+//! needs no particular toolchain; `unreachable_pub` is a lint, so whatever is `pub` can be reached. After an intended
+//! change, `HAFT_API=write cargo test -p haft-cli --test tidy api` updates the snapshots, and the change of the
 //! snapshot is part of the commit.
 
 use std::fs;
@@ -13,7 +13,7 @@ mod imports;
 mod items;
 mod tree;
 
-/// Crates whose interface is kept: those that a program of somebody else builds on.
+/// Crates whose interface has a snapshot: those on which programs of others build.
 const CRATES: [&str; 2] = ["haft", "haft-app"];
 
 #[test]
@@ -37,7 +37,7 @@ fn public_interfaces_are_as_their_snapshots_say() {
     }
 }
 
-/// Lines that only one side has, marked `-` and `+`.
+/// Returns lines that only one side has, marked `-` and `+`.
 fn changes(before: &str, after: &str) -> String {
     let only = |mark: char, these: &str, those: &str| -> Vec<String> {
         let those: std::collections::HashSet<&str> = those.lines().collect();

@@ -1,22 +1,22 @@
-//! Files of a crate use each other in one direction; the circles that are left stand in a table, each with its reason.
+//! Files of a crate use each other in one direction; the remaining circles are in a table, each with its reason.
 //!
-//! A parent's use of the modules below it is not counted: putting them together is what it is for. A child's use of its parent is.
+//! A parent's use of the modules below it is not counted, because assembling them is its purpose. A child's use of its parent is.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::sources;
 use crate::uses::Uses;
 
-/// For each file the files that it uses.
+/// The files that each file uses.
 type Edges = BTreeMap<String, BTreeSet<String>>;
 
-/// A circle that may stay.
+/// A circle that is allowed.
 struct Circle {
     /// The crate's folder.
     home: &'static str,
-    /// Its files below `src`, all of them.
+    /// All of its files, below `src`.
     files: &'static [&'static str],
-    /// Why it stays, or what ends it.
+    /// Why it is allowed, or what will end it.
     #[expect(dead_code, reason = "for readers")]
     reason: &'static str,
 }
@@ -27,7 +27,7 @@ const CIRCLES: &[Circle] = &[Circle {
     reason: "a tool is called with a context, a context has the session, a session sees a toolset, and a toolset holds tools",
 }];
 
-/// Whether the file `below` is in the folder of the module `above`.
+/// Returns whether the file `below` is in the folder of the module `above`.
 fn is_below(above: &str, below: &str) -> bool {
     let folder = above.trim_end_matches(".rs");
     folder == "lib"
@@ -36,7 +36,7 @@ fn is_below(above: &str, below: &str) -> bool {
             .is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// The files that this one reaches, by one use or more.
+/// Returns the files that this one reaches, directly or indirectly.
 fn reached<'a>(edges: &'a Edges, from: &str) -> BTreeSet<&'a str> {
     let mut seen = BTreeSet::new();
     let mut next = vec![from];
@@ -50,7 +50,7 @@ fn reached<'a>(edges: &'a Edges, from: &str) -> BTreeSet<&'a str> {
     seen
 }
 
-/// The circles among the files of a crate.
+/// Returns the circles among the files of a crate.
 fn circles(mut edges: Edges) -> BTreeSet<BTreeSet<String>> {
     for (file, targets) in &mut edges {
         targets.retain(|target| !is_below(file, target));
@@ -73,7 +73,7 @@ fn circles(mut edges: Edges) -> BTreeSet<BTreeSet<String>> {
     found
 }
 
-/// Files below `src` without those of tests, and without a program beside a library.
+/// Returns the files below `src` without those of tests, and without a program next to a library.
 fn files_of<'a>(all: &'a [(String, String)], home: &str) -> BTreeMap<&'a str, &'a str> {
     let src = format!("crates/{home}/src/");
     let is_test = |file: &str| {
@@ -130,7 +130,7 @@ fn files_use_each_other_in_one_direction() {
     );
 }
 
-/// A circle as a message shows it: the row for the table, and which file uses which.
+/// Returns a circle for a message: the row for the table, and which file uses which.
 fn drawing(home: &str, edges: &Edges, circle: &BTreeSet<String>) -> String {
     let mut lines = vec![format!("{home} {:?}", circle.iter().collect::<Vec<_>>())];
     for file in circle {
@@ -183,7 +183,7 @@ fn a_circle_is_found_by_statements_paths_and_reexports() {
             "use crate::a::*;",
             pair,
         ),
-        // Not a use: a re-export, a comment, a text, a test, another crate, a field, a visibility.
+        // Not a use: a re-export, a comment, a string, a test, another crate, a field, a visibility.
         ("pub use crate::b::B;", "use crate::a::A;", none),
         (
             "/// [`crate::b::B`]\n// use crate::b::B;\nconst A: &str = \"crate::b\";",

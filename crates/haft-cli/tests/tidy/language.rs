@@ -1,4 +1,4 @@
-//! Words: sentences that were replaced do not come back, and names and pages keep to the glossary of CONTRIBUTING.md.
+//! Wording: replaced sentences do not come back, and names and pages keep to the glossary of CONTRIBUTING.md.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::root;
 
-/// Parts of sentences that were replaced once because no engineer would say them.
+/// Parts of sentences that were replaced because no engineer would say them.
 const REPLACED: [&str; 19] = [
     concat!("written down before anybody ", "is asked"),
     concat!("is gone on ", "with by"),
@@ -35,7 +35,7 @@ const PARTICIPLES: [&str; 7] = ["told", "shown", "kept", "asked", "found", "take
 /// Words that the glossary replaces, in pages.
 const WORDS: [&str; 6] = ["house", "door", "doors", "somebody", "nobody", "asker"];
 
-/// How often these words are left on a page; the counts only shrink, too.
+/// How often these words remain on a page; the counts may only shrink, too.
 const LEFT_WORDS: &[(&str, usize)] = &[
     // The name of a test.
     ("ARCHITECTURE.md", 1),
@@ -43,7 +43,7 @@ const LEFT_WORDS: &[(&str, usize)] = &[
     ("docs/security.md", 1),
 ];
 
-/// Every text file below these folders, with its path relative to the root.
+/// Returns every text file below these folders, with its path relative to the root.
 fn texts(folders: &[&str], extensions: &[&str]) -> Vec<(String, String)> {
     let mut todo: Vec<_> = folders.iter().map(|folder| root().join(folder)).collect();
     let mut texts = Vec::new();
@@ -63,7 +63,7 @@ fn texts(folders: &[&str], extensions: &[&str]) -> Vec<(String, String)> {
             .is_some_and(|ending| extensions.contains(&ending))
         {
             let name = path.strip_prefix(root()).unwrap().display().to_string();
-            // Some recorded cases are no UTF-8.
+            // Some recorded cases are not UTF-8.
             let bytes = fs::read(&path).unwrap();
             texts.push((name, String::from_utf8_lossy(&bytes).into_owned()));
         }
@@ -71,8 +71,8 @@ fn texts(folders: &[&str], extensions: &[&str]) -> Vec<(String, String)> {
     texts
 }
 
-/// Every page for readers: the documents at the root, `docs/`, and what the crates say of themselves. The changelog tells what
-/// was, in the words of its time.
+/// Returns every page for readers: the documents at the root, `docs/`, and the crates' own pages. The changelog describes the
+/// past, in the words of its time.
 fn pages() -> Vec<(String, String)> {
     let mut pages = texts(&["docs", "crates", "scripts"], &["md"]);
     for entry in fs::read_dir(root()).unwrap() {
@@ -89,7 +89,7 @@ fn pages() -> Vec<(String, String)> {
     pages
 }
 
-/// The text as one line, so that a sentence is found however it is broken.
+/// Returns the text as one line, so that a sentence is found wherever it is broken.
 fn unbroken(text: &str) -> String {
     text.lines()
         .map(|line| {
@@ -103,7 +103,7 @@ fn unbroken(text: &str) -> String {
         .join(" ")
 }
 
-/// The replaced sentences in a text.
+/// Returns the replaced sentences in a text.
 fn replaced_in(text: &str) -> Vec<&'static str> {
     let text = unbroken(text);
     REPLACED
@@ -112,7 +112,7 @@ fn replaced_in(text: &str) -> Vec<&'static str> {
         .collect()
 }
 
-/// The items of a Rust text that a participle names, in lower case: `told` for `fn told`, `kept` for `struct Kept`.
+/// Returns the items of a Rust text that a participle names, in lowercase: `told` for `fn told`, `kept` for `struct Kept`.
 fn participles_in(text: &str) -> Vec<String> {
     let words: Vec<&str> = text
         .lines()
@@ -128,7 +128,7 @@ fn participles_in(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// How often the words stand on a page, outside code.
+/// Returns how often the words occur on a page, outside code.
 fn words_in(text: &str) -> usize {
     let mut fenced = false;
     let mut count = 0;
@@ -150,7 +150,7 @@ fn words_in(text: &str) -> usize {
     count
 }
 
-/// Fails where a count is larger than its row allows.
+/// Fails if a count is larger than its row allows.
 fn compare(what: &str, counts: &BTreeMap<String, usize>, rows: &[(&str, usize)]) {
     let allowed = |name: &str| {
         let row = rows.iter().find(|(row, _)| *row == name);
@@ -219,7 +219,7 @@ fn the_rules_of_words_find_what_they_look_for() {
     let broken = concat!("/// Run x is gone on\n    ", "/// with by another.");
     assert_eq!(replaced_in(broken), [concat!("is gone on ", "with by")]);
     assert_eq!(replaced_in("run x is already being resumed"), [""; 0]);
-    // So that the rule does not find this text itself.
+    // So that the rule does not match this text itself.
     let code = "pub(crate) FN told(x: u8) {}\nSTRUCT Kept<T>(T);\n// FN shown\nFN told_apart() {}\nlet said = 1;";
     let code = code.replace("FN", "fn").replace("STRUCT", "struct");
     assert_eq!(participles_in(&code), ["told", "kept"]);

@@ -22,7 +22,7 @@ fn root() -> PathBuf {
         .unwrap()
 }
 
-/// Every Rust file of ours with its text, paths relative to the root.
+/// Returns every Rust file of ours with its text, paths relative to the root.
 fn sources() -> Vec<(String, String)> {
     let mut files = Vec::new();
     let mut folders = vec![
@@ -95,7 +95,7 @@ fn nothing_is_left_to_be_done() {
         concat!("FIX", "ME"),
         concat!("XX", "X:"),
     ];
-    // Text that a test greps for may hold the words; a comment may not.
+    // A text that a test searches may contain the words; a comment may not.
     let left = |line: &str| {
         let comment = line.split_once("//").map(|(_, comment)| comment);
         comment.is_some_and(|comment| marks.iter().any(|mark| comment.contains(mark)))
@@ -126,7 +126,7 @@ fn a_crate_imports_from_the_home_module() {
     );
 }
 
-/// The names that the statements with this beginning bring in.
+/// Returns the names that the statements with this beginning import.
 fn names_in(text: &str, begin: &str) -> BTreeSet<String> {
     text.split(begin)
         .skip(1)
@@ -139,7 +139,7 @@ fn names_in(text: &str, begin: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// What `use crate::…` names directly below the root.
+/// Returns what `use crate::…` names directly below the root.
 fn first_names(text: &str) -> BTreeSet<String> {
     text.split("use crate::")
         .skip(1)
@@ -159,9 +159,9 @@ fn first_names(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The crates by floor, from the ground up. A crate names crates of the floors below its own; every crate stands here once.
+/// The crates by floor, from the bottom up. A crate uses crates of the floors below its own; every crate is listed here once.
 const FLOORS: &[&[&str]] = &[
-    // Engines: they know nothing of tools and are useful alone.
+    // Engines: they know nothing about tools and are useful on their own.
     &[
         "haft-hook",
         "haft-json",
@@ -170,9 +170,9 @@ const FLOORS: &[&[&str]] = &[
         "haft-tokens",
         "haft-wire",
     ],
-    // Contracts and pipeline; processes; the other end of a wire.
+    // Contracts and pipeline; processes; the other end of the wire.
     &["haft", "haft-macros", "haft-sandbox", "haft-scripted"],
-    // Satellites: strangers to each other.
+    // Satellites: independent of each other.
     &[
         "haft-agent",
         "haft-builtins",
@@ -185,25 +185,25 @@ const FLOORS: &[&[&str]] = &[
     &["haft-cli"],
 ];
 
-/// The crates that name one of their own floor, and that one.
+/// The crates that use one of their own floor, and that one.
 const BESIDE: &[(&str, &str)] = &[
-    // Events of agents are read with the strict reader.
+    // The strict reader reads events of agents.
     ("haft-hook", "haft-json"),
-    // Bodies and names of a wire are written and read with the strict reader.
+    // The strict reader and writer handle bodies and names of a wire.
     ("haft-wire", "haft-json"),
     ("haft", "haft-macros"),
-    // The tests of the macros stand on `haft`, which re-exports them.
+    // The tests of the macros use `haft`, which re-exports them.
     ("haft-macros", "haft"),
-    // Sessions of an editor stand around an application each.
+    // An editor's sessions each wrap an application.
     ("haft-acp", "haft-app"),
-    // The server stands around an application.
+    // The server wraps an application.
     ("haft-server", "haft-app"),
 ];
 
-/// The crates that the tests of every crate may name.
+/// The crates that the tests of every crate may use.
 const FOR_TESTS: &[&str] = &["haft-fuzz"];
 
-/// Whether the crate `name` may name `other` in this section of its manifest.
+/// Returns whether the crate `name` may use `other` in this section of its manifest.
 fn may_name(name: &str, other: &str, section: &str) -> bool {
     let floor = |name| FLOORS.iter().position(|floor| floor.contains(&name));
     name == other
@@ -292,7 +292,7 @@ fn serde_json_keeps_objects_and_numbers_plain() {
         "{tree}"
     );
     for feature in ["preserve_order", "arbitrary_precision"] {
-        // Sorted keys and plain numbers are what digests and byte-exact arguments rest on.
+        // Digests and byte-exact arguments rely on sorted keys and plain numbers.
         assert!(
             !tree.contains(&format!("serde_json feature \"{feature}\"")),
             "{tree}"
@@ -300,7 +300,7 @@ fn serde_json_keeps_objects_and_numbers_plain() {
     }
 }
 
-/// The rows of the security page's tables: what the last column names, `crate/function` and texts of rows within it.
+/// Returns the rows of the security page's tables: the tests in the last column, `crate/function` and texts of rows in it.
 fn attempts(page: &str) -> Vec<(String, String)> {
     let rows = page.lines().filter(|line| line.starts_with("| "));
     rows.filter_map(|line| {
@@ -340,7 +340,7 @@ fn every_attempt_of_the_security_page_is_held_by_a_test() {
     }
 }
 
-/// Every quote in this text of `mark` and a number after it: the number, perhaps with points (`3`, `3.2`), and the line from 1.
+/// Returns every quote of `mark` followed by a number in this text: the number, perhaps with points (`3`, `3.2`), and the line from 1.
 fn quoted_numbers(text: &str, mark: &str) -> Vec<(String, usize)> {
     let mut quotes = Vec::new();
     for (at, line) in text.lines().enumerate() {
@@ -348,7 +348,7 @@ fn quoted_numbers(text: &str, mark: &str) -> Vec<(String, usize)> {
             let number = rest
                 .find(|c: char| !c.is_ascii_digit() && c != '.')
                 .map_or(rest, |end| &rest[..end]);
-            // The point at the end is the sentence's.
+            // A full stop at the end belongs to the sentence.
             let number = number.trim_end_matches('.');
             if !number.is_empty() {
                 quotes.push((number.to_owned(), at + 1));
@@ -358,7 +358,7 @@ fn quoted_numbers(text: &str, mark: &str) -> Vec<(String, usize)> {
     quotes
 }
 
-/// Whether a page has a heading for this number: `## 3. …` for `3`, `### 3.2 …` for `3.2`.
+/// Returns whether a page has a heading with this number: `## 3. …` for `3`, `### 3.2 …` for `3.2`.
 fn has_section(page: &str, number: &str) -> bool {
     let heading = match number.matches('.').count() {
         0 => format!("## {number}. "),
@@ -367,8 +367,8 @@ fn has_section(page: &str, number: &str) -> bool {
     page.lines().any(|line| line.starts_with(&heading))
 }
 
-/// Fails with every quote of `marks` in the files of `folder` whose number `names` does not find on the page; returns how many
-/// quotes there are.
+/// Fails with every quote of `marks` in the files of `folder` whose number `names` does not find on the page; returns the number of
+/// quotes.
 fn check_quotes(page: &str, folder: &str, marks: &[&str], names: fn(&str, &str) -> bool) -> usize {
     let text = fs::read_to_string(root().join(page)).unwrap();
     let mut seen = 0;
@@ -397,7 +397,7 @@ fn every_quoted_section_of_the_contract_exists() {
     assert!(quotes >= 20, "{quotes} quotes");
 }
 
-/// Whether a page has a heading `### WORD 3: …` for `3`.
+/// Returns whether a page has a heading `### WORD 3: …` for `3`.
 fn has_heading(page: &str, word: &str, number: &str) -> bool {
     let heading = format!("### {word} {number}: ");
     page.lines().any(|line| line.starts_with(&heading))
@@ -429,7 +429,7 @@ fn every_quoted_path_rule_and_url_rule_exists() {
     assert!(quotes >= 8, "{quotes} quotes of URL rules");
 }
 
-/// Names of documents in `docs/` that the text quotes, with the line from 1.
+/// Returns the names of documents in `docs/` that the text quotes, with the line from 1.
 fn quoted_pages(text: &str) -> Vec<(String, usize)> {
     let pages = text.lines().enumerate().flat_map(|(at, line)| {
         line.split("docs/").skip(1).filter_map(move |rest| {
@@ -448,7 +448,7 @@ fn quoted_pages(text: &str) -> Vec<(String, usize)> {
 #[test]
 fn every_quoted_page_of_the_docs_exists() {
     check("a page that the code quotes exists", |name, text| {
-        // A test's scene may hold pages of its own.
+        // A test's scene may have its own pages.
         let pages = if name.contains("/tests/") {
             Vec::new()
         } else {

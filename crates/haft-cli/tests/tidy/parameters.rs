@@ -1,4 +1,4 @@
-//! A function's parameters have names: no tuple stands for several of them.
+//! A function's parameters have names: a tuple must not replace several of them.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use crate::sources;
 
-/// The functions of a file that take a tuple.
+/// Returns the functions of a file that take a tuple.
 fn offenders(text: &str) -> BTreeSet<String> {
     let tokens: TokenStream = text.parse().unwrap_or_else(|error| panic!("{error}"));
     let mut found = BTreeSet::new();
@@ -31,7 +31,7 @@ fn collect(tokens: TokenStream, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Whether a token opens or closes a list of generic arguments: 1, -1; 0 otherwise. `->` closes none.
+/// Returns whether a token opens or closes a list of generic arguments: 1, -1; 0 otherwise. `->` closes none.
 fn angle(before: Option<&TokenTree>, token: &TokenTree) -> i32 {
     let is = |token: &TokenTree, c| matches!(token, TokenTree::Punct(p) if p.as_char() == c);
     if is(token, '<') {
@@ -41,7 +41,7 @@ fn angle(before: Option<&TokenTree>, token: &TokenTree) -> i32 {
     if is(token, '>') && !arrow { -1 } else { 0 }
 }
 
-/// The parameters, after the name of a function and its generics.
+/// Returns the parameters, given the tokens after the name of a function and its generics.
 fn parameters(after_name: &[TokenTree]) -> Option<Vec<TokenTree>> {
     let mut depth = 0;
     for (at, token) in after_name.iter().enumerate() {
@@ -64,7 +64,7 @@ fn has_tuple(list: &[TokenTree]) -> bool {
     })
 }
 
-/// A parameter's two sides.
+/// The two sides of a parameter.
 struct Parameter<'a> {
     pattern: &'a [TokenTree],
     kind: &'a [TokenTree],
@@ -84,7 +84,7 @@ fn split_once_colon(parameter: &[TokenTree]) -> Parameter<'_> {
     }
 }
 
-/// The parts between separators that stand in no generic arguments.
+/// Returns the parts between separators outside generic arguments.
 fn split(tokens: &[TokenTree], separator: char) -> Vec<&[TokenTree]> {
     let (mut parts, mut begin, mut depth) = (Vec::new(), 0, 0);
     for (at, token) in tokens.iter().enumerate() {
@@ -104,7 +104,7 @@ fn is_group(token: Option<&TokenTree>) -> bool {
     matches!(token, Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis)
 }
 
-/// Whether a type is a tuple, or a reference to one. `&(dyn A + B)` is none.
+/// Returns whether a type is a tuple, or a reference to one. `&(dyn A + B)` is not.
 fn is_tuple(kind: &[TokenTree]) -> bool {
     let mut rest = kind.iter().peekable();
     while let Some(token) = rest.peek() {

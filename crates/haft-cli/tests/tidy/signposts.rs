@@ -1,5 +1,5 @@
-//! What readers are told about places is true: the files that CONTRIBUTING.md and the walks of ARCHITECTURE.md name exist, with what
-//! is said to be in them, and a walk names each file once.
+//! What readers are told about places is true: the files named in CONTRIBUTING.md and the walks of ARCHITECTURE.md exist and contain
+//! what is claimed, and a walk names each file once.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,13 +7,13 @@ use std::path::Path;
 
 use crate::root;
 
-/// The part of a page below this heading, up to the next one of its level.
+/// Returns the part of a page below this heading, up to the next one of its level.
 fn section<'a>(page: &'a str, heading: &str) -> &'a str {
     let (_, below) = page.split_once(heading).unwrap();
     below.split("\n## ").next().unwrap()
 }
 
-/// What stands between backticks.
+/// Returns the texts between backticks.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }

@@ -1,5 +1,5 @@
-//! Tests wait for what happens, never for a fixed time: what takes long on a busy machine fails there, and what is waited for on an
-//! idle one is waited for every time.
+//! Tests wait for events, never for a fixed time: on a busy machine what takes longer would fail, and on an idle one the time would be
+//! wasted every time.
 //!
 //! A sleep is between two looks of a `loop`, a `while` or a `for _`, or the line before says why it takes time:
 //! `// slow on purpose: …`.
@@ -8,16 +8,16 @@ use crate::sources;
 
 const REASON: &str = "// slow on purpose: ";
 
-/// How a program sleeps.
+/// The calls that sleep.
 const SLEEPS: [&str; 2] = ["thread::sleep(", "time::sleep("];
 
-/// Whether a file is a test's: below a `tests` folder, or the tests beside a module.
+/// Returns whether a file contains tests: below a `tests` folder, or the tests next to a module.
 fn is_test(name: &str) -> bool {
     let mut parts = name.split('/');
     parts.any(|part| matches!(part, "tests" | "tests.rs"))
 }
 
-/// Whether a line sleeps, by a path or by an imported name.
+/// Returns whether a line sleeps, by a path or by an imported name.
 fn sleeps(line: &str, imported: bool) -> bool {
     let code = line.split("//").next().unwrap_or_default();
     let bare = |at: usize| {
@@ -33,7 +33,7 @@ fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// Whether a line of a formatted file is directly or further out within a loop of its function.
+/// Returns whether a line of a formatted file is, directly or further out, in a loop of its function.
 fn is_in_a_loop(lines: &[&str], at: usize) -> bool {
     let mut inner = indent(lines[at]);
     let mut row = at;
@@ -44,7 +44,7 @@ fn is_in_a_loop(lines: &[&str], at: usize) -> bool {
             continue;
         }
         inner = indent(line);
-        // A head of several lines ends with one that closes it: it begins at the same indent further up.
+        // A head of several lines ends with a closing line: it starts at the same indent further up.
         while row > 0
             && (indent(lines[row]) != inner
                 || lines[row].trim_start().starts_with([')', '}', ']', '{']))
@@ -69,7 +69,7 @@ fn is_in_a_loop(lines: &[&str], at: usize) -> bool {
     false
 }
 
-/// The lines, from 1, that sleep for a fixed time and do not say why.
+/// Returns the lines, from 1, that sleep for a fixed time without giving a reason.
 fn fixed(text: &str) -> Vec<usize> {
     let lines: Vec<&str> = text.lines().collect();
     let imported = lines
@@ -84,7 +84,7 @@ fn fixed(text: &str) -> Vec<usize> {
 
 #[test]
 fn tests_wait_for_what_happens() {
-    // This file says what a sleep looks like.
+    // This file quotes what a sleep looks like.
     let tests = |name: &str| is_test(name) && !name.ends_with("tidy/sleeps.rs");
     let faults: Vec<String> = sources()
         .iter()

@@ -1,7 +1,7 @@
-//! What the files of a crate use of each other, read from their `use` statements and from paths in their code.
+//! Which files of a crate use each other, read from their `use` statements and from paths in their code.
 //!
-//! A name is followed through re-exports to the file that defines it: `pub use` and `mod` in a parent are no use of the
-//! child. What stands under `#[cfg(test)]` is left out.
+//! A name is followed through re-exports to the file that defines it: `pub use` and `mod` in a parent are not a use of the
+//! child. Code under `#[cfg(test)]` is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +10,10 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 /// A module's path below the root of its crate: `["policy", "rule"]`.
 type Module = Vec<String>;
 
-/// How many re-exports a name is followed through.
+/// Maximum number of re-exports through which a name is followed.
 const MAX_EXPORTS: usize = 8;
 
-/// One name that a `use` statement brings in.
+/// One name that a `use` statement imports.
 #[derive(Debug, Clone)]
 struct Import {
     /// The path as written.
@@ -21,16 +21,16 @@ struct Import {
     /// The name in this file; `*` for a glob.
     name: String,
     is_public: bool,
-    /// The inline module that it stands in, below the file's.
+    /// The inline module that contains it, below the file's.
     within: Module,
 }
 
-/// What one file says.
+/// The content of one file.
 #[derive(Debug, Default)]
 struct File {
     children: BTreeSet<String>,
     imports: Vec<Import>,
-    /// Paths in code with the inline module they stand in.
+    /// Paths in code with the inline module that contains them.
     paths: Vec<(Vec<String>, Module)>,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Uses {
     files: BTreeMap<Module, File>,
 }
 
-/// The module of a file, from its path below `src`.
+/// Returns the module of a file, from its path below `src`.
 fn module_of(file: &str) -> Module {
     let path = file.strip_suffix(".rs").unwrap_or(file);
     let parts = path.split('/').map(str::to_owned);
@@ -50,7 +50,7 @@ fn module_of(file: &str) -> Module {
     }
 }
 
-/// A module as the table and messages name it.
+/// Returns the name of a module in the table and in messages.
 fn name_of(module: &[String]) -> String {
     match module {
         [] => "lib.rs".to_owned(),
@@ -73,7 +73,7 @@ impl Uses {
         uses
     }
 
-    /// For each file the files that it uses.
+    /// Returns the files that each file uses.
     pub(crate) fn edges(&self) -> BTreeMap<String, BTreeSet<String>> {
         let edges = self.files.iter().map(|(module, file)| {
             let mut targets = BTreeSet::new();
@@ -93,7 +93,7 @@ impl Uses {
         edges.collect()
     }
 
-    /// The file that defines what a path names, seen from an inline module of a file; none where another crate does.
+    /// Returns the file that defines what a path names, seen from an inline module of a file; `None` if another crate does.
     fn home(
         &self,
         module: &[String],
@@ -119,7 +119,7 @@ impl Uses {
         self.walk(at, rest, depth)
     }
 
-    /// Goes down modules and re-exports as far as the path goes.
+    /// Follows modules and re-exports as far as the path goes.
     fn walk(&self, mut at: Module, mut rest: &[String], depth: usize) -> Option<Module> {
         while let Some((first, tail)) = rest.split_first() {
             at.push(first.clone());
@@ -129,7 +129,7 @@ impl Uses {
             }
             rest = tail;
         }
-        // An inline module is its file's.
+        // An inline module belongs to its file.
         while !self.files.contains_key(&at) {
             at.pop()?;
         }
@@ -145,7 +145,7 @@ impl Uses {
 }
 
 impl File {
-    /// Whether code speaks of an imported name.
+    /// Returns whether code mentions an imported name.
     fn says(&self, name: &str) -> bool {
         self.paths
             .iter()
@@ -160,7 +160,7 @@ impl File {
         }
     }
 
-    /// Reads what stands here; returns where to go on.
+    /// Reads what is here; returns where to continue.
     fn read_at(&mut self, tokens: &[TokenTree], at: usize, within: &Module) -> usize {
         match &tokens[at] {
             TokenTree::Punct(mark) if mark.as_char() == '#' => {
@@ -236,7 +236,7 @@ fn is_colons(tokens: &[TokenTree], at: usize) -> bool {
     is_mark(tokens.get(at), ':') && is_mark(tokens.get(at + 1), ':')
 }
 
-/// `a::b::c` from here, and where it ends.
+/// Returns the path `a::b::c` that starts here, and where it ends.
 fn path_at(tokens: &[TokenTree], mut at: usize) -> (Vec<String>, usize) {
     let mut path = vec![tokens[at].to_string()];
     at += 1;
@@ -249,7 +249,7 @@ fn path_at(tokens: &[TokenTree], mut at: usize) -> (Vec<String>, usize) {
     (path, at)
 }
 
-/// Is this the `(super)` or `(in crate::a)` of a `pub`?
+/// Returns whether this is the `(super)` or `(in crate::a)` of a `pub`.
 fn is_restriction(token: Option<&TokenTree>) -> bool {
     let Some(TokenTree::Group(group)) = token else {
         return false;
@@ -258,26 +258,26 @@ fn is_restriction(token: Option<&TokenTree>) -> bool {
     first.is_some_and(|first| first.to_string() == "in" || is_keyword(&first.to_string()))
 }
 
-/// Is the `use` here `pub` or `pub(…)`?
+/// Returns whether the `use` here is `pub` or `pub(…)`.
 fn is_public(tokens: &[TokenTree], at: usize) -> bool {
     let word = |at: usize| matches!(&tokens[at], TokenTree::Ident(word) if *word == "pub");
     let bracket = |at: usize| matches!(&tokens[at], TokenTree::Group(_));
     at > 0 && word(at - 1) || at > 1 && bracket(at - 1) && word(at - 2)
 }
 
-/// Behind the attribute that begins here.
+/// Returns the position after the attribute that starts here.
 fn attribute_end(tokens: &[TokenTree], at: usize) -> usize {
     at + 1 + usize::from(is_mark(tokens.get(at + 1), '!')) + 1
 }
 
-/// The `;` that ends a statement.
+/// Returns the position of the `;` that ends a statement.
 fn statement_end(tokens: &[TokenTree], at: usize) -> usize {
     (at..tokens.len())
         .find(|at| is_mark(tokens.get(*at), ';'))
         .unwrap_or(tokens.len())
 }
 
-/// Behind the item that begins here: its `;`, its braces, or the `,` of a field.
+/// Returns the position after the item that starts here: its `;`, its braces, or the `,` of a field.
 fn item_end(tokens: &[TokenTree], at: usize) -> usize {
     let ends = |token: &TokenTree| match token {
         TokenTree::Punct(p) => matches!(p.as_char(), ';' | ','),
@@ -288,7 +288,7 @@ fn item_end(tokens: &[TokenTree], at: usize) -> usize {
     end.map_or(tokens.len(), |end| at + end + 1)
 }
 
-/// The names that a `use` tree brings in, with their paths.
+/// Adds the names that a `use` tree imports, with their paths.
 fn tree(tokens: &[TokenTree], path: &mut Vec<String>, names: &mut Vec<(Vec<String>, String)>) {
     for part in tokens.split(|token| is_mark(Some(token), ',')) {
         let depth = path.len();

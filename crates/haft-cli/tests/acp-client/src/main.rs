@@ -1,8 +1,8 @@
-//! A client of the Agent Client Protocol on its official crate, driven by lines of JSON: `acp-client PROGRAM ARG…` starts the agent.
+//! A client of the Agent Client Protocol based on its official crate, driven by lines of JSON: `acp-client PROGRAM ARG…` starts the agent.
 //!
-//! A line on stdin is an order: `{"tag": 1, "do": "prompt", …}`. A line on stdout is what came of it or what the agent sent:
+//! A line on stdin is a command: `{"tag": 1, "do": "prompt", …}`. A line on stdout is its result, or a message from the agent:
 //! `{"tag": 1, "result": …}`, `{"tag": 1, "error": …}`, `{"update": …}`, `{"permission": N, …}`, `{"withdrawn": N}`. An update that the
-//! crate's types do not hold exactly as it came is told as `{"odd": …}`.
+//! crate's types do not represent exactly is reported as `{"odd": …}`.
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, Write as _};
@@ -24,10 +24,10 @@ use futures::StreamExt as _;
 use futures::channel::{mpsc, oneshot};
 use serde_json::{Value, json};
 
-/// The number of the agent's next question.
+/// The number of the agent's next request.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// Questions of the agent that wait for an answer, by their numbers.
+/// Requests of the agent that wait for an answer, by number.
 type Waiting = Arc<Mutex<HashMap<u64, oneshot::Sender<Option<String>>>>>;
 
 fn say(line: &Value) {
@@ -103,10 +103,10 @@ fn main() {
     }
 }
 
-/// Tells an update, held by the crate's types.
+/// Reports an update, as represented by the crate's types.
 fn notified(told: &UntypedMessage) {
     if told.method == "$/cancel_request" {
-        // The crate cancels the request by itself.
+        // The crate cancels the request itself.
         return;
     }
     let typed = serde_json::from_value::<SessionNotification>(told.params.clone());
@@ -121,7 +121,7 @@ fn notified(told: &UntypedMessage) {
     }
 }
 
-/// The value without what the crate leaves out: members that are null, and those that have their default.
+/// Returns the value without what the crate omits: null members, and those with their default.
 fn without_defaults(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -142,7 +142,7 @@ fn without_defaults(value: &Value) -> Value {
     }
 }
 
-/// Sends a request, and tells what came of it.
+/// Sends a request, and reports the result.
 fn ask<R: JsonRpcRequest>(
     connection: &ConnectionTo<Agent>,
     tag: &Value,

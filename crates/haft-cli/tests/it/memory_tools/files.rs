@@ -1,4 +1,4 @@
-//! The file face of the memory: its texts, and who sees what before a person decided.
+//! The file interface of the memory: its texts, and who sees what before a user decides.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::Scene;
 
-/// What the file face says, in both write modes, word by word as its reference does.
+/// The texts of the file interface, in both write modes, exactly as in its reference.
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one conversation, word by word")]
 async fn the_file_face_says_what_its_reference_says() {
@@ -183,7 +183,7 @@ async fn a_run_sees_its_own_proposals_and_others_see_them_when_accepted() {
     scene.accept_all().await;
     scene.data("memory", view.clone()).await;
 
-    // A proposed change and a proposed deletion of what is accepted, seen by their run alone.
+    // A proposed change and a proposed deletion of an accepted memory, visible only to their run.
     let replace = json!({"command": "str_replace", "path": "/memories/a.md", "old_str": "one", "new_str": "two"});
     let data = scene.data("memory", replace).await;
     assert_eq!(data["state"], "candidate");

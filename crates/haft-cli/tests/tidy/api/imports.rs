@@ -1,16 +1,16 @@
-//! What `use` lines name, followed to the items that they stand for.
+//! The names in `use` statements, followed to their items.
 
 use syn::{Item, ItemUse, UseTree};
 
 use super::tree::{Tree, is_public, join};
 
-/// What a `pub use` names: the path, and the name under which it is public.
+/// The name in a `pub use`: the path, and the name under which it is public.
 pub(crate) struct Import {
     pub(crate) path: Vec<String>,
     pub(crate) name: String,
 }
 
-/// Every name that a `use` line brings in.
+/// Returns every name that a `use` statement imports.
 pub(crate) fn imports(import: &ItemUse) -> Vec<Import> {
     let mut found = Vec::new();
     let mut open = vec![(Vec::new(), &import.tree)];
@@ -37,14 +37,14 @@ pub(crate) fn imports(import: &ItemUse) -> Vec<Import> {
                 let name = rename.rename.to_string();
                 found.push(Import { path, name });
             }
-            // Ours are of private modules; a public one hides what is public.
+            // Our globs are of private modules; a public one would hide what is public.
             UseTree::Glob(_) => assert!(!is_public(&import.vis), "pub use {}::*", path.join("::")),
         }
     }
     found
 }
 
-/// The item of this crate that an import names, through as many imports as lie between.
+/// Returns the item of this crate that an import names, through any number of imports.
 pub(crate) fn defined_by<'t>(tree: &'t Tree, module: &str, import: &Import) -> Option<&'t Item> {
     let (name, home) = import.path.split_last()?;
     let home = match home.split_first() {

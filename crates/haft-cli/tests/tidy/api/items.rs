@@ -1,4 +1,4 @@
-//! A crate's public items, one line each.
+//! The public items of a crate, one line each.
 
 use quote::ToTokens;
 use syn::{Attribute, Fields, ImplItem, Item, ItemImpl, Signature, TraitItem, Type, Visibility};
@@ -6,8 +6,8 @@ use syn::{Attribute, Fields, ImplItem, Item, ItemImpl, Signature, TraitItem, Typ
 use super::imports::{Import, defined_by, imports};
 use super::tree::{Tree, is_public, join, name_of};
 
-/// Every public item at the path by which it is reached, sorted. The members of an item with several paths are
-/// listed once, at the shortest.
+/// Returns every public item at the path by which it is reached, sorted. The members of an item with several paths
+/// are listed once, at the shortest.
 pub(crate) fn list(tree: &Tree) -> Vec<String> {
     let mut lines = Vec::new();
     let mut items = Vec::new();
@@ -65,7 +65,7 @@ fn list_module<'t>(
     }
 }
 
-/// An item's own line, if it is public.
+/// Returns an item's own line, if it is public.
 fn definition(item: &Item, path: &str) -> Option<String> {
     match item {
         Item::Fn(item) => public(&item.vis, &item.attrs, || {
@@ -151,7 +151,7 @@ fn list_impls(tree: &Tree, item: &Item, path: &str, lines: &mut Vec<String>) {
     }
 }
 
-/// The `impl` blocks of a type, wherever they stand.
+/// Returns the `impl` blocks of a type, wherever they are.
 fn impls<'t>(tree: &'t Tree, of: &'t Item) -> impl Iterator<Item = &'t ItemImpl> {
     let all = tree
         .modules
@@ -170,7 +170,7 @@ fn is_named(block: &ItemImpl, of: &Item) -> bool {
     path.path.segments.last().map(|last| last.ident.to_string()) == name_of(of)
 }
 
-/// Whether the type that a block names in its module is this one, and not another of the same name.
+/// Returns whether the type that a block names in its module is this one, and not another one with the same name.
 fn is_for(tree: &Tree, module: &str, block: &ItemImpl, of: &Item) -> bool {
     let Type::Path(path) = &*block.self_ty else {
         return false;
@@ -206,7 +206,7 @@ fn trait_member(member: &TraitItem) -> Option<String> {
     })
 }
 
-/// A struct's or variant's fields; private ones are `..`.
+/// Returns a struct's or variant's fields; private ones are `..`.
 fn fields(fields: &Fields, all: bool) -> String {
     let listed = |field: &syn::Field| all || is_public(&field.vis);
     let mut parts: Vec<String> = fields
@@ -227,7 +227,7 @@ fn fields(fields: &Fields, all: bool) -> String {
     }
 }
 
-/// Attributes that change what a user may do with the item.
+/// Returns attributes that affect what a user may do with the item.
 fn marks(attributes: &[Attribute]) -> String {
     let mut marks: Vec<String> = attributes
         .iter()
@@ -247,7 +247,7 @@ fn signature(signature: &Signature) -> String {
     text(signature)
 }
 
-/// Tokens as they are usually written, on one line.
+/// Returns tokens in their usual notation, on one line.
 fn text(tokens: impl ToTokens) -> String {
     let mut text = tokens.to_token_stream().to_string();
     text = text.split_whitespace().collect::<Vec<_>>().join(" ");

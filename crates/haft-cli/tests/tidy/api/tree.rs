@@ -6,7 +6,7 @@ use std::path::Path;
 
 use syn::{Attribute, Item, ItemMod, Visibility};
 
-/// A crate's modules by their path (`a::b`; the root is empty).
+/// A crate's modules by path (`a::b`; the root is empty).
 pub(crate) struct Tree {
     pub(crate) modules: BTreeMap<String, Vec<Item>>,
 }
@@ -52,7 +52,7 @@ impl Tree {
         }
     }
 
-    /// The item that a module defines under a name.
+    /// Returns the item that a module defines under a name.
     pub(crate) fn definition(&self, module: &str, name: &str) -> Option<&Item> {
         self.modules.get(module)?.iter().find(|item| {
             !matches!(item, Item::Use(_) | Item::Impl(_)) && name_of(item).as_deref() == Some(name)
@@ -60,7 +60,7 @@ impl Tree {
     }
 }
 
-/// `a` and `b` as `a::b`; the root adds nothing.
+/// Joins `a` and `b` to `a::b`; the root adds nothing.
 pub(crate) fn join(path: &str, name: &str) -> String {
     if path.is_empty() {
         return name.to_owned();
@@ -68,7 +68,7 @@ pub(crate) fn join(path: &str, name: &str) -> String {
     format!("{path}::{name}")
 }
 
-/// Whether the item exists in tests only.
+/// Returns whether the item only exists in tests.
 fn is_for_tests(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         attribute.path().is_ident("cfg")
@@ -78,7 +78,7 @@ fn is_for_tests(attributes: &[Attribute]) -> bool {
     })
 }
 
-/// The name of an item that has one.
+/// Returns the name of an item that has one.
 pub(crate) fn name_of(item: &Item) -> Option<String> {
     let ident = match item {
         Item::Const(item) => &item.ident,
@@ -96,7 +96,7 @@ pub(crate) fn name_of(item: &Item) -> Option<String> {
     Some(ident.to_string())
 }
 
-/// Whether an item is public, not only within its crate.
+/// Returns whether an item is public, not only within its crate.
 pub(crate) fn is_public(visibility: &Visibility) -> bool {
     matches!(visibility, Visibility::Public(_))
 }
