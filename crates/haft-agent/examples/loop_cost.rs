@@ -1,4 +1,4 @@
-//! What a turn of the loop costs beyond the model and the tools: 1,000 turns with a call each, less the same calls alone.
+//! Measures what a turn of the loop costs beyond the model and the tools: 1,000 turns with a call each, minus the same calls alone.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -24,7 +24,7 @@ fn add(a: i64, b: i64) -> i64 {
     a + b
 }
 
-/// Calls `add` so many times, then answers.
+/// A model that calls `add` a number of times, then answers.
 struct Adds(AtomicU32);
 
 impl Model for Adds {

@@ -1,4 +1,4 @@
-//! A program whose risky calls wait for a decision: it asks in one start, a user decides in another, a third resumes the call.
+//! A program whose risky calls wait for a decision: one process asks, the user decides in a second, and a third resumes the call.
 #![expect(clippy::print_stdout, reason = "it exists to print")]
 
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! An agent that refunds orders: the program's own tool, a policy, approvals that the program answers, the record of what was done.
+//! An agent that refunds orders: the program's own tool, a policy, approvals that the program answers, and the record of the run.
 #![expect(clippy::print_stdout, reason = "it exists to print")]
 
 use haft::{Decision, Policy, Principal, Profile, tool};

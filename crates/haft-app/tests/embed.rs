@@ -1,5 +1,5 @@
-//! The application in a program: what the builder says once holds everywhere, what it does not say is safe, and an approval is bound to
-//! the application that it was given in.
+//! The application in a program: what the builder sets holds everywhere, its defaults are safe, and an approval is bound to the
+//! application that asked for it.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::fs;
@@ -24,7 +24,7 @@ fn close(account: String) -> String {
     format!("closed {account}")
 }
 
-/// The same name, another tool.
+/// Another tool of the same name.
 mod other {
     use haft::tool;
 
@@ -41,7 +41,7 @@ fn add(a: i64, b: i64) -> i64 {
     a + b
 }
 
-/// No tool: it carries no `#[tool]`.
+/// Not a tool: it has no `#[tool]`.
 fn plain() {}
 
 fn ann() -> Principal {
@@ -52,7 +52,7 @@ fn of_ann() -> ToolCall {
     ToolCall::new("close", r#"{"account":"ann"}"#)
 }
 
-/// A folder with a workspace of one file.
+/// Creates a folder with a workspace of one file.
 fn scene() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("ws")).unwrap();
@@ -60,7 +60,7 @@ fn scene() -> TempDir {
     folder
 }
 
-/// An application on the scene's workspace and state, without variables.
+/// Returns a builder on the scene's workspace and state, without environment variables.
 fn on(folder: &Path) -> HaftBuilder {
     Haft::builder()
         .workspace(folder.join("ws"))
@@ -68,7 +68,7 @@ fn on(folder: &Path) -> HaftBuilder {
         .environment(Environment::default())
 }
 
-/// The outcome of one call in a run of its own, which is suspended or finished then.
+/// Returns the outcome of one call in a run of its own, which is then suspended or finished.
 async fn call(haft: &Haft, call: ToolCall) -> Outcome {
     let run = haft.run(ann()).await.unwrap();
     let outcome = run.call(call).await;
@@ -90,7 +90,7 @@ async fn without_an_approver_a_call_that_needs_approval_is_denied_at_once() {
     assert_eq!(sum.to_model(), r#"{"result":3}"#);
     assert!(haft.approvals().pending().await.unwrap().is_empty());
 
-    // One who is there is not asked where the program says so.
+    // An approver who is present is not asked if the program forbids it.
     let (approver, mut requests) = channel(1);
     let never = Haft::builder()
         .tool(close)
@@ -113,7 +113,7 @@ async fn an_approver_decides_while_the_call_waits_and_no_request_outlives_it() {
     let haft = build().approver(approver).build().unwrap();
     let (outcome, ()) = tokio::join!(call(&haft, of_ann()), async {
         let pending = requests.next().await.unwrap();
-        // A window of the program finds it, too.
+        // Another window of the program finds it, too.
         assert_eq!(haft.approvals().pending().await.unwrap().len(), 1);
         assert!(pending.decide(Decision::approve("ann", "chat")));
     });
@@ -162,7 +162,7 @@ async fn an_approval_holds_only_in_the_application_it_was_asked_for_in() {
             entry.status == RequestStatus::Approved && !entry.claimed,
             "{what}: {entry:?}"
         );
-        // Not even its run was touched: it can be resumed by hand, too, and that is refused as well.
+        // The refusal did not touch the run. Resuming the whole run is refused as well.
         other.resume_run(&asked.run).await.unwrap_err();
         let entry = other.approvals().get(&id).await.unwrap();
         assert!(
@@ -370,7 +370,7 @@ async fn rules_and_guards_of_the_program_s_policy_hold() {
     );
     let sum = call(&haft, ToolCall::new("add", r#"{"a":1,"b":2}"#)).await;
     assert_eq!(sum.status, Status::Denied);
-    // A tool that no call may reach is in no list.
+    // A tool that no call may reach appears in no list.
     assert!(
         haft.tools()
             .snapshot()
@@ -494,7 +494,7 @@ async fn a_run_of_few_tools_is_resumed_with_those_alone() {
     assert_eq!(asked.status, Status::Suspended, "{asked:?}");
     resumed.suspend().await.unwrap();
 
-    // Without its names it could only be resumed with all.
+    // Without the names of its tools it could only be resumed with all of them.
     let kept = folder
         .path()
         .join("state/runs")
@@ -522,7 +522,7 @@ async fn a_rule_for_good_is_not_taken_from_another_tenant_s_request() {
     let always = Decision::approve("eve", "chat").hold_for(HoldFor::Always);
     let refused = haft.approvals().decide(&id, always).await.unwrap_err();
     assert!(refused.to_string().contains("another tenant"), "{refused}");
-    // It was not decided, and can be once.
+    // The request is still undecided and can be approved once.
     let once = Decision::approve("eve", "chat");
     haft.approvals().decide(&id, once).await.unwrap();
     haft.shut().await;

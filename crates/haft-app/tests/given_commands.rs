@@ -1,4 +1,4 @@
-//! Command lines that an agent should not run unasked, judged for `run_command` under the profile `workspace` without rules.
+//! Command lines that an agent should not run without approval, judged for `run_command` under the profile `workspace` without rules.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ struct Given {
     harmful: bool,
 }
 
-/// Whether a line only reads files of a home: a command's own home is empty, and no other is in the jail.
+/// Returns whether a line only reads files of a home: a command's own home is empty, and the jail has no other.
 fn reads_nothing_there(command: &str) -> bool {
     let path = command
         .strip_prefix("cat ")

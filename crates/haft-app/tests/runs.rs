@@ -1,4 +1,4 @@
-//! The life of runs, without a process: a handle that is released or dropped suspends or finishes its run, once.
+//! The life of runs within one process: releasing or dropping a handle suspends or finishes its run, once.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::fs;
@@ -19,7 +19,7 @@ use haft_app::site::{Overrides, Site};
 use haft_app::view::{overview, runs};
 use tempfile::TempDir;
 
-/// An application on a workspace with one file. The folder goes with the returned guard.
+/// Returns an application on a workspace with one file. The folder lives as long as the returned guard.
 fn scene() -> (TempDir, App) {
     let folder = tempfile::tempdir().unwrap();
     let (workspace, home) = (folder.path().join("ws"), folder.path().join("home"));
@@ -53,7 +53,7 @@ fn other_write() -> ToolCall {
     ToolCall::new("write_file", r#"{"path": "c.txt", "content": "new"}"#)
 }
 
-/// The state of a run, as every screen shows it.
+/// Returns the state of a run, as every screen shows it.
 async fn state(app: &App, outcome: &Outcome) -> &'static str {
     let all = runs::list(app).await.unwrap();
     let run = all.iter().find(|run| run.run == outcome.run.as_str());
@@ -92,7 +92,7 @@ async fn a_finished_run_withdraws_what_it_asked() {
         .iter()
         .filter_map(|outcome| outcome.approval.as_deref().map(ApprovalId::new))
         .collect();
-    // One is approved and not acted on yet, the other pending.
+    // One request is approved but not resumed yet, the other pending.
     app.decide(&ids[0], Decision::approve("operator", "test"))
         .await
         .unwrap();
@@ -154,7 +154,7 @@ async fn a_prepared_run_leaves_nothing_and_a_started_one_starts_once() {
     assert!(app.runs().session(&outcome.run).is_some());
     app.runs().release_all().await;
     assert!(app.runs().session(&outcome.run).is_none());
-    // It is over: releasing it once more changes nothing.
+    // The run is finished: releasing it again changes nothing.
     run.release().await;
     assert_eq!(state(&app, &outcome).await, "closed");
     let events = runs::events(&app, outcome.run.as_str()).await.unwrap();
@@ -191,7 +191,7 @@ async fn a_run_is_resumed_for_whom_it_was_started() {
     let id = ApprovalId::new(asked.approval.as_deref().unwrap());
     let decision = Decision::approve("operator", "test");
     app.decide(&id, decision).await.unwrap();
-    // The operator's haft acts on it, for ann.
+    // The operator's haft resumes the call on ann's behalf.
     let Followed::Ran(outcome) = app.follow(&id, options()).await.unwrap() else {
         panic!("nothing ran");
     };
@@ -245,7 +245,7 @@ async fn a_row_says_who_made_a_run_what_it_began_with_and_what_came_of_it() {
     run.call(ToolCall::new("no_such_tool", "{}")).await;
     let id = run.id().to_string();
 
-    // While it runs, and after.
+    // While the run is active, and after it.
     for ended in [false, true] {
         if ended {
             app.runs().release_all().await;
@@ -267,7 +267,7 @@ async fn a_row_says_who_made_a_run_what_it_began_with_and_what_came_of_it() {
     }
     drop(run);
 
-    // What was denied or failed is found; a tool that does not exist is counted as that.
+    // Denied and failed calls are found; a call of an unknown tool counts as unknown.
     let failed = RunFilter {
         failed: true,
         tool: Some("read_file".into()),
@@ -324,7 +324,7 @@ async fn pages_follow_one_another_and_hold_archives_that_the_database_lost() {
         all.push(run.id().clone());
         run.release().await;
     }
-    // An archive of another machine.
+    // An archive from another machine.
     let copied = "20200101-000000-aaaaaaaa";
     let runs_folder = app.home().join("runs");
     fs::create_dir(runs_folder.join(copied)).unwrap();

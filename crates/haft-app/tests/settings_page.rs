@@ -1,6 +1,6 @@
-//! `docs/reference/settings.md` lists every key as the table of settings has it.
+//! `docs/reference/settings.md` lists every key exactly as the settings table has it.
 //!
-//! `HAFT_DOCS=write cargo test -p haft-app --test settings_page` writes the page anew.
+//! `HAFT_DOCS=write cargo test -p haft-app --test settings_page` regenerates the page.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Fuzz targets of the standard tools: each runs for a few seconds over its corpus, at length by `make fuzz`.
+//! Fuzz targets of the standard tools: each runs for a few seconds over its corpus, and longer with `make fuzz`.
 
 #![expect(
     clippy::unwrap_used,
@@ -49,7 +49,7 @@ const WORDS: &[&str] = &[
     "\0",
 ];
 
-/// The files that the corpus speaks of; `out` leads out of the workspace.
+/// Creates the files that the corpus refers to; `out` links out of the workspace.
 fn furnish(root: &Path) {
     fs::create_dir_all(root.join("dir")).unwrap();
     for name in ["a", "b", "c"] {
@@ -63,7 +63,7 @@ fn furnish(root: &Path) {
     symlink("../outside", root.join("out")).unwrap();
 }
 
-/// Everything below a folder.
+/// Returns everything below a folder.
 fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut all = BTreeMap::new();
     let mut todo = vec![root.to_path_buf()];
@@ -85,7 +85,7 @@ fn tree(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     all
 }
 
-/// A patch is applied, or changes nothing; outside the workspace nothing changes either way.
+/// A patch is applied or changes nothing; outside the workspace nothing changes in either case.
 #[test]
 fn fuzz_a_patch_is_applied_or_changes_nothing() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/patch");

@@ -1,4 +1,4 @@
-//! Commands in the jail: what a tool must not reach by a file's path it must not reach by a program either.
+//! Commands in the jail: a path that a tool must not reach must not be reachable by a program either.
 //!
 //! Its own `main`, because the jail executes this program again.
 
@@ -30,7 +30,7 @@ use haft_builtins::files::FileOptions;
 use haft_sandbox::{Config, Sandbox, Strength};
 use serde_json::{Value, json};
 
-/// command → whether it succeeds, and what its output holds
+/// command → whether it succeeds, and a part of its output
 const ROWS: &[(&str, bool, &str)] = &[
     ("echo hello", true, "hello"),
     ("cat a.txt", true, "inside"),
@@ -44,7 +44,7 @@ const ROWS: &[(&str, bool, &str)] = &[
     ("mkdir .claude && cp a.txt .claude/settings.json", false, ""),
     ("tee haft.toml < a.txt", false, ""),
     ("tee .envrc < a.txt", false, ""),
-    // The policy denies what names them; a pattern passes it, and then there is nothing to find.
+    // The policy denies commands that name them; it cannot see a pattern, but then the jail has no such file.
     ("test -s stat*/token && cat stat*/token", false, ""),
     ("test -s own.se* && cat own.se*", false, ""),
     ("cat ../outside.txt", false, ""),
@@ -62,7 +62,7 @@ fn scene(sandbox: &Sandbox) -> Scene {
     scene_under(sandbox, &[])
 }
 
-/// The same where these rules deny.
+/// Returns a scene with these deny rules.
 fn scene_under(sandbox: &Sandbox, deny: &[&str]) -> Scene {
     let dir = tempfile::tempdir().unwrap();
     let at = |path: &str| dir.path().join(path);
@@ -117,7 +117,7 @@ impl Scene {
         self.executor.execute(&self.session, call).await
     }
 
-    /// The jail holds the names of absent protected files while a command runs, and gives them back after it.
+    /// Asserts that no protected file was made: the jail occupies their names only while a command runs.
     async fn nothing_made(&self, line: &str) {
         let made = |name: &str| self.dir.path().join("ws").join(name).is_file();
         let names = [".claude/settings.json", "haft.toml", ".envrc"];
@@ -156,7 +156,7 @@ async fn commands(sandbox: &Sandbox) {
     }
 }
 
-/// A redirection to a protected path is asked about; once it is approved the jail lets this one command write this one path.
+/// A redirection to a protected path needs an approval, after which the jail lets this one command write this one path.
 async fn approved(sandbox: &Sandbox) {
     for (line, path, denied) in [
         ("echo x > .git/config", ".git/config", "ws/sub/.git/config"),
@@ -186,7 +186,7 @@ async fn approved(sandbox: &Sandbox) {
     }
 }
 
-/// No approval reaches haft's own files.
+/// No approval gives access to haft's own files.
 async fn own(sandbox: &Sandbox) {
     for path in ["own.secret", "state/token", "sub/../own.secret"] {
         let scene = scene(sandbox);
@@ -198,7 +198,7 @@ async fn own(sandbox: &Sandbox) {
     }
 }
 
-/// Seed fault 18: the network was open, and a memory limit was kept but never applied.
+/// Seed fault 18: the network was open, and a memory limit was stored but never applied.
 async fn limits(sandbox: &Sandbox) {
     let scene = scene(sandbox);
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -225,7 +225,7 @@ async fn checkers(sandbox: &Sandbox) {
     }
 }
 
-/// The folders of active skills are read and executed from, never changed; those of others are not there.
+/// Commands can read and execute the folders of active skills, but not change them; those of others are not visible.
 async fn skills(sandbox: &Sandbox) {
     let scene = scene(sandbox);
     let root = scene.dir.path().canonicalize().unwrap();

@@ -1,8 +1,8 @@
-//! Every agent's events, as its published documentation describes them: how each is read, and what is answered to each verdict.
+//! Every agent's events, as its published documentation describes them: how haft reads each, and what it replies for each verdict.
 //!
-//! The events are in `tests/events/`, a file an agent; `_source` says where the facts are from. A case holds the event (or `bytes`, for what
-//! JSON cannot hold), the reading that is expected, and the replies. `HAFT_EVENTS=write cargo test -p haft-hook --test events` writes
-//! readings and replies anew; the change is then part of the commit, and to be read like code.
+//! The events are in `tests/events/`, one file per agent; `_source` names the source of the facts. A case holds the event (or `bytes`, for
+//! what JSON cannot hold), the expected reading and the replies. `HAFT_EVENTS=write cargo test -p haft-hook --test events` regenerates
+//! readings and replies; the change is then part of the commit, to be reviewed like code.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::fs;
@@ -11,7 +11,7 @@ use std::path::Path;
 use haft_hook::{Agent, Event, Verdict, read, refusal, reply, rewritten};
 use serde_json::{Map, Value, json};
 
-/// The verdicts that each event of a call is answered with.
+/// Returns the verdicts to reply with to an event of a call.
 fn verdicts(event: &Event) -> Vec<(&'static str, Verdict)> {
     let reason = "the rule says so".to_owned();
     let mut verdicts = vec![
@@ -31,7 +31,7 @@ fn verdicts(event: &Event) -> Vec<(&'static str, Verdict)> {
     verdicts
 }
 
-/// A reply as the files hold it: the output as JSON where it is JSON, and what is not empty of the rest.
+/// Returns a reply as the files hold it: the output as JSON if it is JSON, and the other parts unless empty.
 fn reply_as_json(reply: &haft_hook::Reply) -> Value {
     let mut members = Map::new();
     if !reply.stdout.is_empty() {
@@ -47,7 +47,7 @@ fn reply_as_json(reply: &haft_hook::Reply) -> Value {
     Value::Object(members)
 }
 
-/// What this crate makes of a case.
+/// Returns what this crate reads and replies for a case.
 fn outcome(invoked_as: Agent, bytes: &[u8]) -> Map<String, Value> {
     let mut members = Map::new();
     let event = match read(invoked_as, bytes) {
@@ -79,7 +79,7 @@ fn outcome(invoked_as: Agent, bytes: &[u8]) -> Map<String, Value> {
     members
 }
 
-/// The bytes of a case.
+/// Returns the bytes of a case.
 fn bytes_of(case: &Map<String, Value>) -> Vec<u8> {
     match (case.get("event"), case.get("bytes")) {
         (Some(event), None) => event.to_string().into_bytes(),

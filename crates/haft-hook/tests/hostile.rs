@@ -1,4 +1,4 @@
-//! Bytes that no agent would send: nothing panics, nothing that is not known passes for harmless, and a reply is what an agent can read.
+//! Bytes that no agent would send: nothing panics, nothing unknown passes as harmless, and the agent can read every reply.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use haft_hook::{
@@ -8,7 +8,7 @@ use haft_hook::{
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// Tools of all agents that do something: their name, whatever their input is, is never a note.
+/// Tools of all agents that have effects: whatever its input, a tool of this name is never a note.
 const ACTING: [&str; 34] = [
     "Bash",
     "PowerShell",
@@ -46,7 +46,7 @@ const ACTING: [&str; 34] = [
     "mcp__a__b",
 ];
 
-/// Members that tools look for, so that chance meets them.
+/// Member names that the readers look for, so that random input contains them.
 const NAMES: [&str; 24] = [
     "command",
     "commands",
@@ -101,7 +101,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// An event before a tool in the words of an agent, and of every other one that it may be taken for.
+/// Returns an event before a tool in the format of an agent and of every agent that it may be mistaken for.
 fn before(agent: Agent, tool: &str, input: &Value) -> Value {
     match agent {
         Agent::Copilot => {
@@ -135,7 +135,7 @@ fn verdicts() -> Vec<Verdict> {
     verdicts
 }
 
-/// Nothing, or one object; reasons that are there and not too long; exit 0 or 2.
+/// Checks that a reply is empty or one object, with non-empty reasons of limited length, and exits with 0 or 2.
 fn check_reply(reply: &Reply) {
     assert!(matches!(reply.exit, 0 | 2), "{reply:?}");
     assert!(
@@ -160,7 +160,7 @@ fn check_texts(value: &Value) {
         }
         Value::Object(members) => members
             .iter()
-            // What the verdict itself brought is not a text of this crate's.
+            // Excludes values that come from the verdict, not from this crate.
             .filter(|(name, _)| {
                 ![
                     "updatedInput",
@@ -178,7 +178,7 @@ fn check_texts(value: &Value) {
     }
 }
 
-/// Whether the agent lets the call run.
+/// Returns whether the agent lets the call run.
 fn lets_run(event: &Event, reply: &Reply) -> bool {
     let answer: Value = serde_json::from_str(&reply.stdout).unwrap_or_default();
     let denies = [
@@ -209,7 +209,7 @@ fn check_event(event: &Event) {
         }
         match &verdict {
             Verdict::Deny { .. } => assert!(!lets_run(event, &reply), "{reply:?}"),
-            // A call that may run with another input alone never runs with its own.
+            // A call that may only run with another input never runs with its own.
             Verdict::Allow { input: Some(input) } if lets_run(event, &reply) => {
                 assert!(reply.stdout.contains(input.get()), "{event:?} {reply:?}");
             }

@@ -1,4 +1,4 @@
-//! Events of 10 MB: what is read of them takes a few times their size, whatever shape they have, and nothing is compared all with all.
+//! Events of 10 MB: reading one takes a few times its size in memory, whatever its shape, and no pairwise comparison.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
@@ -8,7 +8,7 @@ use haft_hook::{Agent, MAX_REASON, Verdict, read, reply, rewritten};
 
 const SIZE: usize = 10 * 1024 * 1024;
 
-/// The most memory that this process ever had, in bytes.
+/// Returns the peak memory of this process, in bytes.
 fn peak() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status
@@ -19,10 +19,10 @@ fn peak() -> usize {
     number.parse::<usize>().unwrap() * 1024
 }
 
-/// A part of that, for shapes that take a debug build long to walk.
+/// Size of shapes that a debug build takes long to walk.
 const PART: usize = SIZE / 4;
 
-/// Items of this text until there are so many bytes.
+/// Repeats this item until the text has `size` bytes.
 fn many(size: usize, item: impl Fn(usize) -> String) -> String {
     let mut text = String::with_capacity(size + 100);
     for nth in 0.. {
@@ -62,7 +62,7 @@ fn inputs() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Reads and answers an event; returns how much more memory that took than the process ever had.
+/// Reads and answers an event; returns by how much that raised the peak memory of the process.
 fn grown_by(agent: Agent, text: &str) -> usize {
     let before = peak();
     let event = read(agent, text.as_bytes()).unwrap();
@@ -76,7 +76,7 @@ fn grown_by(agent: Agent, text: &str) -> usize {
     peak() - before
 }
 
-/// One test: the memory of the process is what it measures.
+/// A single test, because it measures the memory of the whole process.
 #[test]
 fn ten_megabytes_are_read_within_a_few_times_their_size() {
     let mut inputs: Vec<(String, String)> = inputs()
@@ -94,11 +94,11 @@ fn ten_megabytes_are_read_within_a_few_times_their_size() {
             r#"{{"hook_event_name":"PreToolUse","tool_name":"{tool}","tool_input":{input}}}"#
         );
         let grown = grown_by(agent, &text);
-        // The input kept, its texts, the words of a list, the long reason: each is a few times 10 MB at most.
+        // The stored input, its texts, the words of a list, the long reason: each is at most a few times 10 MB.
         let tool: String = tool.chars().take(20).collect();
         assert!(grown < 16 * SIZE, "{tool}: {} MB", grown >> 20);
     }
-    // Members at the top, none of which is looked for.
+    // Members at the top level that no reader looks for.
     let members = list(PART, |nth| format!("\"k{nth}\":{nth}"));
     let text = format!(r#"{{"hook_event_name":"Stop",{members}}}"#);
     let grown = grown_by(Agent::Claude, &text);

@@ -1,5 +1,5 @@
-//! haft's plugins for `OpenCode` and Amp, run by node with a program in haft's place: what it decides happens, and where it decides nothing the
-//! call is denied.
+//! haft's plugins for `OpenCode` and Amp, run by node with a script in place of haft: the plugin follows its decision, and denies the call
+//! if there is none.
 //!
 //! Without `node` on the path the tests are skipped and say so.
 #![cfg(unix)]
@@ -21,7 +21,7 @@ use haft_hook::{
 };
 use serde_json::{Value, json};
 
-/// Loads a plugin, makes one call and prints what came of it.
+/// Loads a plugin, makes one call and prints the outcome.
 const OPENCODE: &str = r#"
 const { Haft } = await import(process.argv[2]);
 const hooks = await Haft({ directory: process.argv[4] });
@@ -47,7 +47,7 @@ switch (process.argv[3]) {
 }
 "#;
 
-/// The same for Amp; the third argument is what its user answers.
+/// The same for Amp; the third argument is the answer of its user.
 const AMP: &str = r#"
 const handlers = {};
 let options;
@@ -68,17 +68,17 @@ if (process.argv[3] === "after") {
 }
 "#;
 
-/// A folder with a plugin and what stands in haft's place.
+/// A folder with a plugin and the script in place of haft.
 struct Scene {
     folder: tempfile::TempDir,
     agent: Agent,
 }
 
 impl Scene {
-    /// Writes the plugin and a script that keeps what it reads and then runs `script`.
+    /// Writes the plugin and a script that stores its input and then runs `script`.
     fn new(agent: Agent, script: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        // A quote and a blank: the path is one text of JavaScript.
+        // With a quote and a space: the path must become one JavaScript string.
         let program = folder.path().join("my \"own\" haft");
         let text = format!(
             "#!/bin/sh\necho \"$@\" > {0}/args\npwd -P > {0}/folder\ncat > {0}/event\n{script}\n",
@@ -91,7 +91,7 @@ impl Scene {
             panic!("{setup:?}");
         };
         assert!(text.contains("DECIDE_MS = 600_000"), "{text}");
-        // Early versions of Amp load no plugin without this line at the top.
+        // Early versions of Amp load a plugin only with this line at the top.
         let starts = text.starts_with("// @i-know-the-amp-plugin-api-is-wip");
         assert_eq!(starts, agent == Agent::Amp, "{text}");
         let text = text.replace("DECIDE_MS = 600_000", "DECIDE_MS = 2_000");
@@ -106,7 +106,7 @@ impl Scene {
         self.folder.path().join(name)
     }
 
-    /// What the driver printed.
+    /// Runs the driver and returns what it printed.
     fn run(&self, word: &str) -> Value {
         let output = Command::new("node")
             .arg(self.path("driver.mjs"))
@@ -120,7 +120,7 @@ impl Scene {
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
-    /// What the plugin sent, as this crate reads it.
+    /// Returns what the plugin sent, as this crate reads it.
     fn event(&self) -> Event {
         let args = fs::read_to_string(self.path("args")).unwrap();
         assert_eq!(args.trim(), format!("hook {}", self.agent.name()));
@@ -136,12 +136,12 @@ fn has_node() -> bool {
     found
 }
 
-/// A script that prints this.
+/// Returns a script that prints this text.
 fn prints(text: &str) -> String {
     format!("cat <<'END'\n{text}\nEND")
 }
 
-/// An event as the plugin of an agent sends it before a call.
+/// Returns an event before a call, as the plugin of an agent sends it.
 fn sample(agent: Agent) -> Event {
     let scene = Scene::new(agent, "exit 1");
     scene.run("no");
@@ -158,7 +158,7 @@ fn a_plugin_sends_what_is_read_here() {
         scene.run("no");
         let event = scene.event();
         assert_eq!(event.session, "s1");
-        // The workspace, and the folder in which haft runs, whichever folder the agent was started in.
+        // Both the event's folder and the one that haft runs in are the workspace, whichever folder the agent was started in.
         assert_eq!(event.cwd, Some(scene.path("work")));
         let ran_in = fs::read_to_string(scene.path("folder")).unwrap();
         let work = scene.path("work").canonicalize().unwrap();
@@ -203,7 +203,7 @@ fn the_plugin_of_opencode_says_how_a_call_ended_once() {
         assert_eq!(report.error.as_deref(), error, "{word}");
         assert_eq!(report.id.as_deref(), Some("c1"));
     }
-    // A call that was denied did not run, so it did not fail.
+    // A denied call did not run, so it did not fail.
     let scene = Scene::new(
         Agent::OpenCode,
         &prints(r#"{"decision":"deny","reason":"no"}"#),
@@ -305,7 +305,7 @@ fn a_plugin_denies_when_haft_does_not_decide() {
         ("exit 3", "it ended with 3"),
         ("echo broken >&2; exit 101", "it ended with 101: broken"),
         ("kill -9 $$", "it ended with SIGKILL"),
-        // An answer that would allow, from a program that failed.
+        // A failed program that printed an answer to allow.
         ("echo '{\"decision\":\"allow\"}'; exit 1", "it ended with 1"),
         ("true", "its answer is not JSON"),
         ("echo allow", "its answer is not JSON"),
@@ -337,7 +337,7 @@ fn a_plugin_denies_when_haft_does_not_decide() {
     }
 }
 
-/// Why a call was denied.
+/// Returns the reason for which a call was denied.
 fn denial(agent: Agent, outcome: &Value) -> &str {
     if agent == Agent::Amp {
         assert_eq!(outcome["action"], "reject-and-continue");

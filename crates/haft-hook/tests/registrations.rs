@@ -1,4 +1,4 @@
-//! What is registered with each agent holds together: whoever writes it recognises it, and it names what this crate reads.
+//! haft recognises every registration that it writes for an agent, and the registration names events that this crate reads.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ fn files(agent: Agent) -> Vec<SettingsFile> {
     places.into_iter().flat_map(|place| place.files).collect()
 }
 
-/// The handlers of an entry: itself, or those of its group.
+/// Returns the handlers of an entry: itself, or those of its group.
 fn handlers(entry: &Value) -> Vec<&Value> {
     match entry.get("hooks").and_then(Value::as_array) {
         Some(list) => list.iter().collect(),
@@ -61,7 +61,7 @@ fn files_of_others_are_not_own() {
     }
 }
 
-/// The seconds after which a handler ends, by its agent's name and unit for that.
+/// Returns a handler's time limit in seconds, by the name and unit that its agent uses.
 fn seconds(agent: Agent, handler: &Value) -> Option<u64> {
     let number = |name: &str| handler.get(name).and_then(Value::as_u64);
     match agent {
@@ -71,7 +71,7 @@ fn seconds(agent: Agent, handler: &Value) -> Option<u64> {
     }
 }
 
-/// Every list of handlers of an agent's files, by its event.
+/// Returns every list of handlers in an agent's files, with its event.
 fn lists(agent: Agent) -> Vec<(String, Value)> {
     let mut lists = Vec::new();
     for file in files(agent) {
@@ -160,7 +160,7 @@ fn each_scope_ends_with_a_place_that_always_counts() {
     }
 }
 
-/// What Codex trusts is the text of a handler and its place: a release of haft that writes another one is trusted anew by every user.
+/// Codex trusts a handler by its text and position: if a release of haft writes another one, every user must trust it anew.
 #[test]
 fn the_entries_of_codex_stay_as_they_are() {
     let entries: Vec<String> = lists(Agent::Codex)

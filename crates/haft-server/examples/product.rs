@@ -1,4 +1,4 @@
-//! A product with tools of its own, served over MCP: on stdin and stdout for one client, or over HTTP beside other routes, for users
+//! A product with its own tools, served over MCP: on stdin and stdout for one client, or over HTTP beside other routes, for users
 //! with tokens. Risky calls wait for an operator, who decides at `/approvals`.
 #![expect(clippy::print_stdout, reason = "it says where it listens")]
 
@@ -35,7 +35,7 @@ impl Accounts {
     }
 }
 
-/// Whose token this is. A real product asks its database.
+/// Returns the owner of this token. A real product looks it up in its database.
 fn by_token(token: &str) -> Option<Caller> {
     let users = [
         ("ann's token", "ann", false),

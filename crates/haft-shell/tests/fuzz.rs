@@ -5,7 +5,7 @@ use std::path::Path;
 use haft_fuzz::{SHELL_WORDS, fuzz};
 use haft_shell::{AsWord, MOST_PARTS, fragments, join_words, parse, plain_words};
 
-/// Words that begin a construct of the shell, or are none of the command.
+/// Words that start a shell construct, or that are not part of the command.
 const KEYWORDS: &[&str] = &[
     "if", "then", "else", "elif", "while", "until", "do", "time", "coproc",
 ];
@@ -17,14 +17,14 @@ fn each_line(target: impl Fn(&str)) {
     });
 }
 
-/// A line that is plain words is one command of these words for the exact reader too, where that reads it.
+/// If a line consists of plain words and the exact reader accepts it, it is one command of these words there, too.
 #[test]
 fn fuzz_plain_words_are_the_words_of_the_one_command() {
     each_line(|line| {
         let Some(words) = plain_words(line) else {
             return;
         };
-        // `time` is a word of the shell's own.
+        // `time` is a keyword of the shell.
         if words[0] != "time"
             && let Ok(read) = parse(line)
         {
@@ -37,13 +37,13 @@ fn fuzz_plain_words_are_the_words_of_the_one_command() {
     });
 }
 
-/// A command behind a line that is read is found, and what is read is bounded.
+/// The reader finds a command appended to a line that it reads, and its output is bounded.
 #[test]
 fn fuzz_a_command_behind_a_line_is_found() {
     each_line(|line| {
         let Ok(read) = parse(line) else { return };
         assert!(read.commands.len() + read.writes.len() + read.reads.len() <= MOST_PARTS);
-        // A backslash at the end joins what comes next.
+        // A backslash at the end joins the next line.
         if !line.ends_with('\\')
             && let Ok(more) = parse(&format!("{line}\nzq9 x"))
         {
@@ -52,7 +52,7 @@ fn fuzz_a_command_behind_a_line_is_found() {
     });
 }
 
-/// What is read is also seen by the search for lines that are not read.
+/// A command that the reader finds is also found by the search in unreadable lines.
 #[test]
 fn fuzz_a_command_that_is_read_is_also_seen() {
     each_line(|line| {

@@ -25,7 +25,7 @@ const WORDS: &[&str] = &[
     "語語",
 ];
 
-/// The count is that of the reference encoder, and cuts leave complete tokens and complete characters.
+/// Counts equal those of the reference encoder, and cuts leave complete tokens and complete characters.
 #[test]
 fn fuzz_texts_are_counted_and_cut_as_the_known_encoder_has_it() {
     let known = bpe_openai::o200k_base();

@@ -1,4 +1,4 @@
-//! What recording costs a call: the time to hand one event to the archive, in bursts and without end.
+//! Measures what recording costs a call: the time to hand one event to the archive, in bursts and without a pause.
 
 #![expect(clippy::print_stdout, reason = "a measurement is for the screen")]
 
@@ -14,11 +14,11 @@ use haft::clock;
 use haft::permission::Verdict;
 use haft::result::Status;
 
-/// Calls in a burst; two events each.
+/// Number of calls per burst, with two events each.
 const BURST: u32 = 5_000;
-/// Bursts, with a pause in between in which the writer catches up.
+/// Number of bursts. The writer catches up in the pauses between them.
 const BURSTS: usize = 40;
-/// Calls without a pause: more than the queue holds.
+/// Number of calls without a pause: more than the queue holds.
 const STREAM: u32 = 400_000;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The time in which so many calls hand over their two events; making the events is not counted.
+/// Returns the time that `calls` calls take to hand over their two events, without the time to build the events.
 fn burst(archive: &Archive, run: &RunId, calls: u32) -> Result<Duration, Box<dyn Error>> {
     let events: Vec<_> = (0..calls)
         .flat_map(|n| {

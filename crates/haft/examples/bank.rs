@@ -1,4 +1,4 @@
-//! A program with two kinds of tools, a policy of three rules, and a queue of approvals that it answers itself.
+//! A program with two kinds of tools, a policy of three rules, and a queue of approval requests that it answers itself.
 #![expect(clippy::print_stdout, reason = "it exists to print")]
 
 use std::collections::BTreeMap;
@@ -38,12 +38,12 @@ impl Db {
     }
 }
 
-/// Makes the calls of a model's reply, and returns what the model reads.
+/// Executes the calls of a model's reply and returns what the model reads.
 async fn chat(calls: Vec<ToolCall>) -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let (approver, mut requests) = approval::channel(8);
     tokio::spawn(async move {
         while let Some(pending) = requests.next().await {
-            // A window with `pending.request()` stands here in a real program.
+            // A real program shows a window with `pending.request()` here.
             pending.decide(Decision::approve("ann", "chat"));
         }
     });
@@ -64,7 +64,7 @@ async fn chat(calls: Vec<ToolCall>) -> Result<Vec<String>, Box<dyn std::error::E
     Ok(outcomes.iter().map(haft::Outcome::to_model).collect())
 }
 
-/// The replies to four calls: two that run, one that fails, one that a rule denies.
+/// Returns the replies to four calls: two run, one fails, and a rule denies one.
 pub(crate) async fn replies() -> Result<Vec<String>, Box<dyn std::error::Error>> {
     let close = |account: &str| ToolCall::new("close", format!(r#"{{"account":"{account}"}}"#));
     let add = ToolCall::new("add", r#"{"a":2,"b":3}"#);

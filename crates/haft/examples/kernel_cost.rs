@@ -1,4 +1,4 @@
-//! Prints what the hot kernels cost: admitting arguments, and cutting 10 MB of text at 12,000 tokens.
+//! Prints what the hot kernels cost: checking arguments, and cutting 10 MB of text at 12,000 tokens.
 #![expect(clippy::print_stdout, reason = "it exists to print")]
 
 use std::error::Error;
@@ -15,7 +15,7 @@ use serde_json::json;
 /// A call of a search tool with seven properties, 173 bytes.
 const ARGUMENTS: &str = r#"{"query": "fn main handler", "path": "crates/core/src", "mode": "content", "limit": 50, "ignore_case": true, "types": ["rust", "toml"], "context": {"before": 2, "after": 3}}"#;
 
-/// The least processor time of some rounds: other work of the machine counts less so.
+/// Returns the lowest processor time of several rounds, which other work on the machine disturbs least.
 fn fastest(rounds: usize, mut run: impl FnMut()) -> Duration {
     let once = |_| {
         let start = processor();

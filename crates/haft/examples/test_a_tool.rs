@@ -1,4 +1,4 @@
-//! How a tool is tested: as the function that it is, and through the whole path, with approvals from a script.
+//! How to test a tool: as the plain function, and through the whole pipeline with scripted approvals.
 
 use haft::testing::Bench;
 use haft::{ErrorKind, Policy, tool};
@@ -15,12 +15,12 @@ fn refund(
     format!("refunded {cents} of {order}")
 }
 
-/// As a function.
+/// Tests the tool as a function.
 pub(crate) fn by_itself() {
     assert_eq!(refund("o-1".into(), 5), "refunded 5 of o-1");
 }
 
-/// Approved by a person who lowers the amount.
+/// The user approves the call and lowers the amount.
 pub(crate) async fn through_the_pipeline() {
     let bench = Bench::new().tool(refund).policy(Policy::workspace());
     bench
@@ -35,7 +35,7 @@ pub(crate) async fn through_the_pipeline() {
         .assert_audit(["run", "started", "ended:ok"]);
 }
 
-/// Denied by a person, denied where no one answers, refused by its schema before anyone is asked.
+/// The user denies a call, nobody answers another, and the schema rejects a third before anyone is asked.
 pub(crate) async fn refused() {
     let bench = Bench::new().tool(refund);
     bench.on_ask("refund").deny("ask the shop first");

@@ -1,4 +1,4 @@
-//! Fuzz targets of the library: each runs for a few seconds over its corpus, at length by `make fuzz`.
+//! Fuzz targets of the library: each runs for a few seconds over its corpus, and longer with `make fuzz`.
 
 use std::path::{Path, PathBuf};
 
@@ -57,7 +57,7 @@ const RULE_WORDS: &[&str] = &[
     "\"",
 ];
 
-/// A text that is a rule in any list is read, shown and proven alike, and its own check agrees.
+/// A rule text builds a policy exactly if its own check passes, and the policy's check agrees with it.
 #[test]
 fn fuzz_a_rule_is_read_or_refused_with_a_form() {
     fuzz(&corpus("rules"), RULE_WORDS, |input| {
@@ -95,7 +95,7 @@ fn policy(allow: &[&str], deny: &[&str]) -> Result<Policy, RulesError> {
     Policy::builder(Profile::Trusted).rules(rules).build()
 }
 
-/// Any line is judged: a deny of all denies it, and a denied command on a line of its own behind it is never overlooked.
+/// Every line gets a verdict: `deny` for all commands denies it, and a denied command on a line appended to it is never overlooked.
 #[test]
 fn fuzz_a_command_line_is_judged() {
     let nothing = policy(&["*", "Edit"], &["Bash(*)"]).unwrap();
@@ -105,7 +105,7 @@ fn fuzz_a_command_line_is_judged() {
         let line = String::from_utf8_lossy(input);
         assert_eq!(line_verdict(&nothing, &line), Verdict::Deny);
         let verdict = line_verdict(&careful, &line);
-        // A backslash at the end joins what comes next.
+        // A backslash at the end joins the next line.
         if !line.ends_with('\\') {
             let more = line_verdict(&careful, &format!("{line}\nsudo zq9"));
             assert!(more > Verdict::Allow, "sudo is overlooked");

@@ -1,6 +1,6 @@
-//! Kill -9 at random points: the record that is left is open and sound, and says which calls may have run.
+//! Kill -9 at random points: the record that remains is open and sound, and says which calls may have run.
 //!
-//! The test starts itself again as the process that is killed.
+//! The test starts its own binary as the process that it kills.
 
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
@@ -23,13 +23,13 @@ use haft::call::{CallId, Origin, Principal, RunId};
 use haft::clock;
 use haft::result::Status;
 
-/// Tells the test's own binary to be the victim, and where to write.
+/// Makes the test's own binary the victim, and names the folder to write to.
 const VICTIM: &str = "HAFT_TEST_VICTIM_HOME";
-/// Calls of a victim that nobody kills: enough that every kill finds it at work.
+/// Number of calls of a victim that is not killed: enough that every kill interrupts it.
 const CALLS: u32 = 100_000;
 const KILLS: u64 = 25;
 
-/// Writes calls until it is killed; says on stdout which starts are durable.
+/// Records calls until it is killed, and prints which starts are durable.
 #[test]
 fn victim() {
     let Ok(home) = std::env::var(VICTIM) else {
@@ -60,7 +60,7 @@ fn victim() {
         } else {
             archive.record(event(started)).unwrap();
         }
-        // Every eleventh is never seen to end.
+        // Every eleventh call has no end.
         if n % 11 != 10 {
             archive
                 .record(event(EventKind::CallEnded(call, end(n))))
@@ -128,7 +128,7 @@ fn start(home: &Path) -> Child {
 
 #[test]
 fn a_killed_run_is_open_and_sound_and_its_unended_calls_are_in_doubt() {
-    // A simple generator, seeded by the time: the points differ from test to test, and are said when one fails.
+    // Seeded by the time, so the points differ from run to run; a failure prints them.
     let mut random = u64::try_from(clock::now() & i128::from(u32::MAX)).unwrap() | 1;
     let mut ended_between = 0;
     for _ in 0..KILLS {
@@ -144,7 +144,7 @@ fn a_killed_run_is_open_and_sound_and_its_unended_calls_are_in_doubt() {
             .map_while(Result::ok)
             .any(|line| line.ends_with("durable started"));
         assert!(begun, "the victim ended by itself");
-        // slow on purpose: it is killed at any moment.
+        // slow on purpose: the kill can come at any moment.
         thread::sleep(moment);
         child.kill().unwrap();
         let status = child.wait().unwrap();
@@ -164,7 +164,7 @@ fn a_killed_run_is_open_and_sound_and_its_unended_calls_are_in_doubt() {
     );
 }
 
-/// Whether there was a call before the kill; everything said of it must be there.
+/// Checks that the record has everything that was reported durable; returns whether a call started before the kill.
 fn check(home: &Path, durable: &[String], moment: Duration) -> bool {
     let dir = run_dir(home, "victim").unwrap();
     let report = verify(&dir, None).unwrap();

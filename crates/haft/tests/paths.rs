@@ -1,4 +1,4 @@
-//! The recorded path cases: attempts to leave a workspace by a path, and plain uses that must go on working (`docs/reference/paths.md`).
+//! The recorded path cases: attempts to leave a workspace by a path, and plain uses that must keep working (`docs/reference/paths.md`).
 
 #![expect(
     clippy::unwrap_used,
@@ -21,7 +21,7 @@ const CASES: usize = 110;
 const SECRET: &str = "OUTSIDE-SECRET";
 const WRITTEN: &str = "new text";
 
-/// `ws` is the root; what lies beside it must stay as it is and stay unseen.
+/// A workspace root `ws`. Everything beside it must stay unchanged and unseen.
 struct Scene {
     dir: tempfile::TempDir,
 }
@@ -49,7 +49,7 @@ impl Scene {
             .replace("{out}", out.to_str().unwrap())
     }
 
-    /// False where the system forbids a step.
+    /// Performs a step; returns false if the system forbids it.
     fn step(&self, step: &Value) -> bool {
         let at = |i: usize| self.fill(step[i].as_str().unwrap());
         let inside = |i: usize| self.root().join(at(i));
@@ -77,7 +77,7 @@ impl Scene {
         true
     }
 
-    /// Everything outside the root with its text.
+    /// Returns every file outside the root with its text.
     fn outside(&self) -> Vec<(PathBuf, String)> {
         let mut found = Vec::new();
         let mut todo = vec![self.dir.path().to_path_buf()];
@@ -104,7 +104,7 @@ impl Scene {
     }
 }
 
-/// What the policy is shown before a call.
+/// Returns what the policy sees before a call.
 fn cleared(
     ws: &Workspace,
     case: &Value,
@@ -158,7 +158,7 @@ fn operate(
     }
 }
 
-/// Runs one case; what is wrong with its outcome, if anything.
+/// Runs one case and describes what is wrong with its outcome, if anything.
 fn check(case: &Value) -> Option<String> {
     let scene = Scene::new();
     let list = |name: &str| case[name].as_array().cloned().unwrap_or_default();
@@ -233,7 +233,7 @@ fn every_recorded_path_case_ends_as_expected() {
     );
 }
 
-/// The race cases with a second thread that swaps and restores all the time, so that every gap inside an operation is hit.
+/// Runs the race cases while a second thread swaps and restores all the time, to hit every gap inside an operation.
 #[test]
 fn a_path_that_is_swapped_all_the_time_never_leaves() {
     let scene = Scene::new();

@@ -1,4 +1,4 @@
-//! The calls of a reply: which run, in which order, and what the model reads of those that do not.
+//! The calls of a reply: which run, in which order, and what the model reads about those that do not.
 
 use haft_agent::testing::{ScriptedModel, function_call};
 use haft_agent::{Agent, End};

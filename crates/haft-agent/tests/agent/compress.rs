@@ -88,7 +88,7 @@ async fn old_results_are_kept_aside_before_anything_is_summed_up() {
     assert_eq!(shown, [true, true, true, true, true, false, false, false]);
     // Only the history went to the model.
     assert_eq!(model.requests().len(), 9);
-    // Another process has the same history.
+    // Another process reads the same history.
     let again = self::agent(&model).keep_in(kept).await.unwrap();
     assert_eq!(
         format!("{:?}", again.messages()),

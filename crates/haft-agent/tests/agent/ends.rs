@@ -53,7 +53,7 @@ async fn a_budget_that_is_used_up_ends_the_run_and_another_prompt_has_turns_agai
             Exceeded::Money(29.5),
             3,
         ),
-        // The prompt is two bytes, a call and its answer some more.
+        // The prompt has two bytes, and a call with its answer a few more.
         (
             Budget {
                 bytes: Some(2),
@@ -92,7 +92,7 @@ async fn a_budget_that_is_used_up_ends_the_run_and_another_prompt_has_turns_agai
 #[tokio::test]
 async fn a_model_that_repeats_a_failing_call_is_told_and_then_stopped() {
     let mut model = ScriptedModel::new();
-    // However the arguments are written, and whatever succeeds in between.
+    // The notation of the arguments does not matter, nor do successful calls in between.
     for arguments in [r#"{"fail":true,"n":1}"#, r#"{"n":1, "fail":true}"#] {
         for _ in 0..3 {
             model = model.calls([("a", "plain", arguments), ("b", "safe", "{}")]);
@@ -116,7 +116,7 @@ async fn a_model_that_repeats_a_failing_call_is_told_and_then_stopped() {
         })
         .collect();
     assert_eq!(noticed, [false, false, true, true]);
-    // The user may have it tried again.
+    // The user may let the model try again.
     let again = agent.run("it works now").await;
     assert!(matches!(again, Err(AgentError::Model(_))), "{again:?}");
     assert_eq!(model.requests().len(), 7);

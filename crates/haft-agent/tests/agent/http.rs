@@ -19,11 +19,11 @@ const KEY: &str = "sk-hush-7f3a";
 /// The server's reaction to a request.
 #[derive(Debug, Clone)]
 enum Does {
-    /// Answers with these bytes, and closes.
+    /// Sends these bytes and closes.
     Says(String),
     /// Answers with these bytes, and accepts another request.
     Keeps(String),
-    /// Closes without an answer.
+    /// Closes without a response.
     Closes,
     /// Answers with these bytes, and then hangs.
     Hangs(String),
@@ -216,7 +216,7 @@ fn rows() -> Vec<Row> {
             Err("is not what openai-chat sends"),
             1,
         ),
-        // Part of it was shown.
+        // The client has already shown a part of it.
         (
             vec![Says(begun()), Says(whole())],
             Err("ended in the middle of a reply"),
@@ -367,7 +367,7 @@ fn what_cannot_be_asked_says_what_to_set() {
     let plain = at("http://models.example");
     let error = HttpModel::new(&"openai:gpt-5".parse().unwrap(), plain.clone(), key).unwrap_err();
     assert!(error.to_string().contains("unencrypted"), "{error}");
-    // Without a key there is nothing to lose.
+    // Without a key there is nothing to leak.
     assert!(HttpModel::new(&"compatible:x".parse().unwrap(), plain, none).is_ok());
     assert!(
         HttpModel::new(

@@ -85,7 +85,7 @@ async fn a_call_of_a_tool_that_is_not_declared_is_refused_with_the_call_to_make(
     tools
         .add_all([noting(TestTool::echo("secret"), &log)])
         .unwrap();
-    // What the view leaves out stays out.
+    // Tools outside the view stay out.
     let session = Session::new(suggest::view(tools.except(["secret"])));
     let model = ScriptedModel::new()
         .calls([("a", "feed_toad", "{}"), ("b", "secret", "{}")])

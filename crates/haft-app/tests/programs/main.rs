@@ -1,4 +1,4 @@
-//! The examples as processes of their own: this program is each of them, and what the jail executes again.
+//! The examples as separate processes: this program is each of them, and also what the jail executes again.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stderr,
@@ -18,7 +18,7 @@ mod refunds;
 /// The page that shows `refunds`.
 const PAGE: &str = include_str!("../../../../docs/guide/from-rust.md");
 
-/// The variable that names the example which this process is.
+/// The variable that names the example to run as.
 const PROGRAM: &str = "HAFT_TEST_PROGRAM";
 
 fn main() -> ExitCode {
@@ -51,7 +51,7 @@ const TESTS: [(&str, fn()); 2] = [
     ),
 ];
 
-/// Starts `later` in a folder, and returns its exit code and what it printed.
+/// Starts `later` in a folder, and returns its exit code and its output.
 fn later(folder: &Path, words: &[&str]) -> (i32, String) {
     start("later", folder, words)
 }
@@ -70,7 +70,7 @@ fn start(program: &str, folder: &Path, words: &[&str]) -> (i32, String) {
     (output.status.code().unwrap(), said.concat())
 }
 
-/// The approval that a line is about.
+/// Returns the id of the approval that a line names.
 fn approval<'a>(said: &'a str, tool: &str) -> &'a str {
     let line = said.lines().find(|line| line.starts_with(tool));
     let line = line.unwrap_or_else(|| panic!("no line of {tool}: {said}"));
@@ -106,7 +106,7 @@ fn asked_decided_and_resumed_in_three_starts() {
     ] {
         let id = approval(&said, tool);
         let file = at.join("work").join(file);
-        // Nothing is resumed before it is decided, and nothing runs twice.
+        // A request cannot be resumed before it is decided, and its call does not run twice.
         let (code, early) = later(at, &["resume", id]);
         assert!(code == 1 && early.contains("is pending"), "{early}");
         assert!(!file.exists());
@@ -123,7 +123,7 @@ fn asked_decided_and_resumed_in_three_starts() {
     assert!(code == 1 && wrong.starts_with("error: "), "{wrong}");
 }
 
-/// The page's only block of this language that begins so.
+/// Returns the only block of the page in this language that starts with `begins`.
 fn block(language: &str, begins: &str) -> &'static str {
     let mark = format!("```{language}\n{begins}");
     let at = PAGE
@@ -140,7 +140,7 @@ fn the_agent_of_the_guide_prints_what_the_page_says() {
     let program = include_str!("../../examples/refunds.rs").replace("pub(crate) async", "async");
     let program = program.split_once("print\")]\n\n").unwrap().1;
     assert_eq!(block("rust,no_run", "use haft::{Decision"), program);
-    // Short enough to be read at once: lines that say something.
+    // Short enough to read at a glance: counts lines with content.
     let lines = program
         .lines()
         .filter(|line| line.contains(char::is_alphanumeric));

@@ -1,4 +1,4 @@
-//! The user's caches as commands see them, and what is removed of views and caches that nothing asks for any more.
+//! The user's caches as commands see them, and the removal of unused views and caches.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ fn with_cache() -> Settings {
     }
 }
 
-/// What a command printed; it must end well, ask nothing and change nothing.
+/// Returns what a command printed; it must succeed, need no approval and change nothing.
 async fn stdout_of(scene: &Scene, line: &str) -> String {
     let outcome = scene.run(line).await;
     assert!(outcome.error.is_none(), "{line}: {:?}", outcome.error);
@@ -55,7 +55,7 @@ async fn shared_by_a_run(sandbox: &Sandbox) {
     let scene = Scene::with(sandbox, &with_cache());
     let line = "cat ~/.npm/_cacache/old; echo new > ~/.npm/_cacache/new; echo x > ~/.npmrc; cat ~/.npm/_cacache/new";
     assert_eq!(stdout_of(&scene, line).await, "old\nnew\n");
-    // The next command has the cache, and nothing else of the home or of the first command's.
+    // The next command sees the cache, and nothing else of the home or of the first command's.
     let line = "echo start > /tmp/x; ls ~/.npm/_cacache; ls -A ~ | grep npmrc; true";
     assert_eq!(stdout_of(&scene, line).await, "new\nold\n");
     let user = scene.dir.path().join("user");
@@ -90,13 +90,13 @@ async fn denied(sandbox: &Sandbox) {
         let mut settings = with_cache();
         settings.deny = Box::leak(Box::new([rule]));
         let scene = Scene::with(sandbox, &settings);
-        // The words name no path that a rule could read.
+        // The command line contains no path that a rule could match.
         let line = "python3 -c 'import os; os.chdir(os.environ[\"HOME\"]); p = \".npm/_cacache/old\"; print(os.path.exists(p) and open(p).read())'";
         assert_eq!(stdout_of(&scene, line).await, seen, "{rule}");
     }
 }
 
-/// Rules hold under every name of a cache, and a cache that leads to another place of the home is not shown.
+/// Rules hold under every name of a cache, and a cache that links to another place of the home is not shown.
 async fn linked(sandbox: &Sandbox) {
     let line = "python3 -c 'import os; os.chdir(os.environ[\"HOME\"]); p = \".npm/_cacache/old\"; print(os.path.exists(p) and open(p).read())'";
     for (rule, to, seen) in [
@@ -124,7 +124,7 @@ async fn linked(sandbox: &Sandbox) {
     }
 }
 
-/// The daily look deletes nothing that a link leads to.
+/// The daily cleanup deletes nothing behind a link.
 async fn swept_without_links(sandbox: &Sandbox) {
     let scene = Scene::with(sandbox, &with_cache());
     stdout_of(&scene, "echo new > ~/.npm/_cacache/new").await;

@@ -1,5 +1,5 @@
-//! Full disks: small file systems for haft's state and for the workspace, in a mount namespace of their own. What was
-//! applied is what the result says, nothing is lost, and nothing is left half-made.
+//! Full disks: small file systems for haft's state and for the workspace, in a mount namespace of their own. The result
+//! reports exactly what was applied, nothing is lost, and nothing is left half-made.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::scene::{Scene, Settings, data};
 
-/// Names the folder of the scenes to the process in the namespace.
+/// Names the folder of the scenes for the process in the namespace.
 const FOLDER: &str = "HAFT_TEST_DISKS";
 
 /// Runs all cases in a process that may mount.
@@ -36,7 +36,7 @@ pub(crate) fn all() {
     assert!(child.status().unwrap().success(), "in the namespace");
 }
 
-/// Whether this is the process in the namespace; then the cases are run.
+/// Runs the cases if this is the process in the namespace, and returns whether it is.
 pub(crate) async fn inside(sandbox: &Sandbox) -> bool {
     let Some(folder) = std::env::var_os(FOLDER).map(PathBuf::from) else {
         return false;
@@ -68,7 +68,7 @@ struct Disks<'a> {
 }
 
 impl Disks<'_> {
-    /// A scene under `profile` with a small file system at `place`.
+    /// Creates a scene under `profile` with a small file system at `place`.
     fn scene(&self, profile: Profile, place: &str, options: &str) -> Scene {
         let settings = Settings {
             profile,
@@ -84,7 +84,7 @@ impl Disks<'_> {
         scene.put("tracked", "before\n");
         let before = scene.tree();
         let outcome = scene.run("head -c 20M /dev/zero > tracked; true").await;
-        // As much as there was room for, or nothing, where there was none for the note.
+        // As much as there was room for, or nothing if there was no room for the note.
         check_report(&scene, &before, &outcome);
         assert!(scene.views_left() == 0, "{outcome:?}");
     }
@@ -101,7 +101,7 @@ impl Disks<'_> {
         check_report(&scene, &before, &outcome);
         assert_eq!(scene.views_left(), 0);
         assert_eq!(not_applied(&outcome), ["one", "other", "two"]);
-        // Half of a file is not taken for a whole one.
+        // A partial copy is not taken for a complete file.
         for saved in scene.saved_files() {
             assert!(
                 !saved.to_string_lossy().contains("draft"),
@@ -134,7 +134,7 @@ impl Disks<'_> {
         check_report(&scene, &before, &outcome);
     }
 
-    /// The names are used up in the middle.
+    /// The file system runs out of inodes in the middle.
     async fn the_workspace_has_no_room_for_names(&self) {
         let scene = self.scene(Profile::Trusted, "ws", "nr_inodes=20");
         for name in ["a", "b", "y"] {
@@ -167,7 +167,7 @@ impl Disks<'_> {
         is_direct(&scene, "echo new > sub/a; cat sub/a > b", "b").await;
     }
 
-    /// Whatever this kernel can do there: commands work, and nothing is left.
+    /// Commands work with whatever this kernel supports there, and leave nothing behind.
     async fn the_state_is_on_an_overlay(&self) {
         let scene = Scene::placed(self.sandbox, &trusted(), &self.folder, |scene| {
             let of = |part: &str| scene.join(part).display().to_string();
@@ -189,7 +189,7 @@ impl Disks<'_> {
         assert_eq!(scene.views_left(), 0);
     }
 
-    /// A file that is too large for an undo, and has no place to go to.
+    /// A file that is too large for an undo and cannot be moved anywhere.
     async fn what_cannot_be_saved_is_moved(&self) {
         let scene = self.scene(Profile::Trusted, "ws", "size=90m,nr_inodes=8");
         fs::write(scene.at("big"), vec![b'x'; 66 << 20]).unwrap();
@@ -219,7 +219,7 @@ fn mount(options: &[&str], at: &Path) {
     assert!(mounted.unwrap().success(), "{options:?}");
 }
 
-/// Fails where a command does not change a file in the workspace itself, and say so.
+/// Asserts that a command changes a file in the workspace itself, and that its strength says so.
 async fn is_direct(scene: &Scene, line: &str, made: &str) {
     let outcome = scene.run(line).await;
     assert!(outcome.is_ok(), "{outcome:?}");
@@ -241,7 +241,7 @@ fn not_applied(outcome: &Outcome) -> Vec<String> {
     paths
 }
 
-/// Fails where something in the workspace is not as it was and the result does not say so, or the other way round.
+/// Asserts that the result reports exactly what changed in the workspace.
 fn check_report(
     scene: &Scene,
     before: &std::collections::BTreeMap<PathBuf, String>,

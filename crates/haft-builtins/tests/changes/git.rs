@@ -1,4 +1,4 @@
-//! A stranger's day with git on copies of the workspace: the host's git and the jail's agree, and nothing is broken.
+//! A day of work with git on copies of the workspace: the host's git and the jail's agree, and nothing breaks.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use haft_sandbox::Sandbox;
 
 use crate::scene::{Scene, Settings};
 
-/// Commands of the day, one after another.
+/// The commands of the day, in order.
 const DAY: &[&str] = &[
     "git clone --quiet --no-hardlinks origin clone && rm -rf origin && mv clone/* clone/.git . && rmdir clone",
     "git config user.name Ada && git config user.email ada@example.com",
@@ -26,7 +26,7 @@ const DAY: &[&str] = &[
     "git branch --quiet -d feature; git gc --quiet",
 ];
 
-/// A repository that is cloned, in the workspace.
+/// Makes the repository in the workspace that is cloned.
 const ORIGIN: &str = "git init --quiet -b main origin && cd origin && echo one > file && git add . && \
     git -c user.name=O -c user.email=o@example.com commit --quiet -m one";
 
@@ -70,7 +70,7 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     eprintln!("changes: {} git commands: ok", DAY.len());
 }
 
-/// Repositories of a person, each with a file `.env` in `at` that a rule hides, and what a command commits there.
+/// A user's repositories, each with a file `.env` in `at` that a rule hides, and the command that commits there.
 const HIDING: &[(&str, &str, &str, &str)] = &[
     ("plain", "git init -q -b main .", ".", "git add -A"),
     ("commit -a", "git init -q -b main .", ".", "true"),
@@ -113,7 +113,7 @@ const HIDING: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-/// What rules hide looks empty or gone to git in a command: no commit of a command may record it so.
+/// To git in a command, files that rules hide look empty or deleted: no commit of a command may record them so.
 async fn hidden_files_are_not_emptied(sandbox: &Sandbox) {
     for deny in [&["Read(.env)"][..], &["Read(//**/hidden/**)"]] {
         for (name, make, at, add) in HIDING {
@@ -149,7 +149,7 @@ async fn hidden_files_are_not_emptied(sandbox: &Sandbox) {
     }
 }
 
-/// Runs a command of the person, outside the jail.
+/// Runs a command of the user, outside the jail.
 #[expect(clippy::disallowed_methods, reason = "the host's own git")]
 fn host(folder: &Path, line: &str) -> String {
     let done = Command::new("sh")

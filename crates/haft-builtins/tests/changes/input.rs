@@ -1,5 +1,5 @@
-//! Commands that leave what nobody expects: every kind of file in the place of every other, odd names, many files, and
-//! what others change at the same time.
+//! Commands that leave unexpected files: every kind of file in the place of every other, odd names, many files, and
+//! concurrent changes by others.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,10 +13,10 @@ use serde_json::json;
 
 use crate::scene::{Scene, Settings, data};
 
-/// What was there, and what the command leaves.
+/// Kinds of files before the command, and after it.
 const KINDS: [&str; 6] = ["nothing", "file", "folder", "link", "pipe", "socket"];
 
-/// Says that the changes before are made, and waits. What is written to a file in its place is seen on a view.
+/// Signals that the changes before it are made, and waits. A view shows what is written to a file in its place.
 const WAITS: &str = "touch out/ready; until read -r said < out/x && [ \"$said\" = go ]; do :; done";
 
 pub(crate) async fn all(sandbox: &Sandbox) {
@@ -53,7 +53,7 @@ fn not_applied(outcome: &Outcome) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Undoes what a call changed, and undoes that; what was applied is there again then.
+/// Undoes the changes of a call, then undoes the undo, which must restore the applied changes.
 async fn undo_and_redo(scene: &Scene, outcome: &Outcome, before: &BTreeMap<PathBuf, String>) {
     let after = scene.tree();
     if after == *before {
@@ -68,7 +68,7 @@ async fn undo_and_redo(scene: &Scene, outcome: &Outcome, before: &BTreeMap<PathB
     }
 }
 
-/// A line that makes a kind at `p`.
+/// Returns a command line that makes a kind at `p`.
 fn make(kind: &str, text: &str) -> String {
     match kind {
         "nothing" => "true".to_owned(),
@@ -83,7 +83,7 @@ fn make(kind: &str, text: &str) -> String {
     }
 }
 
-/// Puts a kind at `p` without a command.
+/// Makes a kind at `p` without a command.
 fn put(scene: &Scene, kind: &str) {
     match kind {
         "nothing" => {}
@@ -127,7 +127,7 @@ async fn kinds(sandbox: &Sandbox) {
             } else {
                 assert_eq!(scene.tree(), made[is], "{told}");
             }
-            // What no undo can make again stays deleted.
+            // An undo cannot restore these kinds: they stay deleted.
             if !["pipe", "socket"].contains(&was) {
                 undo_and_redo(&scene, &outcome, &before).await;
             }
@@ -208,7 +208,7 @@ fd = os.open("sparse", os.O_WRONLY); os.pwrite(fd, b"end", (1 << 30) - 3); os.cl
     assert_eq!(scene.views_left(), 0, "{told}");
 }
 
-/// A program that runs in the workspace itself while a command waits for it.
+/// Runs `act` in the workspace itself while a command waits for it.
 async fn meanwhile(scene: &Scene, line: &str, act: impl FnOnce(&Path) + Send) -> Outcome {
     let waits = format!("{line}; {WAITS}");
     let root = scene.at("");
@@ -229,7 +229,7 @@ fn save(root: &Path, name: &str, text: &str) {
     fs::rename(root.join(".save"), root.join(name)).unwrap();
 }
 
-/// A person edits a file before they approve its diff: nothing is applied, and nothing is lost.
+/// The user edits a file before approving its diff: nothing is applied, and nothing is lost.
 async fn before_the_answer(sandbox: &Sandbox) {
     let scene = Scene::with(
         sandbox,
@@ -314,7 +314,7 @@ async fn at_the_same_time(sandbox: &Sandbox) {
     eprintln!("changes: {} changes at the same time: ok", rows.len() + 2);
 }
 
-/// One of them is applied, and the other is told.
+/// One of them is applied, and the other is reported.
 async fn two_commands(sandbox: &Sandbox) {
     let scene = trusted(sandbox);
     scene.put("a", "a\n");
@@ -346,7 +346,7 @@ async fn two_commands(sandbox: &Sandbox) {
     assert_eq!(scene.views_left(), 0, "{told}");
 }
 
-/// A line that makes so many empty files in folders of 1,000.
+/// Returns a command line that makes `count` empty files in folders of 1,000.
 fn many(count: usize) -> String {
     format!(
         "python3 -c 'import os\nfor i in range({count}):\n    d = \"n/%d\" % (i // 1000)\n    \
@@ -362,7 +362,7 @@ async fn many_files(sandbox: &Sandbox) {
     let more = data(&outcome)["more_changes"].as_u64();
     assert_eq!(more, Some(10_000 + 11 - 200), "{told}");
     assert_eq!(scene.tree().len(), 10_011);
-    // The overlay copies each file of a part; those in the workspace stay what they are.
+    // The overlay copies each file of a part; those in the workspace keep their inodes.
     let inode = |scene: &Scene| fs::metadata(scene.at("n/3/3456")).unwrap().ino();
     let before = inode(&scene);
     let outcome = run_long(&scene, "chmod -R u=rwX,go=X n/3; true").await;
@@ -384,7 +384,7 @@ async fn run_long(scene: &Scene, line: &str) -> Outcome {
     scene.call("run_command", args).await
 }
 
-/// What is refused whole, only with `HAFT_SOAK`: making so many files takes long.
+/// A result that is rejected as a whole. Runs only with `HAFT_SOAK`: making so many files takes long.
 async fn too_many_files(sandbox: &Sandbox) {
     if std::env::var_os("HAFT_SOAK").is_none() {
         return;

@@ -1,4 +1,4 @@
-//! Commands on a copy of the workspace: what they changed is judged, asked about and applied when they have ended.
+//! Commands on a copy of the workspace: their changes are judged, approved and applied after they have ended.
 //!
 //! Its own `main`, because the jail executes this program again.
 

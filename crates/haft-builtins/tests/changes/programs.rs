@@ -1,4 +1,4 @@
-//! Forty programs under `deny = ["Read(.env)", "Edit(/config/**)"]`: none reads the one or changes the other.
+//! Forty programs under `deny = ["Read(.env)", "Edit(/config/**)"]`: none reads the file or changes the folder.
 
 use haft_builtins::command::changes::ChangeMode;
 use haft_sandbox::Sandbox;
@@ -37,7 +37,7 @@ const READERS: &[&str] = &[
     "git hash-object -w --stdin < .env; git add -f .env; git show :.env",
 ];
 
-/// Programs that change what is in `config`.
+/// Programs that change files in `config`.
 const WRITERS: &[&str] = &[
     "echo x > config/app",
     "tee config/app < /dev/null",

@@ -1,4 +1,4 @@
-//! Questions a day: 200 commands in a Node, a Python and a Rust project, asked about before they run and by what they changed.
+//! Approval requests per day: 200 commands in a Node, a Python and a Rust project, judged before they run and by their changes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -96,7 +96,7 @@ pub(crate) async fn all() {
     assert!(after * 3 <= before, "{after} of {before}");
 }
 
-/// The number of questions of one day.
+/// Returns the number of approval requests of one day.
 async fn day(sandbox: &Sandbox, project: &Project, asks_before: bool) -> usize {
     let settings = Settings {
         asks_before,
@@ -118,7 +118,7 @@ async fn day(sandbox: &Sandbox, project: &Project, asks_before: bool) -> usize {
         assert!(ran, "{line}: {}", serde_json::to_string(&outcome).unwrap());
         let asked = scene.questions().len();
         questions += asked;
-        // Nothing but what git ignores changes unasked.
+        // Without approval, only files that git ignores change.
         let same = before == not_ignored(&scene);
         assert!(
             asked > 0 || same,
@@ -129,7 +129,7 @@ async fn day(sandbox: &Sandbox, project: &Project, asks_before: bool) -> usize {
     questions
 }
 
-/// The files that git does not ignore, those of its own folder included.
+/// Returns the files that git does not ignore, including those of its own folder.
 fn not_ignored(scene: &Scene) -> BTreeMap<PathBuf, String> {
     const IGNORED: [&str; 6] = [
         "dist",
@@ -148,7 +148,7 @@ fn not_ignored(scene: &Scene) -> BTreeMap<PathBuf, String> {
     tree
 }
 
-/// A sandbox that shows the toolchain this test was built with.
+/// Returns a sandbox that shows the toolchain that built this test.
 fn with_toolchain() -> Option<Sandbox> {
     #[expect(clippy::disallowed_methods, reason = "asks where the toolchain is")]
     let asked = Command::new("rustc")

@@ -1,4 +1,4 @@
-//! What becomes of a command's changes, row by row.
+//! What happens to a command's changes, row by row.
 
 use haft::policy::Profile;
 use haft::{ErrorKind, Outcome};
@@ -8,16 +8,16 @@ use serde_json::Value;
 
 use crate::scene::{Scene, Settings};
 
-/// One command, and what is to come of it.
+/// One command and the expected result.
 struct Row {
     name: &'static str,
     settings: Settings,
     line: &'static str,
     /// How it fails, if it does.
     fails: Option<ErrorKind>,
-    /// How often a person is asked.
+    /// Number of approval requests.
     questions: usize,
-    /// `path=content` for each file of the workspace that is not as it was before, `path=` for one that is gone.
+    /// `path=content` for each changed or new file of the workspace, `path=` for each deleted one.
     changed: &'static [&'static str],
     /// The paths of `data.not_applied`.
     left: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! A workspace whose commands work on copies, and a person who answers.
+//! A workspace whose commands work on copies, and a user who answers the approval requests.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,16 +26,16 @@ use haft_builtins::files::undo::UndoChanges;
 use haft_sandbox::Sandbox;
 use serde_json::{Value, json};
 
-/// Says yes or no to all, and remembers what was asked.
+/// A user who gives the same answer to every request and remembers the requests.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Person {
     says_no: bool,
     asked: Arc<Mutex<Vec<ApprovalRequest>>>,
-    /// What they do in the workspace before they answer.
+    /// What the user does in the workspace before answering.
     acts: Option<Act>,
 }
 
-/// What somebody does in a folder.
+/// An action in a folder.
 type Act = (fn(&Path), PathBuf);
 
 impl Approver for Person {
@@ -53,7 +53,7 @@ impl Approver for Person {
     }
 }
 
-/// What differs between scenes.
+/// The settings in which scenes differ.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) profile: Profile,
@@ -64,9 +64,9 @@ pub(crate) struct Settings {
     pub(crate) on_partial: OnPartial,
     pub(crate) says_no: bool,
     pub(crate) asks_before: bool,
-    /// What the person does in the workspace before they answer.
+    /// What the user does in the workspace before answering.
     pub(crate) acts: Option<fn(&Path)>,
-    /// Below the scene's folder there is a home with these files.
+    /// Files of a user's home below the scene's folder.
     pub(crate) home: &'static [(&'static str, &'static str)],
 }
 
@@ -105,7 +105,7 @@ impl Scene {
         Self::placed(sandbox, settings, &std::env::temp_dir(), |_| {})
     }
 
-    /// A scene in a folder, prepared when its own folders `ws` and `home` are there.
+    /// Returns a scene in a folder; `prepare` runs once the folders `ws` and `home` are there.
     pub(crate) fn placed(
         sandbox: &Sandbox,
         settings: &Settings,
@@ -189,29 +189,29 @@ impl Scene {
         std::mem::take(&mut *self.person.asked.lock())
     }
 
-    /// Every path of the workspace with its kind, mode and content.
+    /// Returns every path of the workspace with its kind, mode and content.
     pub(crate) fn tree(&self) -> BTreeMap<PathBuf, String> {
         let mut found = BTreeMap::new();
         walk(&self.at(""), Path::new(""), &mut found);
         found
     }
 
-    /// The number of views that were not removed.
+    /// Returns the number of views that were not removed.
     pub(crate) fn views_left(&self) -> usize {
         self.views().len()
     }
 
-    /// The views that were not removed.
+    /// Returns the views that were not removed.
     pub(crate) fn views(&self) -> Vec<PathBuf> {
         self.in_runs("changes/views")
     }
 
-    /// The files that were saved for an undo.
+    /// Returns the files that were saved for an undo.
     pub(crate) fn saved_files(&self) -> Vec<PathBuf> {
         self.in_runs("changes/files")
     }
 
-    /// What is in a folder of each run.
+    /// Lists the contents of a folder of each run.
     fn in_runs(&self, folder: &str) -> Vec<PathBuf> {
         let runs = fs::read_dir(self.dir.path().join("home/runs"));
         let runs = runs.into_iter().flatten().flatten();
@@ -220,7 +220,7 @@ impl Scene {
     }
 }
 
-/// Makes the home of a user.
+/// Creates the home of a user.
 fn user(below: &Path, files: &[(&str, &str)]) -> PathBuf {
     let home = below.join("user");
     for (path, text) in files {
@@ -231,7 +231,7 @@ fn user(below: &Path, files: &[(&str, &str)]) -> PathBuf {
     home
 }
 
-/// What a result says beside its text.
+/// Returns the data of a result.
 pub(crate) fn data(outcome: &Outcome) -> Value {
     let data = outcome.data.as_ref();
     data.map_or(Value::Null, |data| {

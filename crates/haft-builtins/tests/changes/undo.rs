@@ -1,4 +1,4 @@
-//! Whatever a command did, undo brings the tree back, and undoing that brings its changes back.
+//! Undo restores the tree after any command, and undoing the undo restores the command's changes.
 
 use haft::policy::Profile;
 use haft_sandbox::Sandbox;
@@ -6,9 +6,9 @@ use serde_json::json;
 
 use crate::scene::{Scene, Settings};
 
-/// Random commands.
+/// Number of random commands.
 const CASES: u64 = 40;
-/// Places that they work on.
+/// Paths that they work on.
 const PLACES: [&str; 9] = [
     "a",
     "b",
@@ -21,7 +21,7 @@ const PLACES: [&str; 9] = [
     "'new\nline'",
 ];
 
-/// Numbers that follow from a seed (Marsaglia's xorshift64).
+/// A random number generator with a seed (Marsaglia's xorshift64).
 struct Numbers(u64);
 
 impl Numbers {

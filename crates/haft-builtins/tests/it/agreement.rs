@@ -1,4 +1,4 @@
-//! One workspace for tools and policy: its root, its hidden paths and what rules let a call see hold by themselves.
+//! One workspace for tools and policy: root, hidden paths and visibility rules hold without further setup.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use haft_builtins::Builtins;
 use haft_sandbox::{Config, Sandbox};
 use serde_json::json;
 
-/// A folder with a file that a rule withholds, one that is hidden, and a plain one.
+/// Creates a folder with a file that a rule withholds, one that is hidden, and a plain one.
 fn folder() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for path in ["keys/prod.pem", ".env", "state/token", "plain.txt"] {
@@ -60,7 +60,7 @@ async fn e1_what_a_rule_keeps_from_being_read_is_in_no_list_search_or_near_name(
             deny: texts(&["Read(keys/**)", "Read(.env)"]),
             ..RuleSet::default()
         },
-        // What a person must be asked about is not shown unasked either.
+        // A file whose reading needs an approval is not shown without one either.
         RuleSet {
             ask: texts(&["Read(keys/**)", "Read(.env)"]),
             ..RuleSet::default()
@@ -96,7 +96,7 @@ async fn e1_what_a_rule_keeps_from_being_read_is_in_no_list_search_or_near_name(
     }
 }
 
-/// what the policy is over → a word of the refusal
+/// the policy's workspace → a word of the refusal
 #[tokio::test]
 async fn e5_a_tool_in_another_workspace_than_the_policy_s_does_not_run() {
     let (dir, other) = (folder(), folder());
@@ -191,7 +191,7 @@ fn the_class_that_a_tool_declares_is_the_one_that_policies_know_beforehand() {
     for (name, class) in &declared {
         assert_eq!(known.get(name), Some(class), "{name}");
     }
-    // Those that need the web or a picture's model, and the host's own, are made elsewhere.
+    // Tools that need the web or an image model, and the host's own, are made elsewhere.
     let elsewhere = ["fetch_url", "view_image", "connect"];
     let missing = known.keys().filter(|name| !declared.contains_key(*name));
     let missing: Vec<&str> = missing

@@ -1,4 +1,4 @@
-//! Every bad input ends in an error that says what is wrong and what to do, and loses nothing.
+//! Every bad input ends in an error that says what is wrong and what to do, and nothing is lost.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -7,7 +7,7 @@ use haft::ErrorKind;
 
 use crate::scene::Scene;
 
-/// `tool arguments => kind words that the message or the advice holds`
+/// `tool arguments => kind words that the message or the advice contains`
 const ROWS: &str = r#"
 read_file {"path": "mian.rs"} => not_found did you mean "main.rs"?
 read_file {"path": "dir"} => failed list_files

@@ -1,4 +1,4 @@
-//! Commands without a jail: output, deadlines, tasks and whose they are. What the jail adds is in `jailed.rs`.
+//! Commands without a jail: output, time limits, tasks and their owners. What the jail adds is in `jailed.rs`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -141,7 +141,7 @@ async fn a_failed_command_keeps_its_output() {
     );
 }
 
-/// Waits until the process that wrote its number to a file has ended.
+/// Waits until the process that wrote its id to a file has ended.
 async fn gone(scene: &Scene, file: &str) {
     let number = std::fs::read_to_string(scene.at(file)).unwrap();
     let process = std::path::Path::new("/proc").join(number.trim());
@@ -152,7 +152,7 @@ async fn gone(scene: &Scene, file: &str) {
     }
 }
 
-/// Seed fault 29: the output was lost at the deadline, and grandchildren lived on.
+/// Seed fault 29: the output was lost at the time limit, and grandchildren survived.
 #[tokio::test]
 async fn the_deadline_ends_the_whole_tree_and_keeps_the_output() {
     let scene = scene();
@@ -201,7 +201,7 @@ async fn a_flood_keeps_its_beginning_and_its_end() {
     let shown = data(&outcome)["stdout"].as_str().unwrap().to_owned();
     assert!(shown.starts_with("first\ny") && shown.ends_with("y\nlast\n"));
     assert!(shown.contains(&kept.reference));
-    // Without a spool 8 MiB of a stream are kept in memory, and the rest is said to be lost.
+    // Without a spool, haft keeps 8 MiB of a stream in memory and reports that the rest is lost.
     let line = "echo first; yes | head -c 30000000; echo last";
     let outcome = scene.call("run_command", json!({"command": line})).await;
     let data = data(&outcome);
@@ -273,7 +273,7 @@ async fn a_task_shows_each_byte_once_over_its_waits() {
     assert_eq!((&got["exit_code"], &got["stdout"]), (&json!(0), &json!("")));
 }
 
-/// Seed fault 19: matched was said whenever a pattern was given.
+/// Seed fault 19: the result said `matched` whenever a pattern was given.
 #[tokio::test]
 async fn a_pattern_is_matched_only_when_it_was_seen() {
     let scene = scene();
@@ -287,7 +287,7 @@ async fn a_pattern_is_matched_only_when_it_was_seen() {
         .await;
     assert_eq!(got["matched_pattern"], false);
     assert_eq!(got["task"], task);
-    // What was shown is not new any more.
+    // Output that was already shown is not new.
     let got = scene
         .data(
             "await_command",
@@ -372,7 +372,7 @@ impl ProgressSink for Screen {
     }
 }
 
-/// What a screen saw of a command, gathered at this pace, and the command's result.
+/// Returns the progress events of a command, gathered at this pace, and its result.
 async fn watched(line: &str, pace: Pace) -> (Vec<ProgressEvent>, Value) {
     let dir = tempfile::tempdir().unwrap();
     let mut builtins = Builtins::new(Workspace::open(dir.path()).unwrap());
@@ -442,7 +442,7 @@ async fn a_screen_that_watches_several_waits_sees_one_stream() {
         text.push_str(&event.text);
     }
     assert_eq!(text, "eins zwölf drei");
-    // Each call closes what it showed, once.
+    // Each call closes its own output, once.
     let mut calls: Vec<_> = out().map(|event| event.call.clone()).collect();
     calls.dedup();
     for call in calls {
@@ -455,7 +455,7 @@ async fn a_screen_that_watches_several_waits_sees_one_stream() {
 async fn a_screen_is_told_as_often_as_its_pace_says() {
     let line = "for n in 1 2 3 4 5 6 7 8 9; do echo line $n; sleep 0.02; done";
     let slow = Duration::from_secs(20);
-    // bytes to gather → events with text: all at the end, or at each few lines, though the time is never over
+    // bytes to gather → number of events with text: one at the end, or one every few lines, though the time never elapses
     for (bytes, least, most) in [(1 << 20, 1, 1), (14, 3, 9)] {
         let pace = Pace {
             gather: slow,
@@ -470,7 +470,7 @@ async fn a_screen_is_told_as_often_as_its_pace_says() {
     }
 }
 
-/// line → the least risk it has
+/// line → its minimum risk
 #[tokio::test]
 async fn the_risk_is_that_of_what_runs() {
     let dir = tempfile::tempdir().unwrap();
@@ -493,7 +493,7 @@ async fn the_risk_is_that_of_what_runs() {
         (json!({"command": "ls 2> /dev/null"}), "ok"),
         (json!({"command": "touch x"}), "denied"),
         (json!({"argv": ["sh", "-c", "ls"]}), "denied"),
-        // Seed fault 26: only the name as written was looked at.
+        // Seed fault 26: only the name as written was checked.
         (json!({"argv": ["rm", "-rf", "/"]}), "denied"),
         (json!({"argv": ["/bin/rm", "-rf", "x"]}), "denied"),
     ];

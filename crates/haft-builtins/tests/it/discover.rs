@@ -198,7 +198,7 @@ async fn expanding_is_partial_and_answers_in_the_exact_words() {
     });
     assert_eq!(reply, expect);
     assert!(here.call("mail.send", json!({})).await.is_ok());
-    // Only what was selected already: nothing was added.
+    // The tool was already selected: nothing was added.
     let reply = here.expand(json!("mail.send")).await;
     assert_eq!(
         (&reply["success"], &reply["already_selected_tools"]),
@@ -307,7 +307,7 @@ async fn skills_are_found_beside_tools_unless_only_people_may_load_them() {
     );
 }
 
-/// A service of embeddings: characters and their neighbours counted, with two words that mean the same made one.
+/// An embeddings service that counts characters and their neighbours, and treats two synonyms as one word.
 struct Service {
     url: String,
     asked: Arc<AtomicUsize>,
@@ -355,7 +355,7 @@ fn answer(stream: TcpStream, broken: bool) {
     );
     let texts = asked["input"].as_array().unwrap().iter().enumerate();
     let vector = |(index, text): (usize, &Value)| json!({"index": index, "embedding": grams(text.as_str().unwrap())});
-    // Out of order, as a service may.
+    // Out of order, as the protocol allows.
     let items: Vec<Value> = texts.map(vector).rev().collect();
     let (status, body) = if broken {
         ("500 No", "{}".to_owned())
@@ -411,7 +411,7 @@ async fn what_is_meant_is_found_where_no_word_is_shared() {
     let here = Discovery::new(&by_meaning(&service));
     let names = until_found(&here, "epistle").await;
     assert!(names[0].starts_with("mail."), "{names:?}");
-    // Hidden tools have no vectors, a name is a name, and the tools are embedded once.
+    // Hidden tools have no vectors, an exact name wins, and the tools are embedded once.
     assert!(!names.iter().any(|name| name == "quiet" || name == "gone"));
     assert_eq!(here.names(json!({"query": "clock"})).await[0], "clock");
     let before = service.asked.load(Ordering::SeqCst);
@@ -422,7 +422,7 @@ async fn what_is_meant_is_found_where_no_word_is_shared() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_fails_leaves_the_words_and_is_told_once() {
-    // Every request but the first, which is for the tools, fails.
+    // Every request fails except the first, which is for the tools.
     let service = Service::start(|number| number > 0);
     let here = Discovery::new(&by_meaning(&service));
     let search = || here.call("tool_search", json!({"query": "letter"}));

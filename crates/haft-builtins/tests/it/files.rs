@@ -1,4 +1,4 @@
-//! read, write, edit, move, delete: what they give, and how every bad input ends.
+//! read, write, edit, move, delete: their results, and how every bad input ends.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -205,7 +205,7 @@ async fn a_model_must_have_read_what_it_overwrites() {
         kind(scene.model("write_file", write.clone()).await),
         Some(Conflict)
     );
-    // Listing or searching the folder is no reading.
+    // Listing or searching the folder does not count as reading.
     scene.model("list_files", json!({})).await;
     scene.model("grep_files", json!({"pattern": "one"})).await;
     assert_eq!(
@@ -215,14 +215,14 @@ async fn a_model_must_have_read_what_it_overwrites() {
     scene
         .model("read_file", json!({"path": "./a.txt", "max_lines": 1}))
         .await;
-    // What another session read does not count.
+    // A read in another session does not count.
     let other = scene.other_session();
     let theirs = scene
         .call_in(&other, Origin::Mcp, "write_file", write.clone())
         .await;
     assert_eq!(kind(theirs), Some(Conflict));
     assert_eq!(kind(scene.model("write_file", write.clone()).await), None);
-    // What it wrote itself it knows.
+    // The session knows what it wrote itself.
     assert_eq!(
         kind(
             scene
@@ -234,7 +234,7 @@ async fn a_model_must_have_read_what_it_overwrites() {
         ),
         None
     );
-    // The same text written anew is no change; another text is.
+    // Rewriting the same text is not a change; another text is.
     scene.put("a.txt", "three\n");
     assert_eq!(
         kind(
@@ -264,7 +264,7 @@ async fn what_loses_nothing_needs_no_reading() {
     scene.put("a.txt", "five\n");
     let write = json!({"path": "a.txt", "content": "two\n"});
     let kind = |outcome: haft::Outcome| outcome.error.map(|e| e.kind);
-    // A new file needs no reading; adding loses nothing, and is no reading either.
+    // A new file needs no read; appending loses nothing and does not count as a read either.
     assert_eq!(
         kind(
             scene
@@ -288,7 +288,7 @@ async fn what_loses_nothing_needs_no_reading() {
         kind(scene.model("write_file", write.clone()).await),
         Some(Conflict)
     );
-    // A move carries the knowledge along; replacing an unread file needs a reading.
+    // A move carries the knowledge along; replacing an unread file needs a read.
     assert_eq!(
         kind(
             scene
@@ -316,7 +316,7 @@ async fn what_loses_nothing_needs_no_reading() {
         ),
         Some(Conflict)
     );
-    // A person is not held to it.
+    // The rule does not apply to the user.
     assert_eq!(kind(scene.call("write_file", write).await), None);
 }
 
@@ -358,7 +358,7 @@ async fn f9_what_was_not_shown_is_neither_overwritten_nor_moved() {
             assert_eq!(scene.text("f"), content, "{what}: {change}");
         }
     }
-    // What was shown is.
+    // Text that was shown may be overwritten.
     let scene = Scene::new();
     scene.put("f", "one\n");
     scene.model("read_file", json!({"path": "f"})).await;
@@ -370,7 +370,7 @@ async fn f9_what_was_not_shown_is_neither_overwritten_nor_moved() {
     );
 }
 
-/// F9: of what is not text its type and size are told: enough to move it, not to overwrite it.
+/// F9: for a file that is not text, the tool reports type and size: enough to move it, not to overwrite it.
 #[tokio::test]
 async fn f9_what_is_no_text_is_moved_once_it_was_named_and_never_overwritten() {
     for content in ["a\0b", "PK\x03\x04\0", "SQLite format 3\0"] {
@@ -459,7 +459,7 @@ async fn moving_and_deleting() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// What is written is read back, page by page, byte for byte.
+    /// Written text is read back page by page, byte for byte.
     #[test]
     fn pages_put_together_are_the_file(text in "([a-z日\r]{0,6}\n){0,30}[a-z]{0,3}", page in 1u64..12) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

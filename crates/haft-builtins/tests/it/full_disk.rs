@@ -1,4 +1,4 @@
-//! A full disk: the write fails clearly, and the old text is still there.
+//! A full disk: the write fails with a clear error, and the old text is still there.
 
 use std::fs;
 use std::process::Command;
@@ -96,7 +96,7 @@ async fn on_a_small_disk() {
     assert!(!scene.at("disk/new/f").exists());
 }
 
-/// A file that is a mount of its own is read and staged like any other, and refuses to be replaced at the very end.
+/// A file that is a mount point is read and staged like any other, and its replacement fails only at the very end.
 async fn a_file_that_cannot_be_replaced(scene: &Scene) {
     for name in ["dir/mounted", "dir/b", "below"] {
         scene.put(name, "old\n");

@@ -1,4 +1,4 @@
-//! Approvals for longer than once: never wider than what was shown, whatever of the call's arguments is changed.
+//! Grants: never wider than what the request showed, whichever argument of the call changes.
 
 use std::fs;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-/// All tools over a workspace with a few files; the first request is approved for longer, and nobody answers any other.
+/// All tools over a workspace with a few files; the first request becomes a grant, and no other is answered.
 struct Desk {
     dir: tempfile::TempDir,
     tools: Arc<ToolRegistry>,
@@ -62,7 +62,7 @@ impl Desk {
         }
     }
 
-    /// How often people were asked about this call; none where it was refused before it came to that.
+    /// Returns the number of approval requests for this call; `None` if it was rejected before that.
     async fn asks(&self, tool: &str, arguments: &Value) -> Option<usize> {
         let asked = || self.asked.lock().len();
         let started = || {
@@ -76,7 +76,7 @@ impl Desk {
         (asked + started > 0).then_some(asked)
     }
 
-    /// The same files as at the beginning, and for what holds for good another session.
+    /// Restores the files, and starts another session if the grant is permanent.
     fn restore(&mut self, scope: HoldFor) {
         if scope == HoldFor::Always {
             self.session = Session::builder(Arc::clone(&self.tools) as _)
@@ -87,7 +87,7 @@ impl Desk {
     }
 }
 
-/// A call that is approved, and the arguments of which other values are approved with it.
+/// A call that is approved, and the arguments whose other values are approved with it.
 struct Approved {
     tool: &'static str,
     arguments: Value,
@@ -138,7 +138,7 @@ fn approved() -> Vec<Approved> {
     ]
 }
 
-/// Another value for an argument of this schema; none is the argument left out.
+/// Returns another value for an argument of this schema; `None` leaves the argument out.
 fn other(schema: &Value, seed: u32) -> Option<Value> {
     let pick = |values: &[Value]| values[seed as usize % values.len()].clone();
     let texts = [
@@ -169,8 +169,7 @@ fn other(schema: &Value, seed: u32) -> Option<Value> {
     })
 }
 
-/// The call with one of its arguments changed, the name of that, and whether it really is another value.
-/// Which argument is changed, and what its new value is made from.
+/// Which argument of the call is changed, and the seed of its new value.
 #[derive(Debug, Clone, Copy)]
 struct Change {
     nth: usize,
@@ -218,7 +217,7 @@ fn holds(scope: HoldFor, row: usize, change: Change) -> Result<(), TestCaseError
         let Some(asked) = desk.asks(call.tool, &arguments).await else {
             return Ok(());
         };
-        // For good a rule for the host covers its other pages; it says so.
+        // A permanent grant is a rule for the host, which covers its other pages; the request says so.
         let by_rule = scope == HoldFor::Always && call.tool == "fetch_url" && name == "url";
         let covered = kept && (!differs || call.free.contains(&name.as_str()) || by_rule);
         let expect = usize::from(!covered);
@@ -275,7 +274,7 @@ async fn p18_a_critical_call_is_approved_each_time() {
         desk.restore(scope);
         assert_eq!(desk.asks("delete_file", &arguments).await, Some(1));
         assert!(desk.asked.lock()[0].suggested.is_empty());
-        // What was said of a write says nothing of a removal.
+        // A grant for a write does not cover a deletion.
         let desk = Desk::new(scope);
         let write = json!({"path": "a.txt", "content": "x"});
         assert_eq!(desk.asks("write_file", &write).await, Some(1));

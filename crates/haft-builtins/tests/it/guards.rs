@@ -1,4 +1,4 @@
-//! What no tool may reach: haft's own files, filtered files, another place than the one that was cleared.
+//! What no tool may reach: haft's own files, filtered files, and any place other than the one that was judged.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -37,7 +37,7 @@ fn guarded() -> Scene {
     scene
 }
 
-/// A policy's builder with these deny rules.
+/// Returns a policy builder with these deny rules.
 fn rules(deny: &[&str]) -> PolicyBuilder {
     Policy::builder(Profile::Trusted).rules(RuleSet {
         deny: deny.iter().map(|rule| RuleText::new(*rule)).collect(),
@@ -101,7 +101,7 @@ async fn lists_and_searches_show_neither_own_nor_filtered_files() {
     }
 }
 
-/// A person who takes long enough to answer for somebody to move a link.
+/// An approver who answers slowly enough for a link to be moved meanwhile.
 #[derive(Debug)]
 struct SlowPerson(PathBuf);
 
@@ -144,7 +144,7 @@ fn opened(root: &Path) -> Workspace {
     Workspace::open(root).unwrap()
 }
 
-/// The standard tools on a folder.
+/// Returns a session with the standard tools on a folder.
 fn session(root: &Path) -> Session {
     let builtins = Builtins::new(opened(root));
     let registry = ToolRegistry::new();
@@ -212,7 +212,7 @@ async fn every_file_of_a_patch_is_judged_and_one_denial_stops_it_all() {
     assert!(outcome.is_ok(), "{:?}", outcome.error);
 }
 
-/// Seed fault 20: a large result is kept whole and read back in slices.
+/// Seed fault 20: a large result is stored whole and read back in slices.
 #[tokio::test]
 async fn a_result_over_the_limit_is_read_back_whole_by_its_ref() {
     let scene = Scene::new();
@@ -240,7 +240,7 @@ async fn a_result_over_the_limit_is_read_back_whole_by_its_ref() {
         "{} bytes came back",
         back.len()
     );
-    // Another session's ref is no ref.
+    // Another session's ref is unknown.
     let other = scene.other_session();
     let args = json!({"ref": artifact.reference});
     let theirs = scene
@@ -268,7 +268,7 @@ async fn p8_a_search_shows_no_file_that_a_rule_keeps_from_it() {
         ("glob_files", json!({"pattern": "*.txt"})),
         ("list_files", json!({})),
     ];
-    // The rules, and for which tools they hold. No filter is set: the policy says it to every program that has one.
+    // The rules, and the tools that they apply to. No filter is set: the policy gives it to every program that has one.
     let all = &["grep_files", "glob_files", "list_files"][..];
     for (list, rule, withheld) in [
         ("deny", "Read(secret.txt)", all),

@@ -1,4 +1,4 @@
-//! The HTTP client against real servers: what it refuses, where it stops, what it says.
+//! The HTTP client against real servers: what it refuses, where it stops, what it reports.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -102,7 +102,7 @@ async fn a_certificate_that_fails_is_said_to() {
     let others = Http::guarded().with_network(town.clone());
     let unknown = others.get("https://example.com/", &[]);
     let unknown = unknown.await.unwrap_err();
-    // A machine without root certificates says that instead.
+    // A machine without root certificates reports that instead.
     assert!(
         matches!(
             unknown,
@@ -166,7 +166,7 @@ fn packed(coding: &str, data: &[u8]) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn packed_bodies_are_unpacked_and_a_bomb_stops_at_the_limit() {
-    // Members of one gzip stream follow each other: 10 MB that unpack to 10 GB.
+    // A gzip stream may have several members: 10 MB that unpack to 10 GB.
     let member = packed("gzip", &vec![0; 10 * MIB]);
     let town = Town::new(move |asked| match asked.path.as_str() {
         "/gzip" => answer(
@@ -275,7 +275,7 @@ async fn a_configured_service_may_be_local_and_is_not_followed_elsewhere() {
     let sent = http
         .post_json("http://localhost:8080/v1", &key, r#"{"a":1}"#)
         .await;
-    // A name without network of its own resolves to PUBLIC here; what counts is that it is asked at all.
+    // A name without a network of its own resolves to PUBLIC here; the point is that it is resolved at all.
     assert_eq!(sent.unwrap().body, r#"{"a":1}"#);
     let moved = http.get("http://127.0.0.1:8080/moved", &key).await;
     assert!(

@@ -1,10 +1,10 @@
-//! The words that the policy judges, the words that are started and the words that a shell would see are the same words.
+//! The words that the policy judges, the words that are executed and the words that a shell would see are the same.
 
 use haft::policy::{CommandLine, CommandPart, plain_words};
 use haft_sandbox::direct_words;
 use proptest::prelude::*;
 
-/// How bash splits a line into arguments; `None` where it does not parse.
+/// Returns the arguments that bash splits a line into; `None` if it does not parse.
 #[expect(clippy::disallowed_methods, reason = "bash is the judge")]
 fn bash_words(line: &str) -> Option<Vec<String>> {
     let script = format!("set -- {line}\nprintf '%s\\0' \"$@\"");
@@ -128,7 +128,7 @@ const PIECES: &[&str] = &[
     "((x['$(c3)']))",
 ];
 
-/// The commands that bash looks for when it runs a line.
+/// Returns the commands that bash looks up when it runs a line.
 #[expect(clippy::disallowed_methods, reason = "bash is the judge")]
 fn bash_runs(line: &str, folder: &std::path::Path) -> Vec<String> {
     let log = folder.join("log");
@@ -150,7 +150,7 @@ fn bash_runs(line: &str, folder: &std::path::Path) -> Vec<String> {
     said.split_terminator('\0').map(str::to_owned).collect()
 }
 
-/// Whether a word gives a variable a value: `name=`, `name+=`, `name[…]=`.
+/// Returns whether a word assigns a variable: `name=`, `name+=`, `name[…]=`.
 fn is_assignment(word: &str) -> bool {
     let name = word.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
     let Some((name, rest)) = name.and_then(|end| word.split_at_checked(end)) else {
@@ -161,7 +161,7 @@ fn is_assignment(word: &str) -> bool {
     named && (value || (rest.starts_with('[') && rest.contains('=')))
 }
 
-/// The first word of a text as a shell reads it, assignments left out, with its quotes undone; expansions stay as written.
+/// Returns the first word of a text as a shell reads it, without assignments and quotes; expansions stay as written.
 fn first_word(text: &str) -> String {
     let (mut word, mut quote) = (String::new(), None);
     let mut chars = text.chars().peekable();
@@ -183,14 +183,14 @@ fn first_word(text: &str) -> String {
     word
 }
 
-/// What bash runs is among the parts, unless the line is one that is asked about as a whole.
+/// Returns whether the line could be read; if so, asserts that everything that bash runs is among its parts.
 fn check_parts(line: &str, folder: &std::path::Path) -> bool {
     let read = CommandLine::new(line);
     let unread = matches!(&*read.parts, [one] if one.argv.is_none() && one.command == line);
     if unread {
         return false;
     }
-    // `time` is a word of bash's or a program; the rules look through either at what it times.
+    // `time` is a bash keyword or a program; in both cases the rules judge the command that it times.
     let names = |words: &Vec<String>| {
         let timed = words
             .iter()
@@ -234,7 +234,7 @@ fn known_lines_run_what_their_parts_say() {
         ("c0 <<E\n$(c1)\nE\nc2", 3),
         ("time f ]] ", 1),
         ("\\time ", 1),
-        // What has no name before its `=` is a command.
+        // A word without a name before its `=` is a command.
         ("}x=x[$(c0)printf -v 'x[$(c2)]' y", 2),
     ] {
         assert!(check_parts(line, folder.path()), "{line:?}");

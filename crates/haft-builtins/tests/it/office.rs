@@ -1,4 +1,4 @@
-//! The network of a company: a real proxy on loopback, by which alone the town is reached; what is connected to directly is noted.
+//! A company network: a real proxy on loopback is the only way to the town; direct connections are noted.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -12,20 +12,20 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::town::Town;
 
-/// What the company's proxy is called, and where it is.
+/// The name of the company's proxy, and its address.
 const NAME: &str = "proxy.office.internal";
 const ADDRESS: &str = "10.0.0.8";
-/// What it asks for where it asks: `ann` with the password `hush`.
+/// The credentials of a proxy that requires them: `ann` with the password `hush`.
 pub(crate) const BASIC: &str = "Basic YW5uOmh1c2g=";
 
 /// How the proxy answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// To everybody.
+    /// Serves every client.
     Open,
-    /// To those who show the password.
+    /// Serves clients that send the password.
     Guarded,
-    /// With this, whatever is asked.
+    /// Sends this response to every request.
     Says(&'static str),
 }
 
@@ -53,7 +53,7 @@ impl Office {
                 while let Ok((stream, _)) = listener.accept().await {
                     let (town, heads) = (Arc::clone(&town), Arc::clone(&heads));
                     tokio::spawn(async move {
-                        // A client that goes ends its connection.
+                        // A client that closes ends its connection.
                         let _ = if secure {
                             let stream = town.tls().accept(stream).await?;
                             serve(stream, &town, manner, &heads).await
@@ -75,24 +75,24 @@ impl Office {
         })
     }
 
-    /// The machine's own resolver knows this name.
+    /// Adds a name to the machine's own resolver.
     pub(crate) fn knows(&self, name: &str, address: &str) {
         let known = (name.to_owned(), address.parse().unwrap());
         self.known.lock().push(known);
     }
 
-    /// What was asked of the proxy, head by head.
+    /// Returns the heads of the requests to the proxy.
     pub(crate) fn heads(&self) -> Vec<String> {
         self.heads.lock().clone()
     }
 
-    /// What was connected to without it.
+    /// Returns the addresses that were connected to without the proxy.
     pub(crate) fn direct(&self) -> Vec<SocketAddr> {
         self.direct.lock().clone()
     }
 }
 
-/// The proxy as settings name it; `login` with its `@`, or nothing.
+/// Returns the proxy as settings name it; `login` includes its `@` or is empty.
 pub(crate) fn proxy(scheme: &str, login: &str, direct: &[&str]) -> UpstreamProxy {
     let port = if scheme == "https" { 3129 } else { 3128 };
     UpstreamProxy::new(&format!("{scheme}://{login}{NAME}:{port}"), direct).unwrap()
@@ -160,7 +160,7 @@ async fn serve(
         server
     } else {
         let mut server = town.connect(public(80)).await?;
-        // As proxies do: what is for them alone is not passed on.
+        // Like real proxies: headers for the proxy itself are not forwarded.
         let passed: String = head
             .split_inclusive("\r\n")
             .filter(|line| !line.to_lowercase().starts_with("proxy-"))

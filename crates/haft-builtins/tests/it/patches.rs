@@ -1,4 +1,4 @@
-//! `apply_patch` on real files: what it does, and that a patch that fails does nothing.
+//! `apply_patch` on real files: what it does, and that a failing patch changes nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use similar::TextDiff;
 
 use crate::scene::{Scene, data};
 
-/// Everything below a folder: links as their targets, files as mode and bytes, folders as nothing.
+/// Returns everything below a folder: links as their targets, files as mode and bytes, folders as nothing.
 fn tree(root: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
     let mut all = BTreeMap::new();
     let mut todo = vec![root.to_path_buf()];
@@ -41,7 +41,7 @@ fn v4a(body: &str) -> Value {
     json!({"patch": format!("*** Begin Patch\n{body}\n*** End Patch\n")})
 }
 
-/// Files `a` to `e`, a folder with a file, a link to `a`, a link out.
+/// Returns a scene with files `a` to `e`, a folder with a file, a link to `a`, and a link out of the workspace.
 fn scene() -> Scene {
     let scene = Scene::new();
     for name in ["a", "b", "c", "d", "e"] {
@@ -153,12 +153,12 @@ async fn a_git_diff_does_the_same() {
     assert!(!scene.at("c").exists() && !scene.at("e").exists());
 }
 
-/// patch body, kind, words of the message or the advice
+/// patch body, error kind, words of the message or the advice
 #[tokio::test]
 async fn a_patch_that_fails_changes_no_byte() {
     let long = "x".repeat(300);
     let rows: Vec<(String, ErrorKind, &str)> = [
-        // What is written first is put back when the third cannot get its name.
+        // The first file is already written and is restored when the third name fails.
         ("*** Update File: a\n@@\n-a 1\n+A\n*** Delete File: b\n*** Add File: new/LONG\n+x", InvalidArguments, "255 bytes"),
         ("*** Update File: a\n@@\n-a 1\n+A\n*** Add File: n\n+x\n*** Add File: n/below\n+x", Failed, "no file was changed"),
         ("*** Update File: c\n*** Move to: new/c\n*** Update File: a\n@@\n-a 1\n+A\n*** Add File: new/LONG\n+x", InvalidArguments, "255 bytes"),
@@ -222,7 +222,7 @@ async fn a_model_must_have_read_what_it_changes_or_deletes() {
     let made = scene.model("apply_patch", v4a("*** Add File: n\n+x")).await;
     assert!(made.is_ok(), "{:?}", made.error);
     scene.model("read_file", json!({"path": "a"})).await;
-    // What a run has written it knows, under the new name, too.
+    // A run knows what it wrote, under the new name, too.
     for body in [
         "*** Update File: a\n*** Move to: m\n@@\n-a 1\n+A",
         "*** Update File: m\n@@\n-A\n+B",
@@ -252,7 +252,7 @@ async fn a_link_s_target_is_changed_and_the_link_stays() {
     assert!(fs::symlink_metadata(scene.at("link")).unwrap().is_symlink());
 }
 
-/// A file's text before and after; none where it is not there.
+/// A file's text before and after; `None` if the file does not exist.
 type Change = (Option<String>, Option<String>);
 
 fn changes() -> impl Strategy<Value = Vec<Change>> {

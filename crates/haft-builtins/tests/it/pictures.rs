@@ -1,4 +1,4 @@
-//! `view_image`: each format, pictures that must be made to fit, and files that are no pictures or hostile ones.
+//! `view_image`: each format, images that must be scaled, and files that are not images or are hostile.
 
 use std::io::{Cursor, Write};
 use std::os::unix::fs::symlink;
@@ -38,7 +38,7 @@ fn encoded(image: impl Into<DynamicImage>, format: ImageFormat) -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// Left half red, right half blue.
+/// Returns an image whose left half is red and whose right half is blue.
 fn halves(width: u32, height: u32) -> RgbImage {
     RgbImage::from_fn(width, height, |x, _| {
         let [r, g, b, _] = if x < width / 2 { RED } else { BLUE };
@@ -46,7 +46,7 @@ fn halves(width: u32, height: u32) -> RgbImage {
     })
 }
 
-/// What no encoder makes small.
+/// Returns an image that no encoder can compress.
 fn noise(width: u32, height: u32) -> RgbaImage {
     let mut state = 1_u32;
     RgbaImage::from_fn(width, height, |_, _| {
@@ -56,7 +56,7 @@ fn noise(width: u32, height: u32) -> RgbaImage {
     })
 }
 
-/// The picture attached, and its media type.
+/// Returns the attached image and its media type.
 fn attached(outcome: &Outcome) -> (DynamicImage, String) {
     let image = outcome.content.iter().find_map(|piece| match piece {
         Content::Image { data, mime_type } => Some((data, mime_type)),
@@ -70,7 +70,7 @@ fn attached(outcome: &Outcome) -> (DynamicImage, String) {
     (image::load_from_memory(&bytes).unwrap(), mime_type.clone())
 }
 
-/// Alike but for what a JPEG loses.
+/// Returns whether two pixels are equal up to JPEG loss.
 fn near(pixel: Rgba<u8>, wanted: [u8; 4]) -> bool {
     pixel.0.iter().zip(wanted).all(|(a, b)| a.abs_diff(b) < 16)
 }
@@ -130,7 +130,7 @@ async fn of_an_animation_the_first_frame_is_attached() {
 
 type Size = (u32, u32);
 
-/// Pictures, their sizes, and what is attached in their place.
+/// Images, their sizes, and the attached image's size and type.
 fn large_pictures() -> Vec<(Vec<u8>, Size, Size, &'static str)> {
     let glass = RgbaImage::from_fn(
         3200,
@@ -221,7 +221,7 @@ async fn a_picture_over_the_inline_limit_is_made_smaller_until_it_fits() {
     }
 }
 
-/// A JPEG with a note that says how it was held.
+/// Returns a JPEG with this EXIF orientation.
 fn held(orientation: u8) -> Vec<u8> {
     let tiff = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";
     let mut note = b"Exif\0\0".to_vec();
@@ -264,7 +264,7 @@ fn chunk(kind: [u8; 4], body: &[u8]) -> Vec<u8> {
     [&length[..], &named, &crc(&named).to_be_bytes()].concat()
 }
 
-/// Zeros, packed.
+/// Returns compressed zeros.
 fn zeros(count: usize) -> Vec<u8> {
     let mut packer = ZlibEncoder::new(Vec::new(), Compression::fast());
     let block = vec![0; 1 << 16];
@@ -277,12 +277,12 @@ fn zeros(count: usize) -> Vec<u8> {
     packer.finish().unwrap()
 }
 
-/// A PNG of one bit a pixel, all black, with a chunk before the picture.
+/// Returns a black PNG with one bit per pixel, and a chunk before the image data.
 fn black(width: u32, height: u32, before: &[u8]) -> Vec<u8> {
     let mut head = [width.to_be_bytes(), height.to_be_bytes()].concat();
     head.extend_from_slice(&[1, 0, 0, 0, 0]);
     let rows = (width as usize).div_ceil(8) + 1;
-    // Of a picture that is refused by its header the rest is not needed.
+    // An image that is refused by its header needs no data.
     let rows = if width > 10_000 {
         0
     } else {
@@ -305,7 +305,7 @@ async fn a_small_file_of_many_pixels_is_shown_small() {
     assert!(bytes.len() < 100_000);
     let outcome = view(&scene, bytes).await;
     assert_eq!(attached(&outcome).0.dimensions(), (1568, 1568));
-    // Text and profiles that unpack to 100 MB are not unpacked, or not further than the limit.
+    // Text and profiles that unpack to 100 MB are not unpacked, or only up to the limit.
     for kind in [b"zTXt", b"iCCP"] {
         let bomb = [&b"a\0\0"[..], &zeros(100 << 20)].concat();
         let outcome = view(&scene, black(10, 10, &chunk(*kind, &bomb))).await;
@@ -313,7 +313,7 @@ async fn a_small_file_of_many_pixels_is_shown_small() {
     }
 }
 
-/// A GIF of one small frame on a screen of this size.
+/// Returns a GIF with one small frame on a screen of this size.
 fn gif(width: u16, height: u16) -> Vec<u8> {
     let mut bytes = encoded(halves(4, 4), ImageFormat::Gif);
     let size = [width.to_le_bytes(), height.to_le_bytes()].concat();
@@ -321,7 +321,7 @@ fn gif(width: u16, height: u16) -> Vec<u8> {
     bytes
 }
 
-/// Files that are no pictures, damaged ones, and some that claim too much.
+/// Files that are not images, damaged ones, and some that claim too much.
 fn bad_files() -> Vec<(Vec<u8>, &'static str)> {
     let jpeg = encoded(halves(400, 300), ImageFormat::Jpeg);
     let mut vast = jpeg.clone();
@@ -406,7 +406,7 @@ async fn wrong_arguments_and_places_are_refused() {
     }
 }
 
-/// A session on this tool under these deny rules, all else approved.
+/// Calls this tool in a session under these deny rules, with everything else approved.
 async fn under(deny: &[&str], tool: Arc<dyn Tool>, args: Value) -> Outcome {
     let rules = RuleSet {
         deny: deny.iter().map(|rule| RuleText::new(*rule)).collect(),

@@ -1,4 +1,4 @@
-//! A workspace in a temporary folder, and calls on it as a door would make them.
+//! A workspace in a temporary folder, and calls on it as an entry point makes them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// An empty workspace with all tools, everything approved.
+    /// Creates an empty workspace with all tools, everything approved.
     pub(crate) fn new() -> Self {
         Self::with(|builtins| builtins)
     }
@@ -55,14 +55,14 @@ impl Scene {
         }
     }
 
-    /// From now on this policy judges its calls.
+    /// Replaces the policy that judges the calls.
     pub(crate) fn judged_by(&mut self, policy: PolicyBuilder) {
         self.executor = Executor::new(policy.build().unwrap())
             .with_approver(AutoApprove::up_to(Risk::Critical))
             .with_artifacts(Arc::new(MemoryArtifacts::new()));
     }
 
-    /// Another session on the same tools.
+    /// Returns another session on the same tools.
     pub(crate) fn other_session(&self) -> Session {
         Session::builder(Arc::clone(&self.registry) as _)
             .build()
@@ -93,24 +93,24 @@ impl Scene {
         self.executor.execute(session, call).await
     }
 
-    /// A call of the host's.
+    /// Makes a call of the host.
     pub(crate) async fn call(&self, tool: &str, args: Value) -> Outcome {
         self.call_in(&self.session, Origin::Host, tool, args).await
     }
 
-    /// A call of a model's.
+    /// Makes a call of a model.
     pub(crate) async fn model(&self, tool: &str, args: Value) -> Outcome {
         self.call_in(&self.session, Origin::Model, tool, args).await
     }
 
-    /// The data of a call that must succeed.
+    /// Returns the data of a call that must succeed.
     pub(crate) async fn data(&self, tool: &str, args: Value) -> Value {
         let outcome = self.call(tool, args.clone()).await;
         assert!(outcome.is_ok(), "{tool} {args}: {:?}", outcome.error);
         serde_json::from_str(outcome.data.unwrap().get()).unwrap()
     }
 
-    /// A call that must fail this way, saying these words in message or advice.
+    /// Makes a call that must fail with this kind and these words in message or advice.
     pub(crate) async fn fails(&self, tool: &str, args: Value, kind: ErrorKind, says: &str) {
         let outcome = self.call(tool, args.clone()).await;
         let error = outcome
@@ -125,7 +125,7 @@ impl Scene {
     }
 }
 
-/// The data of an outcome.
+/// Returns the data of an outcome.
 pub(crate) fn data(outcome: &Outcome) -> Value {
     serde_json::from_str(outcome.data.as_ref().unwrap().get()).unwrap()
 }

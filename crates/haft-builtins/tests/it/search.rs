@@ -1,4 +1,4 @@
-//! list, glob, grep: against a naive walk, and at their caps.
+//! list, glob, grep: compared to a naive walk, and at their limits.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -273,13 +273,13 @@ struct Row {
     /// Lines before and after a match.
     around: (usize, usize),
     multiline: bool,
-    /// How many lines are shown.
+    /// Number of lines in the result.
     lines: usize,
-    /// A part of what is noted, where something is.
+    /// A part of the expected note, if there is one.
     note: Option<&'static str>,
 }
 
-/// A file with one match among so many other lines of so many bytes.
+/// Returns a file with one match among `others` other lines of `bytes` bytes.
 fn log(others: usize, bytes: usize) -> String {
     let rest = format!("{}\n", "x".repeat(bytes - 1)).repeat(others / 2);
     format!("{rest}a ParseError here\n{rest}")
@@ -313,7 +313,7 @@ fn bounded_rows() -> Vec<Row> {
     ]
 }
 
-/// P11: what bounds the text that a pattern looks at takes no match away, and says which of its bounds was met.
+/// P11: the limits on the text that a pattern searches lose no match, and the result says which limit was reached.
 #[tokio::test]
 async fn p11_context_lines_have_room_of_their_own() {
     for row in bounded_rows() {
@@ -332,7 +332,7 @@ async fn p11_context_lines_have_room_of_their_own() {
     }
 }
 
-/// P11: each cause is counted for itself.
+/// P11: each cause is counted separately.
 #[tokio::test]
 async fn p11_files_that_were_not_searched_to_the_end_are_counted_by_cause() {
     let scene = Scene::new();
@@ -358,7 +358,7 @@ async fn p11_files_that_were_not_searched_to_the_end_are_counted_by_cause() {
     assert_eq!(got.summary.as_deref(), Some(expect));
 }
 
-/// Every file below a folder with the lines that hold the needle, the slow way.
+/// Collects every file below a folder with the lines that contain the needle, the slow way.
 fn naive(folder: &Path, root: &Path, needle: &str, found: &mut Vec<(String, u64)>) {
     let mut entries: Vec<_> = fs::read_dir(folder)
         .unwrap()
@@ -385,7 +385,7 @@ fn naive(folder: &Path, root: &Path, needle: &str, found: &mut Vec<(String, u64)
     }
 }
 
-/// 200 files in folders up to three deep, by a fixed sequence, so that a failure can be looked at again.
+/// Creates 200 files in folders up to three deep, from a fixed sequence, so that a failure can be reproduced.
 fn haystack(scene: &Scene) {
     let mut state = 42_u64;
     let mut next = |below: u64| {
@@ -421,7 +421,7 @@ async fn grep_finds_what_a_naive_walk_finds() {
     naive(&scene.at(""), &scene.at(""), "needle", &mut expect);
     assert!(expect.len() > 1000);
     expect.sort();
-    // Over the inline limit the result is kept aside, so it is asked for in parts by folder depth.
+    // A result over the inline limit becomes an artifact, so the test asks in parts by folder depth.
     let got = scene
         .data(
             "grep_files",

@@ -1,4 +1,4 @@
-//! Files that hold secrets by their names, before the tools: every way to their content passes the person.
+//! Files that hold secrets by their names: every way of a tool to their content needs an approval.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::scene::{Scene, data};
 
-/// A person who is asked and always says the same; what was asked about is noted.
+/// A user who always gives the same answer; the requests are noted.
 #[derive(Debug, Clone)]
 struct Person {
     says: Choice,
@@ -61,7 +61,7 @@ fn yes() -> Choice {
     }
 }
 
-/// A workspace with secrets, under the profile that allows most, and this person.
+/// Returns a workspace with secrets, under the most permissive profile, and this user.
 fn scene(person: &Person, files: SecretFiles) -> Scene {
     let mut scene = Scene::new();
     for path in [".env", "apps/web/.env.local", "certs/dev.key", ".npmrc"] {
@@ -173,7 +173,7 @@ async fn an_approval_to_read_holds_for_that_file_in_that_run() {
     assert_eq!(person.requests(), Vec::<String>::new());
     scene.data("read_file", json!({"path": ".npmrc"})).await;
     assert_eq!(person.requests().len(), 1);
-    // Changing it is another matter, and another run has its own.
+    // Changing the file needs its own approval, and so does another run.
     scene
         .call("write_file", json!({"path": ".env", "content": "K=1"}))
         .await;

@@ -1,4 +1,4 @@
-//! Skills at work: listed, loaded, limited, evicted, changed while a run goes on.
+//! Skills in use: listed, loaded, limited, evicted, changed during a run.
 
 use std::fs;
 use std::path::PathBuf;
@@ -80,7 +80,7 @@ impl Scene {
         self.from(Origin::Model, tool, args).await
     }
 
-    /// Text and data of a call that must succeed.
+    /// Returns text and data of a call that must succeed.
     async fn gives(&self, tool: &str, args: Value) -> (String, Value) {
         let outcome = self.call(tool, args.clone()).await;
         assert!(outcome.is_ok(), "{tool} {args}: {:?}", outcome.error);
@@ -284,7 +284,7 @@ async fn the_oldest_skill_goes_over_the_budget_and_the_answer_says_so() {
     let (_, listed) = scene.gives("list_skills", json!({})).await;
     assert_eq!(listed["skills"][1]["active"], true);
     assert_eq!(listed["skills"][0].get("active"), None);
-    // What went is given again when it is loaded again.
+    // An evicted skill is returned again when it is loaded again.
     let (text, _) = scene.gives("load_skill", json!({"skill": "one"})).await;
     assert!(text.contains("word word"), "{text}");
 }
@@ -443,7 +443,7 @@ async fn each_skill_is_a_tool_where_the_host_wants_that() {
         .await;
     assert!(text.contains("On a.pdf."), "{text}");
     assert_eq!(data["name"], "pdf-tools");
-    // A skill that limits the run does not take the other skills away.
+    // A skill that restricts the run does not remove the other skills.
     assert!(scene.listed().contains(&"skill.Excel_Work".to_owned()));
     scene.gives("skill.Excel_Work", json!({})).await;
 }

@@ -1,4 +1,4 @@
-//! A public network of a test's own: names it answers, real servers on loopback behind public addresses, connections counted.
+//! A public network of the tests: names to resolve, real servers on loopback behind public addresses, noted connections.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,20 +17,20 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-/// The address that a name has when nobody says otherwise.
+/// The default address of a name.
 pub(crate) const PUBLIC: &str = "93.184.216.34";
 
 /// What a server does with a request.
 pub(crate) enum Does {
     /// Sends these bytes and closes.
     Sends(Vec<u8>),
-    /// Sends the head, then this piece again and again until the client goes.
+    /// Sends the head, then this piece again and again until the client closes.
     Repeats(Vec<u8>, Vec<u8>),
     /// Sends these bytes and keeps the connection open.
     Hangs(Vec<u8>),
 }
 
-/// A whole answer with a length.
+/// Returns a complete response with a length.
 pub(crate) fn answer(status: &str, headers: &str, body: impl AsRef<[u8]>) -> Does {
     let body = body.as_ref();
     let head = format!(
@@ -40,12 +40,12 @@ pub(crate) fn answer(status: &str, headers: &str, body: impl AsRef<[u8]>) -> Doe
     Does::Sends([head.as_bytes(), body].concat())
 }
 
-/// A page of success.
+/// Returns a successful response.
 pub(crate) fn page(media_type: &str, body: impl AsRef<[u8]>) -> Does {
     answer("200 OK", &format!("Content-Type: {media_type}\r\n"), body)
 }
 
-/// A redirect.
+/// Returns a redirect.
 pub(crate) fn moved(location: &str) -> Does {
     answer("302 Found", &format!("Location: {location}\r\n"), "")
 }
@@ -56,7 +56,7 @@ type Handler = dyn Fn(&ReceivedRequest) -> Does + Send + Sync;
 #[derive(Debug, Clone)]
 pub(crate) struct ReceivedRequest {
     pub(crate) path: String,
-    /// The whole head and, where it came with it, the body.
+    /// The whole head and the part of the body that came with it, if any.
     pub(crate) text: String,
 }
 
@@ -77,20 +77,20 @@ impl std::fmt::Debug for Town {
 }
 
 impl Town {
-    /// Every name is at `PUBLIC`, and every server does the same.
+    /// Creates a network in which every name is at `PUBLIC` and every server does the same.
     pub(crate) async fn new(
         does: impl Fn(&ReceivedRequest) -> Does + Send + Sync + 'static,
     ) -> Arc<Self> {
         Self::dated(does, 2000..=4000).await
     }
 
-    /// The same with certificates of these years.
+    /// Like [`Town::new`], with certificates of these years.
     pub(crate) async fn dated(
         does: impl Fn(&ReceivedRequest) -> Does + Send + Sync + 'static,
         years: RangeInclusive<i32>,
     ) -> Arc<Self> {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
-        // Of a name of its own: a certificate whose issuer is named like itself looks self-signed to OpenSSL.
+        // It needs a name of its own: OpenSSL takes a certificate with equal issuer and subject names for self-signed.
         let name = &mut params.distinguished_name;
         name.push(DnType::CommonName, "the town's notary");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -114,43 +114,43 @@ impl Town {
         })
     }
 
-    /// Where its plain server really is.
+    /// Returns the actual address of its plain server.
     pub(crate) fn address(&self) -> SocketAddr {
         self.plain
     }
 
-    /// The answers for a name, one list a look-up; the last one stays.
+    /// Sets the answers for a name, one list per lookup; the last one repeats.
     pub(crate) fn answers(&self, name: &str, answers: &[&[&str]]) {
         let parsed = |list: &&[&str]| list.iter().map(|a| a.parse().unwrap()).collect();
         let answers = answers.iter().map(parsed).collect();
         self.answers.lock().insert(name.to_owned(), answers);
     }
 
-    /// A guarded client in this town.
+    /// Returns a guarded client in this town.
     pub(crate) fn http(self: &Arc<Self>) -> Http {
         Http::guarded()
             .with_network(Arc::clone(self) as Arc<dyn Network>)
             .with_roots(vec![self.root().clone()])
     }
 
-    /// Who certifies its servers.
+    /// Returns the root certificate of its servers.
     pub(crate) fn root(&self) -> &CertificateDer<'static> {
         &self.root
     }
 
-    /// What shows a certificate of the name that is asked for.
+    /// Returns an acceptor with a certificate for the requested name.
     pub(crate) fn tls(&self) -> &TlsAcceptor {
         &self.tls
     }
 
-    /// The same under other limits.
+    /// Returns a guarded client with other limits.
     pub(crate) fn limited(self: &Arc<Self>, change: impl FnOnce(&mut FetchLimits)) -> Http {
         let mut limits = FetchLimits::default();
         change(&mut limits);
         self.http().with_limits(limits)
     }
 
-    /// Every address that a connection was opened to, in order.
+    /// Returns every address that a connection was opened to, in order.
     pub(crate) fn connected(&self) -> Vec<SocketAddr> {
         self.connected.lock().clone()
     }
@@ -178,7 +178,7 @@ impl Network for Town {
     }
 }
 
-/// Certifies any name that is asked for.
+/// Issues a certificate for any requested name.
 struct Notary {
     issuer: CertifiedIssuer<'static, KeyPair>,
     years: RangeInclusive<i32>,
@@ -193,7 +193,7 @@ impl std::fmt::Debug for Notary {
 impl ResolvesServerCert for Notary {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let name = hello.server_name().unwrap_or(PUBLIC);
-        // A host of this name shows somebody else's certificate.
+        // A host of this name presents another host's certificate.
         let name = if name == "stolen.example.com" {
             "other.example.com"
         } else {
@@ -220,7 +220,7 @@ async fn listen(does: Arc<Handler>, tls: Option<TlsAcceptor>) -> SocketAddr {
         while let Ok((stream, _)) = listener.accept().await {
             let (does, tls) = (Arc::clone(&does), tls.clone());
             tokio::spawn(async move {
-                // A client that refuses the certificate, or goes, ends its connection.
+                // A client that refuses the certificate, or closes, ends its connection.
                 let _ = match tls {
                     None => serve(stream, &*does).await,
                     Some(tls) => match tls.accept(stream).await {
@@ -247,7 +247,7 @@ async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, does: &Handler) 
         Does::Hangs(bytes) => {
             stream.write_all(&bytes).await?;
             stream.flush().await?;
-            // Until the client goes.
+            // Until the client closes.
             stream.read_u8().await?;
         }
     }
@@ -255,7 +255,7 @@ async fn serve(mut stream: impl AsyncRead + AsyncWrite + Unpin, does: &Handler) 
     stream.shutdown().await
 }
 
-/// A request with its body, where a length announces one.
+/// Reads a request, and its body if a length announces one.
 async fn request(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<ReceivedRequest> {
     let mut bytes = Vec::new();
     let mut part = [0; 4096];

@@ -1,4 +1,4 @@
-//! haft's own requests through the proxy of settings: what passes, what is still checked, what is said where it fails.
+//! haft's own requests through the proxy of the settings: what passes, what is still checked, how failures are reported.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ async fn pages_come_through_the_proxy_with_its_password_and_no_server_sees_it() 
             heads[0].starts_with("CONNECT example.com:443 HTTP/1.1\r\nHost: example.com:443\r\n"),
             "{heads:?}"
         );
-        // What is for the server alone is not shown to the proxy.
+        // Headers for the server are not shown to the proxy.
         assert!(!heads[0].contains("X-Own"), "{heads:?}");
         assert!(
             heads[1].starts_with("GET http://example.com:8080/a?b=c HTTP/1.1\r\n"),
@@ -74,7 +74,7 @@ async fn hosts_of_the_list_and_this_machine_are_connected_to_directly() {
     assert!(own.get("http://127.0.0.1:9000/", &[]).await.is_ok());
     assert_eq!(office.direct().len(), 2);
     assert!(office.heads().is_empty());
-    // A service of the settings elsewhere is reached through it, wherever it is.
+    // A configured service elsewhere is reached through the proxy, wherever it is.
     assert!(own.get("http://10.9.8.7/", &[]).await.is_ok());
     assert!(office.heads()[0].starts_with("GET http://10.9.8.7/ "));
 }
@@ -95,7 +95,7 @@ async fn what_must_not_be_fetched_is_never_asked_of_the_proxy() {
         ),
         ("http://localhost/", "localhost"),
         ("http://router/", "router"),
-        // This machine's own resolver knows better.
+        // The machine's own resolver returns a private address.
         ("https://rebind.example.com/", "resolves to 169.254.169.254"),
         ("https://intranet.example.org/", "resolves to 10.0.0.7"),
     ] {
@@ -168,12 +168,12 @@ async fn a_fault_of_the_proxy_names_it_and_what_to_do_without_its_password() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_proxy_that_is_away_or_asks_for_a_password_in_plain_is_named() {
     let town = town().await;
-    // Plain requests are answered by the proxy itself.
+    // The proxy itself answers plain requests.
     let office = Office::new(&town, Manner::Guarded).await;
     let http = guarded(&office, &town, proxy("http", "", &[]));
     let fault = http.get("http://example.com/", &[]).await.unwrap_err();
     assert!(fault.to_string().contains("(407)"), "{fault}");
-    // One that is not there.
+    // A proxy that does not exist.
     let away = UpstreamProxy::new("http://ann:hush@away.example:3128", [""; 0]).unwrap();
     let http = guarded(&office, &town, away);
     let fault = http.get("https://example.com/", &[]).await.unwrap_err();

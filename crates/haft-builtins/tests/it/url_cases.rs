@@ -1,4 +1,4 @@
-//! The recorded URL cases: fetched or refused as expected, and never a connection to a forbidden address (`docs/reference/ssrf.md`).
+//! The recorded URL cases: fetched or refused as expected, without a connection to a forbidden address (`docs/reference/ssrf.md`).
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::town::{PUBLIC, Town, moved, page};
 
-/// Lines in the file; fewer is a failure.
+/// Number of lines in the file; fewer is a failure.
 const CASES: usize = 166;
 
 const FETCHED: &str = "allowed-scheme-and-host";
@@ -93,7 +93,7 @@ async fn recorded_urls_are_fetched_or_refused_as_expected() {
             ));
         }
         let connected = town.connected();
-        // A URL that is refused by itself is not connected to; one that is refused later only to where it may be.
+        // A URL that is itself refused causes no connection; one that is refused later only connects to allowed addresses.
         if case.expect != FETCHED && case.redirects.is_empty() && got.is_err() {
             assert!(connected.is_empty(), "{}: {connected:?}", case.id);
         }

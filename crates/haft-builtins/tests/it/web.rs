@@ -271,7 +271,7 @@ async fn robots_txt_is_asked_once_a_host_and_kept_to() {
     assert_eq!(town.connected().len() - asked, 4);
 }
 
-/// Allows one host, asks about the rest.
+/// Allows one host and asks about all others.
 #[derive(Debug)]
 struct Only(&'static str);
 
@@ -317,7 +317,7 @@ async fn a_redirect_to_a_host_that_no_rule_allows_is_not_followed() {
     }
     for (path, leads_to) in [
         ("other", "http://other.example.org/end"),
-        // Another server of the same host is another place.
+        // Another port of the same host is another server.
         ("port", "http://example.com:8080/end"),
     ] {
         let url = json!({"url": format!("http://example.com/{path}")});
@@ -371,7 +371,7 @@ async fn w11_whatever_is_read_leads_to_no_host_that_no_rule_allows() {
             .await;
     }
     assert!(!strayed.load(Ordering::Relaxed));
-    // The file of the same site is read, and kept to.
+    // The robots.txt of the same site is fetched and obeyed.
     let got = scene
         .call("fetch_url", json!({"url": "http://near.example.com/yes"}))
         .await;
@@ -392,7 +392,7 @@ impl RedirectRule for NoOthers {
     }
 }
 
-/// A service of each kind, each on its own path.
+/// Answers like a search service of each kind, each on its own path.
 fn engines(asked: &ReceivedRequest) -> Does {
     let text = asked.text.to_lowercase();
     let path = asked.path.as_str();

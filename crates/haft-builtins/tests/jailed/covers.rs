@@ -1,4 +1,4 @@
-//! What is covered for commands in the live workspace: settings of repositories, and what rules deny.
+//! What the jail covers for commands in the live workspace: settings of repositories, and paths that rules deny.
 
 use std::fs;
 
@@ -41,7 +41,7 @@ const GIT: &[(&str, bool)] = &[
     ("mv repo other", false),
 ];
 
-/// git works in the live workspace, and what it takes settings from stays.
+/// git works in the live workspace, and the files that hold its settings stay unchanged.
 pub(crate) async fn git_works_and_its_settings_stay(sandbox: &Sandbox) {
     let scene = scene(sandbox);
     let made =
@@ -60,7 +60,7 @@ pub(crate) async fn git_works_and_its_settings_stay(sandbox: &Sandbox) {
         assert_eq!(outcome.is_ok(), *succeeds, "{line}: {outcome:?}");
         assert_eq!(settings(), before, "{line}");
     }
-    // No placeholder is seen as a change.
+    // git sees no placeholder as a change.
     let line = "cd repo && git status --porcelain --ignored";
     let outcome = scene.call("run_command", json!({"command": line})).await;
     assert_eq!(stdout(&outcome), "", "{outcome:?}");
@@ -78,7 +78,7 @@ fn stdout(outcome: &haft::Outcome) -> String {
     data["stdout"].as_str().unwrap().to_owned()
 }
 
-/// What reads all that rules deny reading, and changes all that they deny changing; none of it is said in the command.
+/// Reads all that rules deny reading and changes all that they deny changing, without any of it on the command line.
 const SCRIPT: &str = "cat .env sub/.env copy link vault/key; ls vault; \
     echo evil > config/new; echo evil >> config/x; rm -f config/x; mv config c2; mv vault v2; mv sub s2; \
     echo evil >> sub/fixed; rm -f sub/fixed; echo fine > sub/other; echo end";
@@ -112,7 +112,7 @@ fn unchanged(scene: &Scene, what: &str) {
     assert!(!scene.dir.path().join("ws/config/new").exists(), "{what}");
 }
 
-/// Commands in front and behind, those that only read, and checkers.
+/// Commands in the foreground and background, read-only ones, and checkers.
 pub(crate) async fn what_rules_deny_stays_covered(sandbox: &Sandbox) {
     let scene = denying(sandbox);
     for (line, says) in [

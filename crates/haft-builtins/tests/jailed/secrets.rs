@@ -1,4 +1,4 @@
-//! Commands and files that hold secrets by their names: out of sight until reading them is approved.
+//! Commands and files that hold secrets by their names: hidden until reading them is approved.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::{Scene, scene};
 
-/// A workspace with secrets that allows all commands, where a person says no to what is asked (`approves`: yes).
+/// Returns a workspace with secrets that allows all commands. The user denies every request, or approves it with `approves`.
 fn secret(sandbox: &Sandbox, approves: bool, allow: &[&str]) -> Scene {
     let mut scene = scene(sandbox);
     let at = |path: &str| scene.dir.path().join("ws").join(path);
@@ -52,7 +52,7 @@ async fn output(scene: &Scene, line: &str) -> (String, String) {
     (status, serde_json::to_string(&outcome).unwrap())
 }
 
-/// What no word names the command does not see; what a word names is asked about.
+/// A command does not see the secrets that it does not name; naming one needs an approval.
 pub(crate) async fn stay_out_of_sight(sandbox: &Sandbox) {
     let scene = secret(sandbox, false, &[]);
     for (line, status) in [
@@ -79,7 +79,7 @@ pub(crate) async fn stay_out_of_sight(sandbox: &Sandbox) {
         assert!(!shown.contains("\"NEEDLE"), "{line}: {shown}");
         assert_eq!(scene.text("ws/.env"), "NEEDLE", "{line}");
     }
-    // A failure says what was out of sight.
+    // A failure says what was hidden.
     let (_, shown) = output(&scene, "sh -c 'test -s .env'").await;
     assert!(
         shown.contains("commands do not see files that may hold secrets"),
@@ -88,7 +88,7 @@ pub(crate) async fn stay_out_of_sight(sandbox: &Sandbox) {
     assert!(shown.contains(".env, web/.env.local"), "{shown}");
 }
 
-/// An approval to read one, by whatever tool, opens it for the commands of the run; a rule does so from the start.
+/// An approval to read one, by whatever tool, opens it to the commands of the run; a rule does so from the start.
 pub(crate) async fn are_seen_once_reading_is_approved(sandbox: &Sandbox) {
     let scene = secret(sandbox, true, &[]);
     let line = "sh -c 'cat .env web/.env.local'";

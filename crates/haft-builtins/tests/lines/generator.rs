@@ -1,10 +1,10 @@
-//! Random command lines: of every construct that is read, with pieces in them that are not, and mutations of both.
+//! Random command lines: every construct that the reader accepts, mixed with pieces that it does not, and mutations of both.
 
 use crate::vocabulary::{
     COMMANDS, JOINTS, NUMBERS, PARAMETERS, PIECES, REDIRECTIONS, WORDS, WRAPPERS,
 };
 
-/// A generator of random numbers that a seed determines.
+/// A random number generator with a seed.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 
@@ -13,7 +13,7 @@ impl Random {
         Self(seed)
     }
 
-    /// The next number, by the algorithm of Steele, Lea and Flood.
+    /// Returns the next number, by the algorithm of Steele, Lea and Flood.
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -35,14 +35,14 @@ impl Random {
     }
 }
 
-/// Makes lines.
+/// Generates lines.
 #[derive(Debug)]
 pub(crate) struct Lines {
     pub(crate) random: Random,
 }
 
 impl Lines {
-    /// One line, sometimes mutated.
+    /// Returns one line, sometimes mutated.
     pub(crate) fn line(&mut self) -> String {
         let mut line = self.list(3);
         if self.random.one_in(3) {
@@ -60,7 +60,7 @@ impl Lines {
         }
         let (before, after) = line.split_at(at);
         if self.random.one_in(3) {
-            // A sign is lost.
+            // Drops a character.
             let rest = after.chars().next().map_or("", |c| &after[c.len_utf8()..]);
             return format!("{before}{rest}");
         }
@@ -88,7 +88,7 @@ impl Lines {
         command
     }
 
-    /// Groups, conditions, loops over words, cases and functions.
+    /// Returns a group, condition, loop over words, case or function.
     fn compound(&mut self, kind: usize, depth: usize) -> String {
         let (first, second) = (self.list(depth), self.list(depth));
         let (word, other) = (self.word(), self.word());
@@ -104,7 +104,7 @@ impl Lines {
         }
     }
 
-    /// What evaluates a text, or sets what a later text is made of.
+    /// Returns a construct that evaluates a text, or sets what a later text is made of.
     fn evaluating(&mut self, kind: usize, depth: usize) -> String {
         let list = self.list(depth);
         let number = self.random.pick(NUMBERS);

@@ -1,4 +1,4 @@
-//! Reading commands of git run no program that the workspace names (P4).
+//! Read-only git commands run no program that the workspace names (P4).
 
 use std::fs;
 
@@ -8,14 +8,14 @@ use serde_json::json;
 
 use crate::scene::Scene;
 
-/// A repository with one commit, one changed file and one that is not tracked.
+/// Makes a repository with one commit, one changed file and one untracked file.
 const REPOSITORY: &str = "git init -q . && git config user.email a@b.c && git config user.name a \
     && echo one > f && git add f && git commit -q -m one && echo two >> f && echo new > g";
 
-/// What a program of the workspace does when it runs: git, which waits for it, does not end well.
+/// What a program of the workspace does when it runs: the git that waits for it is killed.
 const EVIL: &str = "echo EVIL RAN >&2; kill -9 $PPID; exit 1";
 
-/// How the repository is prepared, and whether its reading commands run under `read-only`.
+/// How the repository is prepared, and whether its read-only commands run under `read-only`.
 const SETTINGS: &[(&str, bool)] = &[
     ("true", true),
     ("git config core.fsmonitor ./evil", true),
@@ -156,7 +156,7 @@ pub(crate) async fn a_repository_within_the_repository_has_settings_of_its_own(s
     }
 }
 
-/// P4: `cwd` names another folder, whose settings are somebody's files.
+/// P4: `cwd` names another folder, whose settings are files of an unknown author.
 pub(crate) async fn another_folder_is_another_repository(sandbox: &Sandbox) {
     let calls = [
         json!({"command": "git status", "cwd": "bare"}),
@@ -178,7 +178,7 @@ pub(crate) async fn another_folder_is_another_repository(sandbox: &Sandbox) {
         let outcome = scene.run(call.clone()).await;
         assert_eq!(outcome.status.as_str(), "denied", "{call}: {outcome:?}");
     }
-    // Where the profile lets it run, git does not take a bare repository that nobody named.
+    // If the profile allows the call, git refuses a bare repository that the call did not name.
     let scene = Scene::new(sandbox, Profile::Trusted);
     scene.put_program("evil", EVIL);
     scene.prepare(bare);
@@ -193,7 +193,7 @@ pub(crate) async fn another_folder_is_another_repository(sandbox: &Sandbox) {
     }
 }
 
-/// A line that is judged to only read cannot change the workspace, whatever it turns out to do.
+/// A line that is judged read-only cannot change the workspace, whatever it actually does.
 pub(crate) async fn what_only_reads_changes_nothing(sandbox: &Sandbox) {
     let scene = Scene::new(sandbox, Profile::ReadOnly);
     scene.prepare(REPOSITORY);
@@ -209,7 +209,7 @@ pub(crate) async fn what_only_reads_changes_nothing(sandbox: &Sandbox) {
     }
     assert_eq!(fs::read(scene.at(".git/index")).unwrap(), index);
     assert!(!scene.at(".vscode").exists());
-    // The same jail lets a line write that was judged to.
+    // The same jail lets a line write if it was judged to write.
     let scene = Scene::new(sandbox, Profile::Trusted);
     let outcome = scene.run(json!({"command": "ls; touch made"})).await;
     assert!(outcome.is_ok() && scene.at("made").exists(), "{outcome:?}");

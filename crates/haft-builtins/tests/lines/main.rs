@@ -1,4 +1,4 @@
-//! Command lines in the jail: what a line does there is what it was judged to do.
+//! Command lines in the jail: a line does there what it was judged to do.
 //!
 //! Its own `main`, because the jail executes this program again.
 

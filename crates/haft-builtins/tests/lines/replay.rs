@@ -1,7 +1,7 @@
-//! Random lines that are allowed are replayed in bash in the jail: everything that they execute must be allowed by itself.
+//! Allowed random lines are replayed in bash in the jail: each command that they execute must be allowed on its own.
 //!
-//! Every program on `PATH` is a recording one, which notes its name and words and then is the real one, where that does no
-//! harm. Data files hold what would run if bash evaluated it, folders hold programs named like readers, and file names look
+//! Every program on `PATH` is a recorder, which notes its name and words and then runs the real program if that is harmless.
+//! Data files hold text that would run if bash evaluated it, folders hold programs named like readers, and file names look
 //! like options.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use haft_sandbox::{CommandSpec, Mounts, Sandbox, direct_words};
 
 use crate::generator::{Lines, Random};
 
-/// Programs that are the real ones after they were noted.
+/// Programs that run the real one after they are noted.
 const REAL: &[&str] = &[
     "cat", "head", "grep", "wc", "stat", "du", "diff", "find", "git", "ls", "which", "timeout",
     "nice", "nohup", "stdbuf", "xargs", "env", "sh", "bash", "setsid",
@@ -47,7 +47,7 @@ const FILES: &[(&str, &str)] = &[
 struct Ground {
     name: &'static str,
     policy: Policy,
-    /// Under these nothing is changed.
+    /// Whether these rules allow no changes.
     only_reads: bool,
 }
 
@@ -86,7 +86,7 @@ fn grounds() -> Vec<Ground> {
     ]
 }
 
-/// How a policy rules on a line, as the command tool states it.
+/// Returns the verdict of a policy on a line, as the command tool declares it.
 fn line_verdict(policy: &Policy, line: &str) -> Verdict {
     let read = match direct_words(line) {
         Some(argv) => CommandLine::of_argv(line.to_owned(), argv),
@@ -95,7 +95,7 @@ fn line_verdict(policy: &Policy, line: &str) -> Verdict {
     command_verdict(policy, read)
 }
 
-/// The workspace, the recording programs, and what they noted.
+/// The workspace, the recorders, and their log.
 struct Stage {
     dir: tempfile::TempDir,
 }
@@ -117,7 +117,7 @@ impl Stage {
         self.dir.path().join("ws")
     }
 
-    /// Where the recording programs note what they were called with: each record is the number of words, and the words.
+    /// Returns the log of the recorders: each record is the number of words, and the words.
     fn log(&self) -> PathBuf {
         self.workspace().join(".ran")
     }
@@ -140,7 +140,7 @@ impl Stage {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// Makes the workspace as it is for each line.
+    /// Sets up the workspace for a line.
     fn furnish(&self) {
         let _ = fs::remove_dir_all(self.workspace());
         for (path, text) in FILES {
@@ -148,7 +148,7 @@ impl Stage {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        // Where `PATH` becomes a number, or the workspace's.
+        // For a `PATH` that becomes a number or a folder of the workspace.
         for folder in ["0", "1", "10", "11", "sub"] {
             for name in ["ls", "cat"] {
                 self.program(&format!("ws/{folder}/{name}"), None);
@@ -210,7 +210,7 @@ fn records(log: &[u8]) -> Vec<Vec<String>> {
     all
 }
 
-/// What is wrong with how a line ran, if it is one that is allowed.
+/// Describes what is wrong with how an allowed line ran, if anything.
 async fn fault(stage: &Stage, sandbox: &Sandbox, ground: &Ground, line: &str) -> Option<String> {
     if line_verdict(&ground.policy, line) != Verdict::Allow {
         return None;
@@ -233,7 +233,7 @@ async fn fault(stage: &Stage, sandbox: &Sandbox, ground: &Ground, line: &str) ->
     (ground.only_reads && !same).then(|| "it changed the workspace".to_owned())
 }
 
-/// A shorter line with the same kind of fault, found by leaving pieces out.
+/// Returns a shorter line with the same kind of fault, found by leaving pieces out.
 async fn shortened(stage: &Stage, sandbox: &Sandbox, ground: &Ground, line: &str) -> String {
     let mut random = Random::new(1);
     let mut best: Vec<char> = line.chars().collect();
@@ -250,7 +250,7 @@ async fn shortened(stage: &Stage, sandbox: &Sandbox, ground: &Ground, line: &str
     best.into_iter().collect()
 }
 
-/// `HAFT_SOAK=1` replays many more lines; `HAFT_FUZZ_SEED` chooses others.
+/// `HAFT_SOAK=1` replays many more lines; `HAFT_FUZZ_SEED` selects others.
 pub(crate) async fn what_an_allowed_line_executes_is_allowed(sandbox: &Sandbox) {
     let soak = std::env::var_os("HAFT_SOAK").is_some();
     let (most_lines, most_replays) = if soak {

@@ -1,4 +1,4 @@
-//! A workspace whose commands run in the jail and are decided by the policy alone.
+//! A workspace whose commands run in the jail and are judged by the policy alone.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -22,7 +22,7 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// An empty workspace under this profile; nobody can be asked.
+    /// Creates an empty workspace under this profile, without an approver.
     pub(crate) fn new(sandbox: &Sandbox, profile: Profile) -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("ws")).unwrap();
@@ -51,13 +51,13 @@ impl Scene {
         fs::write(self.at(path), text).unwrap();
     }
 
-    /// A program in the workspace.
+    /// Writes a program to the workspace.
     pub(crate) fn put_program(&self, path: &str, script: &str) {
         self.put(path, &format!("#!/bin/sh\n{script}\n"));
         fs::set_permissions(self.at(path), fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// Runs a script outside of the jail, in the workspace.
+    /// Runs a script in the workspace, outside the jail.
     #[expect(clippy::disallowed_methods, reason = "sets the scene")]
     pub(crate) fn prepare(&self, script: &str) {
         let output = Command::new("/bin/sh")

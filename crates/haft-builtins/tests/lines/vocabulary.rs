@@ -1,6 +1,6 @@
-//! What random lines are made of: pieces that are read, and pieces that are not.
+//! The pieces of random lines: some that the reader accepts, and some that it does not.
 
-/// What a command is named, with words that often follow.
+/// Names of commands, with words that often follow.
 #[rustfmt::skip]
 pub(crate) const COMMANDS: &[&str] = &[
     "ls", "ls -la", "cat a.txt", "cat", "echo", "echo hi", "head -1 a.txt", "grep -r x .",
@@ -11,7 +11,7 @@ pub(crate) const COMMANDS: &[&str] = &[
     "set -e", "touch pwn", "rm pwn",
 ];
 
-/// What may stand before a command.
+/// What may precede a command.
 #[rustfmt::skip]
 pub(crate) const WRAPPERS: &[&str] = &[
     "timeout 5", "timeout -k 1 5", "timeout -s KILL 5", "timeout --unknown 5", "nice",
@@ -32,7 +32,7 @@ pub(crate) const WORDS: &[&str] = &[
     "'a[$(touch pwn)]'", "a[\\$(touch pwn)]", "'$(touch pwn)'", "\\$x", "v=1", "{}", "X",
 ];
 
-/// What arithmetic may hold.
+/// Contents of arithmetic expressions.
 #[rustfmt::skip]
 pub(crate) const NUMBERS: &[&str] = &[
     "1", "2 + 3", "(4 * 5) % 3", "$#", "$?", "i", "$i", "${i}", "i++", "i = 2", "v", "$v",
@@ -41,7 +41,7 @@ pub(crate) const NUMBERS: &[&str] = &[
     "RANDOM", "i, v",
 ];
 
-/// What `${…}` may hold.
+/// Contents of `${…}`.
 #[rustfmt::skip]
 pub(crate) const PARAMETERS: &[&str] = &[
     "v", "#v", "v:-x", "v:-$(cat evil.txt)", "v:=x", "v:=a[\\$(touch pwn)]", "v=x", "v+x",
@@ -50,7 +50,7 @@ pub(crate) const PARAMETERS: &[&str] = &[
     "v:PATH=0", "HOME:PATH=0", "@:1", "v~",
 ];
 
-/// What joins commands.
+/// Operators that join commands.
 pub(crate) const JOINTS: &[&str] = &["; ", " && ", " || ", " | ", "\n", " & ", " |& "];
 
 /// Redirections.
@@ -61,7 +61,7 @@ pub(crate) const REDIRECTIONS: &[&str] = &[
     " 3< a.txt", " 2>/dev/null", " <&$v",
 ];
 
-/// Pieces that mutations put anywhere.
+/// Pieces that mutations insert anywhere.
 #[rustfmt::skip]
 pub(crate) const PIECES: &[&str] = &[
     "\\\n", "'", "\"", "\\", "$", "`", "(", ")", "((", "))", "[[ ", " ]]", "{", "}", ";", "&",

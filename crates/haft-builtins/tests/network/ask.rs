@@ -1,4 +1,4 @@
-//! `sandbox.network = "ask"`: each connection is judged when it is made, and held while a person decides.
+//! `sandbox.network = "ask"`: each connection is judged when it is made, and held until the user decides.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,7 +68,7 @@ pub(crate) fn allowing(rules: &[&str]) -> RuleSet {
     }
 }
 
-/// The next request, which is about this host and port.
+/// Returns the next request, which must be about this host and port.
 pub(crate) async fn next(requests: &mut Requests, place: &str) -> PendingRequest {
     let pending = requests.next().await.unwrap();
     let request = pending.request();
@@ -130,7 +130,7 @@ async fn an_approval_for_the_session_holds_for_its_command_line(sandbox: &Sandbo
         } else {
             assert!(same.await.ok);
         }
-        // Another command line is another matter.
+        // Another command line needs its own approval.
         let people = async {
             let pending = next(&mut requests, "example.com:443").await;
             pending.decide(Decision::deny("ann", "test"));
@@ -138,7 +138,7 @@ async fn an_approval_for_the_session_holds_for_its_command_line(sandbox: &Sandbo
         let other = scene.script("connect('example.com:443')");
         let (seen, ()) = tokio::join!(other, people);
         assert!(seen.shown.contains("ann said no"), "{}", seen.shown);
-        // So is the same line with another variable.
+        // So does the same line with another variable.
         let people = async {
             let pending = next(&mut requests, "example.com:443").await;
             pending.decide(Decision::deny("ann", "test"));
@@ -185,7 +185,7 @@ async fn rules_decide_before_people(sandbox: &Sandbox) {
         let seen = scene.script(GET).await;
         assert_eq!(seen.ok, reached, "{}", seen.shown);
     }
-    // What resolves to a private address is not reached by a rule for the name.
+    // A rule for a name does not open a private address that it resolves to.
     town.answers("inside.example.com", &[&["10.0.0.7"]]);
     let scene = scene(sandbox, &town, allowing(&["Network"]));
     let seen = scene.script("connect('inside.example.com:443')").await;
@@ -221,7 +221,7 @@ async fn a_thousand_hosts_are_a_few_requests_at_a_time(sandbox: &Sandbox) {
         while open.len() < 8 {
             open.push(requests.next().await.unwrap());
         }
-        // The ninth comes when one of these is decided.
+        // The ninth arrives once one of these is decided.
         tokio::select! {
             biased;
             _ = requests.next() => panic!("nine requests at once"),
@@ -262,7 +262,7 @@ async fn a_thousand_hosts_that_nobody_decides_about_leave_no_request(sandbox: &S
             let request = requests.next().await.unwrap();
             let open = inbox.list(&pending).await.unwrap().len();
             assert!(open <= 8, "{open} requests at once");
-            // As a client's call does whose time to wait is over.
+            // Like the call of a client whose wait has timed out.
             request.suspend();
         }
     };
@@ -357,7 +357,7 @@ async fn a_command_in_the_background_is_not_asked_about(sandbox: &Sandbox) {
         shown.contains("in the background is not asked about"),
         "{shown}"
     );
-    // The person, not the caller, hears what would let it connect.
+    // The operator, not the caller, is told how to allow the connection.
     let operator = ended.operator.unwrap_or_default();
     assert!(
         operator.contains("the rule Network(example.com) in policy.allow"),
@@ -373,7 +373,7 @@ async fn a_command_that_goes_around_the_proxy_is_told_why_it_fails(sandbox: &San
     let seen = scene.script(script).await;
     assert!(!seen.ok, "{}", seen.shown);
     assert!(seen.shown.contains("HTTPS_PROXY"), "{}", seen.shown);
-    // The loopback of its own network is not the proxy's.
+    // The loopback of the command's own network is not the proxy's.
     let server = "
 import http.server, threading
 server = http.server.HTTPServer(('127.0.0.1', 0), http.server.SimpleHTTPRequestHandler)

@@ -1,4 +1,4 @@
-//! Row 26 of the threat model in the real jail: what a command reaches through the proxy, and what it does not.
+//! Row 26 of the threat model in the real jail: what a command can reach through the proxy, and what it cannot.
 //!
 //! Its own `main`, because the jail executes this program again.
 
@@ -49,7 +49,7 @@ use serde_json::{Value, json};
 
 use crate::town::Town;
 
-/// What the scripts of the rows begin with.
+/// The start of the scripts of the rows.
 const LIBRARY: &str = include_str!("net.py");
 
 /// A workspace whose commands use this network.
@@ -94,7 +94,7 @@ impl Scene {
         self.dir.path().canonicalize().unwrap().join("ws")
     }
 
-    /// Lets programs trust the servers of this town.
+    /// Makes programs trust the servers of this town.
     pub(crate) fn trust(&self, town: &Town) {
         fs::write(self.root().join("ca.crt"), pem(town)).unwrap();
     }
@@ -133,7 +133,7 @@ impl Scene {
     }
 }
 
-/// What came of a command.
+/// The result of a command.
 pub(crate) struct Seen {
     pub(crate) ok: bool,
     pub(crate) strength: String,
@@ -141,13 +141,13 @@ pub(crate) struct Seen {
     pub(crate) shown: String,
 }
 
-/// Who certifies the servers of this town.
+/// Returns the root certificate of this town's servers as PEM.
 pub(crate) fn pem(town: &Town) -> String {
     let text = STANDARD.encode(town.root());
     format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
 }
 
-/// Commands that reach these hosts of this town.
+/// Returns a proxy that allows these hosts of this town.
 pub(crate) fn allow(hosts: &[&str], town: &Arc<Town>) -> Proxy {
     Proxy::new(AllowList::read(hosts).unwrap()).with_network(Arc::clone(town) as _)
 }

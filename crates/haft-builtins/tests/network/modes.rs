@@ -1,4 +1,4 @@
-//! The modes: what each does to a command's risk, to what it sees, and to the result.
+//! The modes: how each changes a command's risk, what it sees, and the result.
 
 use std::fs;
 use std::net::TcpListener;
@@ -25,7 +25,7 @@ async fn none() -> std::sync::Arc<Town> {
     Town::new(|_| page("text/plain", "here")).await
 }
 
-/// A command that can send away what it reads is no safe one, and one in the host's network is critical.
+/// A command that can send data out is not safe, and one in the host's network is critical.
 async fn risks(sandbox: &Sandbox) {
     let town = none().await;
     let folder = tempfile::tempdir().unwrap();
@@ -76,7 +76,7 @@ async fn risks(sandbox: &Sandbox) {
     }
 }
 
-/// A model hears which setting was in its way.
+/// The model is told which setting blocked it.
 async fn refusals_are_told(sandbox: &Sandbox) {
     let town = none().await;
     let network = CommandNetwork::allow_list(allow(&["example.com"], &town));
@@ -93,7 +93,7 @@ async fn refusals_are_told(sandbox: &Sandbox) {
     assert!(!seen.strength.contains("network"), "{}", seen.strength);
 }
 
-/// Another client, where there is one.
+/// Another client, if it is installed.
 async fn curl(sandbox: &Sandbox) {
     let town = Town::new(|asked| page("text/plain", &asked.path)).await;
     let scene = Scene::new(
@@ -127,7 +127,7 @@ async fn full(sandbox: &Sandbox) {
         let seen = scene.line(&line).await;
         assert_eq!(seen.ok, reached, "{}", seen.shown);
         assert_eq!(seen.strength.contains(", network full"), reached);
-        // The names of the machine, and its resolver, are seen only there.
+        // Only there does it see the machine's host names and resolver.
         let resolver = scene.line("cat /etc/resolv.conf").await;
         let own = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
         let shown = if reached { own } else { String::new() };
@@ -135,7 +135,7 @@ async fn full(sandbox: &Sandbox) {
     }
 }
 
-/// Installers do not see the workspace; what they install is used, and not changed, by commands that do.
+/// Installers do not see the workspace; commands that do can use what they install, but not change it.
 async fn packages(sandbox: &Sandbox) {
     let town = none().await;
     let cache = tempfile::tempdir().unwrap();
@@ -193,7 +193,7 @@ async fn packages(sandbox: &Sandbox) {
     assert!(Scene::new(sandbox, absent).line("ls").await.ok);
 }
 
-/// Where the list could not be kept nothing runs.
+/// If the jail cannot enforce the list, nothing runs.
 async fn weak_jails() {
     let town = none().await;
     for config in [

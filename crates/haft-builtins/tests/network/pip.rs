@@ -1,4 +1,4 @@
-//! A real installer: pip gets a package from registries of the test's own, and the workspace's commands then use it.
+//! A real installer: pip installs a package from the test's own registries, and the workspace's commands then use it.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `sandbox.network = "ask"` and private addresses: they are asked about as such, and no answer about a name opens another.
+//! `sandbox.network = "ask"` and private addresses: the request says so, and no decision about a name opens another address.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -70,7 +70,7 @@ async fn a_private_host_is_asked_about_with_its_address(sandbox: &Sandbox) {
         assert!(seen.shown.contains("HTTP/1.1 200"), "{}", seen.shown);
         let reached = seen.data["network_reached"][0].as_str().unwrap();
         assert!(reached.starts_with(place), "{reached}");
-        // The rule that was kept is enough from now on.
+        // The stored rule suffices from now on.
         let again = scene.script(&format!("{script}.close()")).await;
         assert!(again.shown.contains("HTTP/1.1 200"), "{}", again.shown);
     }
@@ -100,7 +100,7 @@ async fn a_name_is_looked_up_after_a_person_agreed_to_it(sandbox: &Sandbox) {
 
 async fn a_name_that_leads_elsewhere_later_is_asked_about_again(sandbox: &Sandbox) {
     let town = town().await;
-    // One answer a look-up: to connect, to ask, to connect; then the same again.
+    // One answer per lookup: to connect, to ask, to connect; then the same again.
     let (public, own) = (&[crate::town::PUBLIC][..], &["10.0.0.7"][..]);
     let other = &["10.0.0.8"][..];
     town.answers("turns.example.com", &[public, own, own, own, other, other]);
@@ -129,7 +129,7 @@ async fn a_name_that_leads_elsewhere_later_is_asked_about_again(sandbox: &Sandbo
     assert_eq!(reached, [crate::town::PUBLIC, "10.0.0.7"]);
 }
 
-/// Runs a script to its end; a request is a failure.
+/// Runs a script to its end; any approval request is a failure.
 async fn unasked(scene: &Scene, requests: &mut Requests, script: &str) -> String {
     tokio::select! {
         seen = scene.script(script) => seen.shown,
@@ -161,7 +161,7 @@ async fn metadata_services_are_never_offered(sandbox: &Sandbox) {
     assert_eq!(town.connected().len(), 0);
 }
 
-/// A haft that listens at one port of this machine.
+/// A haft that listens on one port of this machine.
 #[derive(Debug)]
 struct Console(u16);
 
@@ -194,7 +194,7 @@ async fn no_command_is_offered_what_haft_itself_serves(sandbox: &Sandbox) {
         assert!(shown.contains("haft itself listens"), "{host}: {shown}");
     }
     assert_eq!(town.connected().len(), 0);
-    // Another server of this machine is asked about.
+    // haft asks about another server of this machine.
     let people = async {
         next(&mut requests, "localhost:4311").await.decide(yes());
     };
@@ -202,7 +202,7 @@ async fn no_command_is_offered_what_haft_itself_serves(sandbox: &Sandbox) {
     assert!(seen.shown.contains("HTTP/1.1 200"), "{}", seen.shown);
 }
 
-/// A program of this name in the workspace, which runs a script.
+/// Writes a program of this name to the workspace that runs a script.
 fn program(scene: &Scene, name: &str, script: &str) {
     let path = scene.root().join(name);
     let text = format!(
@@ -247,7 +247,7 @@ async fn a_registry_is_one_request(sandbox: &Sandbox) {
         let again = unasked(&scene, &mut requests, "exec(open('pip').read())").await;
         assert_eq!(again.matches("HTTP/1.1 200").count(), 2, "{again}");
     }
-    // A program that is no installer is asked about host by host.
+    // For a program that is not an installer, haft asks host by host.
     let (scene, mut requests) = with_people(scene(sandbox, &town, RuleSet::default()));
     program(&scene, "other", PYPI);
     let people = async {

@@ -1,4 +1,4 @@
-//! The rows: a list, a script in the jail, what it must see, what is noted as refused, and what was connected to.
+//! The rows: a list, a script in the jail, its expected output, the refusals noted, and the connections made.
 
 use std::net::{SocketAddr, TcpListener};
 
@@ -14,11 +14,11 @@ struct Row {
     name: &'static str,
     hosts: &'static [&'static str],
     script: &'static str,
-    /// All of these are printed.
+    /// Texts that the output must contain.
     prints: &'static [&'static str],
-    /// Noted of the refusals, in one line; nothing is where this is empty.
+    /// The refusals in one line; empty if there must be none.
     refused: &'static str,
-    /// Ports connected to at the public address.
+    /// Ports that were connected to at the public address.
     connected: &'static [u16],
 }
 
@@ -62,7 +62,7 @@ const ROWS: &[Row] = &[
     Row { name: "around the proxy", hosts: LIST, script: "for place in [('93.184.216.34', 443), ('169.254.169.254', 80), ('127.0.0.1', int(open('port').read())), ('::1', int(open('port').read())), ('2606:4700::1111', 443)]: fails(place[0], lambda: socket.create_connection(place, 5))\nfor place in ['8.8.8.8', '169.254.169.254', '127.0.0.53']: fails('udp ' + place, lambda: (u := socket.socket(socket.AF_INET, socket.SOCK_DGRAM), u.settimeout(1), u.connect((place, 53)), u.send(b'x'), u.recv(1)))\nfails('dns', lambda: socket.getaddrinfo('example.com', 443))", prints: &["REFUSED 93.184.216.34", "REFUSED 169.254.169.254", "REFUSED 127.0.0.1", "REFUSED ::1", "REFUSED 2606", "REFUSED udp 8.8.8.8", "REFUSED udp 169.254", "REFUSED udp 127.0.0.53", "REFUSED dns"], refused: "", connected: &[] },
 ];
 
-/// Tries them all; how many there are.
+/// Runs all rows and returns their number.
 pub(crate) async fn all(sandbox: &Sandbox) -> usize {
     let own = TcpListener::bind("127.0.0.1:0").unwrap();
     for row in ROWS {
@@ -75,7 +75,7 @@ pub(crate) async fn all(sandbox: &Sandbox) -> usize {
 
 async fn check(sandbox: &Sandbox, row: &Row, own: SocketAddr) {
     let name = row.name;
-    // Upper and lower case of a header's name mean the same.
+    // Header names are case-insensitive.
     let town = Town::new(|asked| page("text/plain", lower_names(&asked.text))).await;
     town.answers("private.example.com", &[&["10.0.0.7"]]);
     town.answers("meta.example.com", &[&["169.254.169.254"]]);

@@ -1,4 +1,4 @@
-//! `network.proxy`: the connections of commands leave through the company's proxy, judged and checked as ever.
+//! `network.proxy`: the connections of commands leave through the company's proxy, judged and checked as without it.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub(crate) async fn all(sandbox: &Sandbox) {
         if works {
             let plain = scene.script("get('http://example.com:8080/b?c')").await;
             assert!(plain.ok, "{}", plain.shown);
-            // The server hears nothing of the proxy's password.
+            // The server does not receive the proxy's password.
             let out = format!("{} {}", secret.shown, plain.shown);
             assert!(!out.contains("proxy-authorization"), "{out}");
             let heads = office.heads();
@@ -45,7 +45,7 @@ pub(crate) async fn all(sandbox: &Sandbox) {
             );
             assert!(heads.iter().all(|head| head.contains(BASIC)), "{heads:?}");
             let seen = heads.len();
-            // Whoever answers TRACE shows the login of this proxy's own.
+            // A server that answers TRACE would echo haft's credentials for the proxy.
             let traced = "raw('TRACE http://example.com:8080/b HTTP/1.1\\r\\nHost: example.com:8080\\r\\nMax-Forwards: 0\\r\\n\\r\\n')";
             let traced = scene.script(traced).await;
             assert!(

@@ -1,4 +1,4 @@
-//! Command lines that were given with the project, judged as an agent would run them: without a jail.
+//! Command lines that were given with the project, judged as an agent runs them: without a jail.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ struct Given {
     harmful: bool,
 }
 
-/// What `haft init` writes for a repository with all kinds of packages that it knows: commands as whole lines.
+/// What `haft init` writes for a repository with every kind of package that it knows: commands as whole lines.
 const COMMANDS: &[&str] = &[
     "Bash(cargo build)",
     "Bash(cargo build --release)",
@@ -41,10 +41,10 @@ const COMMANDS: &[&str] = &[
     "Bash(make all)",
 ];
 
-/// The same, and the agent edits the workspace.
+/// The same, for an agent that edits the workspace.
 const EDITS: &[&str] = &["Edit(/**)"];
 
-/// How many harmless lines pass at least under no rule, under those for commands, and under those that let files be edited, too.
+/// Minimum number of harmless lines that pass: without rules, with rules for commands, and with rules for edits in addition.
 const LEAST: [usize; 3] = [34, 36, 45];
 
 #[test]

@@ -1,4 +1,4 @@
-//! Lines that pass, and lines that are asked about, each for a reason of its own.
+//! Lines that pass, and lines that need an approval, each for a reason of its own.
 
 use haft::permission::Verdict::{self, Allow, Ask};
 
@@ -70,7 +70,7 @@ fn reading_commands_in_the_workspace_pass() {
     );
 }
 
-/// Lines that lead out of the workspace, or of which it is not known what they do.
+/// Lines that leave the workspace, or whose effects are unknown.
 #[rustfmt::skip]
 const OUT: &[&str] = &[
     "cat /etc/passwd",
@@ -97,7 +97,7 @@ const OUT: &[&str] = &[
     "cat =ls",
     "cat **/id_rsa",
     "cd .. && cat other/file",
-    // A shell goes back by names, a program by folders.
+    // A shell resolves `..` by names, a program by folders.
     "cd linked/away/../.. && cat README.md",
     "cd src/../.. && ls",
     "cd linked/away && cat file",

@@ -1,4 +1,4 @@
-//! What the tools of another program do, as the policy judges them: no jail confines them.
+//! The tools of another program, as the policy judges them: no jail confines them.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! The calls that name one path or one URL, and where a call runs.
+//! Calls that name one path or one URL, and the folder that a call runs in.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Properties: a line passes only where each of its parts does, and a word that leads out never helps.
+//! Properties: a line passes only if each of its parts does, and a word that leads out never lowers the verdict.
 
 use haft::permission::Verdict;
 use proptest::prelude::*;
@@ -66,7 +66,7 @@ proptest! {
         let scene = Scene::new();
         if scene.line(&parts.join(join), RULES) == Verdict::Allow {
             for part in parts {
-                // A part alone starts where the line does.
+                // A part on its own starts in the same folder as the line.
                 prop_assert_eq!(scene.line(part, RULES), Verdict::Allow, "{}", part);
             }
         }
@@ -80,7 +80,7 @@ proptest! {
         let line = parts.join(join);
         let more = format!("{line} {word}");
         prop_assert!(scene.line(&more, RULES) >= scene.line(&line, RULES), "{}", more);
-        // Only what takes its words for data passes with one.
+        // Only a command that treats its words as data passes with one.
         if scene.line(&more, RULES) == Verdict::Allow {
             prop_assert!(parts.last().is_some_and(|part| part.starts_with("echo")), "{}", more);
         }

@@ -1,4 +1,4 @@
-//! A workspace and a home beside it, and the verdicts of a policy on what happens there.
+//! A workspace and a home beside it, and a policy's verdicts on calls there.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,7 +10,7 @@ use haft::testing::stated_verdict;
 use haft::workspace::Workspace;
 use haft_builtins::outside::Outside;
 
-/// A developer's workspace, a repository with secrets, links and settings of agents.
+/// A developer's workspace: a repository with secrets, links and settings of agents.
 #[derive(Debug)]
 pub(crate) struct Scene {
     _folder: tempfile::TempDir,
@@ -77,7 +77,7 @@ impl Scene {
         builder.rules(rules).build().unwrap()
     }
 
-    /// The verdict on a line under the profile `workspace` and these rules.
+    /// Returns the verdict on a line under the profile `workspace` and these rules.
     pub(crate) fn line(&self, line: &str, allow: &[&str]) -> Verdict {
         self.verdict(allow, &self.outside.line(line, None).unwrap())
     }

@@ -17,7 +17,7 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
     /// Whether the body ended as HTTP requires.
     pub(crate) is_whole: bool,
-    /// The pieces of the body as they were sent.
+    /// The chunks of the body as they were sent.
     pub(crate) pieces: Vec<Vec<u8>>,
 }
 

@@ -1,4 +1,4 @@
-//! A tool-calling turn in every dialect, streamed and not, however the stream is cut.
+//! A tool-calling turn in every dialect, streamed or not, however the stream is split.
 
 use haft_scripted::scenario::Cut;
 use haft_scripted::{Dialect, Scenario, Server, scenarios, serve};

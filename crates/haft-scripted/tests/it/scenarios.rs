@@ -201,7 +201,7 @@ async fn the_scenario_of_the_guide_is_played_to_its_end() {
         .filter(|block| block.contains("title ="))
         .collect();
     assert_eq!(scenarios.len(), 1);
-    // Its fault comes first; the request is sent again.
+    // Its fault comes first, then the client sends the request again.
     let source = scenarios[0].replace("faults = ", "#faults = ");
     play(
         &source,

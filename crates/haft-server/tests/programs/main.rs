@@ -1,4 +1,4 @@
-//! The example as a process of its own: served over HTTP and over pipes, with every check that a stranger meets.
+//! The example as a separate process: served over HTTP and over pipes, with every check that an unknown client faces.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stderr,
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 #[path = "../../examples/product.rs"]
 mod product;
 
-/// The variable that says that this process is the example.
+/// The variable that makes this process the example.
 const PROGRAM: &str = "HAFT_TEST_PROGRAM";
 
 /// Headers of a request.
@@ -55,7 +55,7 @@ const TESTS: [(&str, fn()); 3] = [
     ),
 ];
 
-/// The example in a folder.
+/// Returns the command that runs the example in a folder.
 fn product(folder: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
@@ -70,7 +70,7 @@ fn product(folder: &Path, words: &[&str]) -> Command {
     command
 }
 
-/// The example, listening; ended when dropped.
+/// The example, listening; killed when dropped.
 struct Server {
     child: Child,
     address: String,
@@ -87,7 +87,7 @@ impl Server {
         Self { child, address }
     }
 
-    /// One request on a connection of its own: status, session and body. `headers` win over the usual ones.
+    /// Sends one request on its own connection and returns status, session and body. `headers` override the defaults.
     fn send(&self, target: &str, headers: &[(&str, &str)], body: Option<&Value>) -> Reply {
         let method = if body.is_some() { "POST" } else { "GET" };
         let body = body.map(ToString::to_string).unwrap_or_default();
@@ -114,13 +114,13 @@ impl Server {
         Reply::read(&text)
     }
 
-    /// A message to the MCP service.
+    /// Sends a message to the MCP service.
     fn mcp(&self, headers: &[(&str, &str)], id: u64, method: &str, params: &Value) -> Reply {
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         self.send("/mcp", headers, Some(&message))
     }
 
-    /// Interrupts the program, as Ctrl-C does, and returns how it ended.
+    /// Interrupts the program, as Ctrl-C does, and returns its exit code.
     fn stop(mut self) -> i32 {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::INT).unwrap();
@@ -135,7 +135,7 @@ impl Drop for Server {
     }
 }
 
-/// An answer.
+/// A response.
 #[derive(Debug)]
 struct Reply {
     status: u16,
@@ -183,7 +183,7 @@ fn strangers_are_refused_before_anything() {
         (&[ANN, ("host", "evil.example")], 403, 403),
         (&[ANN, ("origin", "http://evil.example")], 403, 403),
         (&[OPERATOR, ("host", "evil.example")], 403, 403),
-        // What calls come with decides about none of them.
+        // The credentials of the MCP service decide about no request.
         (&[ANN], 200, 403),
         (&[OPERATOR], 200, 200),
     ];
@@ -232,7 +232,7 @@ fn a_call_waits_for_the_operator_and_runs_once() {
     let target = format!("/approvals/{id}/approve");
     let decided = server.send(&target, &[OPERATOR], Some(&json!({})));
     assert_eq!(decided.status, 200, "{decided:?}");
-    // The operator's own name is on it.
+    // The decision has the operator's own name.
     assert_eq!(decided.json()["decision"]["by"], "olga", "{decided:?}");
     let closed = call(7, "close", "bob");
     assert!(closed.contains("closed bob"), "{closed}");

@@ -1,4 +1,4 @@
-//! Calls that wait for a person inside a program that embeds the library: withdrawn, learnt from, resumed once.
+//! Calls of an embedding program that wait for an approval: withdrawn, reported back, resumed once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use haft::{
     ToolResult,
 };
 
-/// A tool of risk high that counts its runs.
+/// Returns a tool of risk high that counts its runs.
 fn counting() -> (ToolRegistry, Arc<AtomicUsize>) {
     let runs = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&runs);
@@ -33,7 +33,7 @@ fn counting() -> (ToolRegistry, Arc<AtomicUsize>) {
     (registry, runs)
 }
 
-/// An approver who never says anything: the answer comes by the inbox.
+/// An approver that never answers: the decision comes through the inbox.
 #[derive(Debug)]
 struct Silent;
 
@@ -55,7 +55,7 @@ async fn all(inbox: &MemoryInbox) -> Vec<haft::approval::inbox::StoredApproval> 
     inbox.list(&filter).await.unwrap()
 }
 
-/// The first request, once it is there.
+/// Waits for the first request and returns its id.
 async fn waiting(inbox: &MemoryInbox) -> ApprovalId {
     let mut changes = inbox.changes();
     loop {
@@ -66,7 +66,7 @@ async fn waiting(inbox: &MemoryInbox) -> ApprovalId {
     }
 }
 
-/// Waits until it is withdrawn; nobody can decide about it then.
+/// Waits until the request is withdrawn and checks that it can no longer be decided.
 pub(crate) async fn withdrawn(inbox: &dyn Inbox, id: &ApprovalId) {
     let mut changes = inbox.changes();
     while inbox.get(id).await.unwrap().unwrap().status != RequestStatus::Withdrawn {
@@ -185,7 +185,7 @@ async fn of_many_that_resume_a_decided_call_one_runs_it() {
     for one in resumed.collect::<Vec<_>>() {
         ran += usize::from(one.await.unwrap());
     }
-    // Whoever was first: a resumer, or the call that waited; either way the call hears how it went.
+    // Either a resumer or the waiting call runs the tool; the call gets the outcome in both cases.
     assert!(ran <= 1);
     assert_eq!(asked.await.unwrap().text(), "ran");
     assert_eq!(runs.load(Ordering::SeqCst), 1);

@@ -1,4 +1,4 @@
-//! Budgets of effects: what would exceed one is asked about, whatever rules, grants and approvers that ask nobody say.
+//! Budgets of effects: a call that would exceed one needs an approval, whatever rules, grants and automatic approvers say.
 
 use std::sync::Arc;
 
@@ -73,7 +73,7 @@ fn tools() -> ToolRegistry {
     all.with(chain.arc()).unwrap()
 }
 
-/// Rules that allow all of it, and these budgets.
+/// Returns a policy with these budgets whose rules allow everything.
 fn policy(budgets: Budgets) -> Policy {
     let names = [
         "look",
@@ -108,7 +108,7 @@ fn call(name: &str) -> ToolCall {
     ToolCall::new(name, "{}")
 }
 
-/// What becomes of these calls of one run, one after another, without anybody to ask.
+/// Returns the statuses of these calls, made one after another in one run without an approver.
 async fn statuses(budgets: Budgets, names: &[&str]) -> Vec<&'static str> {
     let executor = Executor::new(policy(budgets));
     let session = Session::new(tools());
@@ -148,7 +148,7 @@ async fn calls_beyond_a_budget_are_asked_about_and_denied_where_nobody_decides()
             &["command", "command", "page"],
             &["ok", "denied", "ok"],
         ),
-        // What is denied counts nothing.
+        // Denied calls do not count.
         (
             limits(3, 0, 0),
             &["delete", "delete_three", "delete", "delete"],
@@ -185,7 +185,7 @@ async fn an_approval_lets_one_call_through_and_the_request_says_what_is_used_up(
         let outcome = executor.execute(&session, call("delete")).await;
         assert_eq!(outcome.status, expected, "{outcome:?}");
     }
-    // It was not granted for the session: each further call is asked about.
+    // The approval is not a grant for the session: haft asks about each further call.
     let said: Vec<String> = asked.lock().iter().map(|one| one.reason.clone()).collect();
     assert_eq!(
         said,
@@ -206,7 +206,7 @@ async fn an_approval_lets_one_call_through_and_the_request_says_what_is_used_up(
     assert_eq!(session.uses().deletions, 3);
 }
 
-/// A command that works on the workspace itself, as its tool states it.
+/// Returns a command that works on the workspace itself, as its tool declares it.
 fn direct(name: &str, jailed: bool, risk: Risk) -> Arc<dyn haft::tool::Tool> {
     let effect = Effect::Run {
         command: "make".to_owned(),
@@ -246,7 +246,7 @@ async fn commands_whose_deletions_cannot_be_counted_are_asked_about_where_there_
             let asked = Arc::clone(&approver.asked);
             let executor = Executor::new(policy.clone()).with_approver(approver);
             let session = Session::new(all());
-            // An approval lets one call through, whatever it says of the session.
+            // An approval lets one call through, even if it is for the session.
             for _ in 0..2 {
                 let outcome = executor.execute(&session, call(name)).await;
                 assert_eq!(outcome.status, Status::Ok, "{name} {outcome:?}");
@@ -254,7 +254,7 @@ async fn commands_whose_deletions_cannot_be_counted_are_asked_about_where_there_
             let reasons: Vec<String> = asked.lock().iter().map(|one| one.reason.clone()).collect();
             let asks = asks && name != "reads";
             assert_eq!(reasons, vec![said; if asks { 2 } else { 0 }], "{name}");
-            // Approvers that ask nobody do not lift it.
+            // Automatic approvers do not lift the limit.
             let executor = Executor::new(policy).with_approver(AutoApprove::up_to(Risk::Critical));
             let outcome = executor.execute(&Session::new(all()), call(name)).await;
             let expected = if asks { Status::Denied } else { Status::Ok };
@@ -286,7 +286,7 @@ async fn neither_a_grant_nor_an_approver_that_asks_nobody_lifts_a_budget() {
         let rules = Policy::builder(Profile::Workspace).ask("delete");
         rules.build().unwrap().with_budgets(budgets())
     };
-    // Granted for the session before the budget was used up.
+    // The grant for the session is older than the moment at which the budget is used up.
     let yes = Answer::from(Decision::approve("ann", "test").hold_for(HoldFor::Session));
     let approver = ScriptedApprover::new([yes]);
     let asked = Arc::clone(&approver.asked);
@@ -365,7 +365,7 @@ async fn a_ledger_that_cannot_be_read_has_calls_asked_about() {
             Decision::approve("ann", "test").into(),
         ]));
     let session = Session::new(tools());
-    // What the day has no budget for needs no ledger.
+    // A call without a budget for the day needs no ledger.
     let page = executor.execute(&session, call("page")).await;
     assert_eq!(page.status, Status::Ok, "{page:?}");
     let outcome = executor.execute(&session, call("command")).await;

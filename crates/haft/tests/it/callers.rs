@@ -1,4 +1,4 @@
-//! A running tool asks the program that made its call: what comes back, what does not, and whose time it is.
+//! A running tool sends requests to the client that made its call: which get an answer, which do not, and whose time the wait takes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn raw(text: &str) -> Box<RawValue> {
     RawValue::from_string(text.to_owned()).unwrap()
 }
 
-/// Answers roots after a while, refuses forms, and cannot be asked anything else.
+/// A client that answers roots after a while, declines forms, and supports no other request.
 #[derive(Default)]
 struct Slow {
     logged: Mutex<Vec<String>>,
@@ -99,7 +99,7 @@ fn session() -> Session {
 #[tokio::test(start_paused = true)]
 async fn a_tool_gets_its_callers_answer_as_it_came_and_the_wait_is_not_its_time() {
     for (what, status, says) in [
-        // Thirty seconds, of which a tool may take ten.
+        // The answer takes thirty seconds; the tool has a limit of ten.
         ("roots", Status::Ok, "12345678901234567890123"),
         ("form", Status::Error, "not now"),
         (

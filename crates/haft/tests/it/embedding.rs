@@ -1,4 +1,4 @@
-//! What a program that embeds the library meets: the examples run, approvals from a queue, what a model reads.
+//! What an embedding program can rely on: the examples run, approvals come from a queue, and the model reads these texts.
 
 use std::error::Error as _;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ async fn a_bench_fails_where_something_else_was_asked() {
     bench.assert_asked([]);
 }
 
-/// A tool of risk high, called once under this approver; its session ends with the token.
+/// Calls a tool of risk high once under this approver, in a session that the token ends.
 async fn ask(approver: impl haft::Approver + 'static, ends: &CancellationToken) -> Outcome {
     let tools = ToolRegistry::new();
     let drop = TestTool::risky("drop", Risk::High);

@@ -1,4 +1,4 @@
-//! A tool that fails over what a call would do: the call is denied.
+//! A call is denied if its tool fails while it states the call's effects.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use haft::{
     Answer, Decision, Executor, Policy, Session, Status, Tool, ToolCall, ToolError, ToolResult,
 };
 
-/// A tool that fails over one of the questions it is asked before it runs.
+/// A tool that fails at one of the questions that the executor asks before it runs.
 #[derive(Debug)]
 struct Faulty {
     spec: Arc<ToolSpec>,

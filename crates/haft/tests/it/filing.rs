@@ -1,4 +1,4 @@
-//! An inbox that writes a request and never says so: whoever gives up meanwhile withdraws it.
+//! An inbox that stores a request and never confirms it: a call that gives up meanwhile withdraws the request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ use crate::asking::withdrawn;
 
 type InboxFuture<'a, T> = BoxFuture<'a, Result<T, InboxError>>;
 
-/// Writes, and answers nobody who files.
+/// An inbox that stores requests and never confirms them.
 #[derive(Debug)]
 struct Mute(MemoryInbox);
 

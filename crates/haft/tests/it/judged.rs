@@ -1,4 +1,4 @@
-//! What was judged of a call is what its tool is given and what runs.
+//! The tool receives and runs exactly what the policy judged.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ fn writes() -> Permission {
     Permission::write(PathClaim::plain("a"))
 }
 
-/// A tool that says one thing, and says in its result what was judged; it tries what it never said, too.
+/// Returns a tool that declares one permission, reports in its result what was judged, and also tries what it did not declare.
 fn judged(says: Permission, other: Permission) -> Arc<dyn Tool> {
     let says_again = says.clone();
     TestTool::with_body(TestTool::echo("judged"), move |_, context| {
@@ -79,10 +79,10 @@ async fn a_running_tool_has_the_judgement_of_its_call() {
     }
 }
 
-/// How often [`Counted`] was read from arguments.
+/// The number of times that [`Counted`] was deserialized.
 static READ: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts how often it is read.
+/// Counts its deserializations.
 #[derive(Debug)]
 struct Counted(String);
 

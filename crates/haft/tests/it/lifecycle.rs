@@ -1,4 +1,4 @@
-//! A run's life: budget, cancellation, dropped calls, failing sinks, order of a batch.
+//! The life of a run: budget, cancellation, dropped calls, failing sinks, order of a batch.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,7 +22,7 @@ fn session(tools: impl IntoIterator<Item = Arc<dyn haft::Tool>>, limits: RunLimi
         .unwrap()
 }
 
-/// A tool that does not end by itself, and says that it has begun.
+/// Returns a tool that never finishes by itself and signals when it has started.
 fn sleeper(begun: &Arc<Notify>) -> Arc<dyn haft::Tool> {
     let begun = Arc::clone(begun);
     TestTool::with_body(TestTool::echo("sleep"), move |_, _| {
@@ -138,10 +138,10 @@ async fn a_batch_runs_only_concurrency_safe_calls_side_by_side() {
                     let now = seen.0.fetch_add(1, Ordering::SeqCst) + 1;
                     seen.1.fetch_max(now, Ordering::SeqCst);
                     if concurrency_safe {
-                        // Ends only when all of them are at it.
+                        // Finishes only once all of them have started.
                         all.wait().await;
                     }
-                    // Whatever else could run does.
+                    // Lets everything else run that can.
                     for _ in 0..100 {
                         tokio::task::yield_now().await;
                     }
@@ -195,7 +195,7 @@ fn limits_that_make_no_sense_are_refused_when_built() {
     assert!(!check(RunLimits::default()));
 }
 
-/// A tool with a deadline of its own that is far beyond the run's.
+/// Returns a tool whose own time limit is far beyond the run's.
 fn slow(name: &'static str) -> ToolSpec {
     ToolSpec {
         timeout: Some(Duration::from_hours(1)),
@@ -215,7 +215,7 @@ async fn f4_the_limit_of_a_call_bounds_every_tool_and_keeps_what_it_has() {
         })
     });
     let blocking = TestTool::with_body(slow("blocking"), |_, context| {
-        // slow on purpose: it holds its thread for longer than it may.
+        // slow on purpose: it blocks its thread for longer than its limit.
         std::thread::sleep(context.limit() * 2);
         Box::pin(async { Ok(ToolResult::text("too late")) })
     });
@@ -234,7 +234,7 @@ async fn f4_the_limit_of_a_call_bounds_every_tool_and_keeps_what_it_has() {
         assert_eq!(outcome.status, Status::Timeout, "{tool}");
         assert_eq!(outcome.text(), text, "{tool}");
         let said = outcome.error.unwrap().message;
-        // U6: the setting's name is the operator's.
+        // U6: only the operator is told the name of the setting.
         let expect = "the call was ended after 0.15 s, by the time limit of each call";
         assert_eq!(said, expect, "{tool}");
         let raise = outcome.operator.unwrap();
@@ -266,7 +266,7 @@ async fn j12_a_cancelled_tool_that_listens_gives_what_it_has() {
     assert_eq!(outcome.text(), "so far (Cancelled)");
 }
 
-/// Panics at every event of this kind.
+/// A sink that panics at every event that matches.
 #[derive(Debug)]
 struct Breaking(At);
 
@@ -281,7 +281,7 @@ impl AuditSink for Breaking {
 
 #[tokio::test]
 async fn row45_a_sink_that_panics_costs_no_answer_and_lets_nothing_run_unrecorded() {
-    // The event at which it panics, the tool's risk, whether the call runs.
+    // The event at which it panics, the tool's risk, and whether the call runs.
     let rows: [(At, Risk, bool); 5] = [
         (
             |what| matches!(what, EventKind::RunStarted(_)),

@@ -140,13 +140,13 @@ async fn call(tools: ToolRegistry, name: &str, arguments: &str) -> Outcome {
         .await
 }
 
-/// The structured content of an outcome.
+/// Returns the structured content of an outcome.
 fn data(outcome: &Outcome) -> Value {
     let data = outcome.data.as_ref().map(|raw| raw.get());
     data.map_or(Value::Null, |raw| serde_json::from_str(raw).unwrap())
 }
 
-/// The spec of a tool.
+/// Returns the spec of a tool.
 fn spec(tools: &ToolRegistry, name: &str) -> ToolSpec {
     let snapshot = tools.snapshot();
     ToolSpec::clone(snapshot.entry(name).unwrap().spec())
@@ -229,7 +229,7 @@ fn the_output_schema_is_that_of_the_value_where_it_is_always_structured() {
         );
         assert_eq!(schema["required"], json!(["result"]), "{wrapped}");
     }
-    // A text is no structured content, nothing is none, and a type without a schema promises nothing.
+    // Text is not structured content, `()` has none, and a type without a schema declares none.
     for without in ["rest", "greet", "find", "raw", "get_weather"] {
         assert_eq!(output(without), None, "{without}");
     }

@@ -1,4 +1,4 @@
-//! Integration tests of the library, through its public face.
+//! Integration tests of the library, through its public API.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 mod asking;

@@ -1,4 +1,4 @@
-//! Calls within calls: traced however they end, bounded by limits of their own, no clock running while a person thinks.
+//! Nested calls: traced however they end, bounded by limits of their own, with the clock stopped while a user decides.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use haft::{
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-/// How a `chain` behaves after its calls.
+/// What a `chain` does after its calls.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Then {
     Ends,
@@ -23,7 +23,7 @@ enum Then {
     Sleeps,
 }
 
-/// A tool that makes the calls it is told to make in a scope with these limits.
+/// Returns a tool that makes the calls named in its arguments, in a scope with these limits.
 fn chain(limits: RunLimits, then: Then) -> Arc<dyn Tool> {
     TestTool::with_body(TestTool::echo("chain"), move |value, context| {
         let limits = limits.clone();
@@ -80,7 +80,7 @@ fn trace(outcome: &Outcome) -> Vec<(u64, &str, Status)> {
 }
 
 async fn run(executor: &Executor, then: Then, limits: RunLimits, names: &[&str]) -> Outcome {
-    // Only a chain that sleeps meets its limit: the others may take what a busy machine takes, a backtrace included.
+    // Only a chain that sleeps reaches its limit: the others may take as long as a busy machine needs, a backtrace included.
     let call_timeout = match then {
         Then::Sleeps => Duration::from_secs(2),
         Then::Ends | Then::Fails | Then::Panics => Duration::from_secs(60),
@@ -124,7 +124,7 @@ async fn the_trace_is_returned_however_the_chain_ends() {
         let digests: Vec<_> = outcome.calls.iter().map(|c| c.args_digest.len()).collect();
         assert!(digests.iter().all(|len| *len == 64), "{digests:?}");
     }
-    // Every line of the record names the chain that the call was made in.
+    // Every event names the chain in which the call was made.
     let parents: Vec<_> = audit
         .events()
         .iter()
@@ -174,7 +174,7 @@ async fn an_allowed_call_above_the_chain_s_risk_is_asked_about() {
         (&allowed, Risk::Critical, Status::Ok),
         (&allowed, Risk::High, Status::Ok),
         (&allowed, Risk::Safe, Status::Denied),
-        // It only ever raises a verdict.
+        // The limit can only make a verdict stricter.
         (&careful, Risk::Critical, Status::Denied),
     ] {
         let outcome = run(executor, Then::Ends, limits(risk), &["high"]).await;
@@ -182,7 +182,7 @@ async fn an_allowed_call_above_the_chain_s_risk_is_asked_about() {
     }
 }
 
-/// A person who thinks for a while and says yes.
+/// An approver who approves after a while.
 #[derive(Debug, Default)]
 struct Slow(Mutex<u32>);
 
@@ -200,7 +200,7 @@ impl Approver for Slow {
 #[tokio::test]
 async fn a_person_s_thinking_is_not_the_chain_s_time() {
     let executor = Executor::new(Policy::workspace()).with_approver(Slow::default());
-    // The chain's own call has 300 ms, the person takes 500.
+    // The chain's own call has 300 ms; the approval takes 500 ms.
     let outcome = run(&executor, Then::Ends, RunLimits::chain(), &["high", "safe"]).await;
     assert_eq!(outcome.status, Status::Ok, "{:?}", outcome.error);
     assert_eq!(

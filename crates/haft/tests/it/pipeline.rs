@@ -1,4 +1,4 @@
-//! The pipeline table: what a call comes to, and which lines it leaves, by every door inside the library.
+//! The pipeline table: the outcome of a call and the events that it leaves, through every entry point of the library.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 mod by_name;
 
-/// A row: what is set up, what is called, what must come of it.
+/// A row: the setup, the call and the expected result.
 struct Row {
     name: &'static str,
     policy: Policy,
@@ -25,7 +25,7 @@ struct Row {
     arguments: &'static str,
     answer: Option<Answer>,
     limits: RunLimits,
-    /// What a skill that is active restricts the run to, where one is.
+    /// The tools that the active skill restricts the run to, if a skill is active.
     skill: Option<&'static [&'static str]>,
     expect: Status,
     lines: &'static [&'static str],
@@ -315,10 +315,10 @@ fn rows() -> Vec<Row> {
     ]
 }
 
-/// How often a tool ran, by the tool's own account.
+/// The number of times that a tool ran, as the tool itself counts it.
 type Ran = Arc<AtomicUsize>;
 
-/// A tool that notes that it ran, then does this.
+/// Returns a tool that counts its runs and then does `body`.
 fn noting(
     spec: haft::ToolSpec,
     ran: &Ran,
@@ -387,7 +387,7 @@ fn tools(ran: &Ran) -> ToolRegistry {
     tools
 }
 
-/// A tool that makes the call it is told to make, through its context.
+/// Returns a tool that makes the call named in its arguments, through its context.
 fn nest() -> Arc<dyn haft::Tool> {
     TestTool::with_body(TestTool::echo("nest"), |value, context| {
         Box::pin(async move {
@@ -442,7 +442,7 @@ fn scene_of(row: &Row, served: impl Fn(ToolRegistry) -> Arc<dyn Toolset>) -> Sce
     }
 }
 
-/// What came of a call: its status, its lines, and how often the tool itself noted that it ran.
+/// The result of a call: its status, its events, and how often the tool counted a run.
 type Came = (Status, Vec<String>, usize);
 
 fn expected(row: &Row) -> Came {
@@ -482,7 +482,7 @@ async fn nested(row: &Row) -> Came {
         .execute(&scene.session, ToolCall::new("nest", arguments))
         .await;
     let words = scene.audit.words();
-    // The outer call's own lines stand round those of the inner one.
+    // The outer call's events surround those of the inner call.
     let inner: Vec<String> = words
         .iter()
         .enumerate()
@@ -537,7 +537,7 @@ async fn every_row_holds_for_a_nested_call() {
 
 #[tokio::test]
 async fn e6_no_entry_point_runs_a_tool_past_a_rule_that_denies_it() {
-    // What a tool notes of itself depends on no stage: an entry point that skips clearing shows here.
+    // The tools' own counts depend on no stage, so an entry point that skips clearing fails here.
     let tools = ["safe", "high", "critical", "fails", "panics", "unlisted"];
     for tool in tools {
         let denying = |profile| {

@@ -1,4 +1,4 @@
-//! The README's library example is short, and it is compiled and run as a doctest of this module's twin in the library.
+//! The README's library example is short. The doctest of the module of this name in the library compiles and runs it.
 
 #[test]
 fn the_library_example_has_at_most_25_lines_of_code() {

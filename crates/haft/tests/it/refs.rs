@@ -1,4 +1,4 @@
-//! Artifacts named in arguments: bound before anyone judges, shown as they were written, never another run's.
+//! Artifact refs in arguments: resolved before the call is judged, recorded as written, and never those of another run.
 
 use std::sync::Arc;
 
@@ -107,7 +107,7 @@ async fn each_argument_takes_of_an_artifact_what_its_schema_says() {
         assert!(outcome.is_ok(), "{name}: {:?}", outcome.error);
         assert_eq!(house.last(), json!({name: expect}));
     }
-    // What is logged is what was written: the hash of the content, not the content.
+    // The record has what the client wrote: the hash of the content, not the content.
     let events = house.audit.events();
     let logged = events.iter().filter_map(|event| match &event.what {
         EventKind::CallStarted(call) => Some(call.arguments.to_string()),

@@ -1,4 +1,4 @@
-//! Faults of earlier systems inside the library, by their number in the survey. The rest are in `haft-cli`'s file of this name.
+//! Faults of earlier systems inside the library, by their number in the survey. `haft-cli` has the others in its file of this name.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ async fn no_23_what_one_session_expands_or_is_granted_stays_in_it() {
 
 #[tokio::test]
 async fn no_25_an_approval_is_for_this_call_and_all_its_effects_and_an_edit_is_judged_again() {
-    // Two effects of one kind: one answer, one run; the next call is asked about again.
+    // Two effects of one kind: one answer, one run; haft asks again about the next call.
     let approver = ScriptedApprover::new([yes(HoldFor::Once, None)]);
     let asked = Arc::clone(&approver.asked);
     let executor = Executor::new(Policy::workspace()).with_approver(approver);

@@ -1,4 +1,4 @@
-//! Results made to fit: by tokens for a direct call, kept whole aside, readable only by their run.
+//! Large results: cut by tokens for a direct call, stored whole as an artifact, readable only by their run.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use haft::{
 };
 use serde_json::{Value, json};
 
-/// A tool that gives many lines of text and a large object.
+/// Returns a tool whose result has many lines of text and a large object.
 fn big(overflow: Option<Overflow>) -> ToolRegistry {
     let spec = ToolSpec {
         overflow,

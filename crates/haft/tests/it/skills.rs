@@ -1,4 +1,4 @@
-//! Active skills: what they narrow a run to, what pushes them out, who hears of it.
+//! Active skills: how they restrict a run, what evicts them, and who is notified.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use haft::testing::{MemoryAudit, TestTool};
 use haft::{Executor, Outcome, Policy, Session, Status, ToolCall, ToolRegistry, ToolResult};
 use serde_json::json;
 
-/// Tools `a`, `b`, `c`, one that makes nested calls and one that loads a skill from within a call.
+/// Returns the tools `a`, `b`, `c`, one that makes nested calls and one that loads a skill from within a call.
 fn registry() -> ToolRegistry {
     let call = TestTool::with_body(TestTool::echo("nest"), |value, context| {
         Box::pin(async move {
@@ -109,10 +109,10 @@ async fn a_tool_outside_is_not_listed_and_calling_it_is_denied_by_the_skill() {
         _ => None,
     });
     assert_eq!(rule.as_deref(), Some("skill pdf"));
-    // Names that do not exist stay unknown, and no name outside is offered instead.
+    // Unknown names stay unknown, and no hint offers a name outside the restriction.
     let unknown = scene.call("bb", "{}").await;
     assert_eq!(unknown.status, Status::Error);
-    // A nested call is held to the same.
+    // The restriction also holds for a nested call.
     let nested = scene.call("nest", r#"{"tool":"b"}"#).await;
     assert!(nested.data.unwrap().get().contains("denied"));
 }
@@ -200,7 +200,7 @@ async fn whoever_waits_for_changes_hears_of_a_narrowing_and_versions_only_rise()
     changes.changed().await;
     versions.push(scene.session.tools().version());
     assert!(versions.is_sorted(), "{versions:?}");
-    // A skill that narrows nothing changes nothing; one that does, changes the list.
+    // A skill that restricts nothing does not change the list; one that does, changes it.
     assert_eq!(versions[0], versions[1]);
     assert!(
         versions[1] < versions[2] && versions[2] < versions[3],

@@ -1,4 +1,4 @@
-//! A store that takes its time: calls that do not need it go on, and what it began it finishes.
+//! A slow store: calls that do not need it continue, and the store finishes what it has started.
 
 use std::future::ready;
 use std::ops::Range;
@@ -19,7 +19,7 @@ use haft::{
 use serde_json::json;
 use tokio::sync::{Notify, Semaphore};
 
-/// Stores and reads in tasks of its own, each when it is let.
+/// A store whose writes and reads run in tasks of their own, each once the test releases it.
 struct SlowStore {
     inner: MemoryArtifacts,
     gate: Arc<Semaphore>,
@@ -142,7 +142,7 @@ impl Scene {
         self.executor.execute(&self.session, call).await
     }
 
-    /// Runs a call until the store has something to do for it.
+    /// Polls a call until the store has work to do for it.
     async fn until_stored(&self, call: Pin<&mut impl Future<Output = Outcome>>) {
         tokio::select! {
             outcome = call => panic!("it did not wait for the store: {outcome:?}"),

@@ -1,4 +1,4 @@
-//! The span of a call, as a program that listens with `tracing` sees it.
+//! The span of a call, as a program that subscribes with `tracing` sees it.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -13,7 +13,7 @@ use tracing::{Event, Metadata, Subscriber};
 
 type Fields = BTreeMap<String, String>;
 
-/// Remembers the fields of every span of a call.
+/// Collects the fields of every span of a call.
 #[derive(Debug, Clone, Default)]
 struct Spans(Arc<Mutex<Vec<Fields>>>);
 

@@ -1,4 +1,4 @@
-//! A run that has read what strangers may have written asks before it carries anything out, whatever rules allow.
+//! After a run has read untrusted content, haft asks before a call sends data out, whatever rules allow.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ fn write(path: &str) -> Effect {
     Effect::Write(PathClaim::plain(path))
 }
 
-/// Every tool of the table, each under its own name, with a rule that allows it.
+/// Returns every tool of the table under its own name. A rule allows each of them.
 fn tools() -> ToolRegistry {
     let rows = [
         ("read", false, vec![Effect::Read(PathClaim::plain("a"))]),
@@ -93,7 +93,7 @@ fn policy(guard: UntrustedContent) -> Policy {
     all.build().unwrap().with_guard(guard)
 }
 
-/// What becomes of the second call after the first, under this guard.
+/// Returns the outcome of the second call after the first, under this guard.
 async fn after(first: &str, second: &str, guard: UntrustedContent) -> (Status, String) {
     let executor = Executor::new(policy(guard)).with_approver(ScriptedApprover::new([]));
     let session = Session::new(tools());
@@ -111,7 +111,7 @@ async fn after(first: &str, second: &str, guard: UntrustedContent) -> (Status, S
 #[tokio::test]
 async fn what_could_carry_something_out_is_denied_or_asked_about_after_untrusted_content() {
     let rows = [
-        // Nothing was read that strangers wrote.
+        // The run has read nothing untrusted.
         ("read", "other", true),
         ("closed", "other", true),
         // A page, then each way out.
@@ -121,7 +121,7 @@ async fn what_could_carry_something_out_is_denied_or_asked_about_after_untrusted
         ("page", "unjailed", false),
         ("docs", "other", false),
         ("feed", "page", false),
-        // What stays inside goes on, and what came from a place may go back to it.
+        // Calls that stay inside run, and data may go back to the place that it came from.
         ("page", "read", true),
         ("page", "inside", true),
         ("page", "on_copy", true),

@@ -171,7 +171,7 @@ fn af10_a_call_is_known_by_what_its_client_wrote_however_it_wrote_it() {
     let known = key("ann", r#"{"n":5}"#);
     assert!(known.is_some());
     assert_eq!(known, key("ann", r#" { "n" : "5" }"#));
-    // What settings fill in is no part of the call as its client makes it.
+    // Values that settings fill in are not part of the call that the client made.
     assert_eq!(known, key("eve", r#"{"n":5}"#));
     assert_ne!(known, key("ann", r#"{"n":6}"#));
 }

@@ -1,4 +1,4 @@
-//! The rows by `call_tool`: a call that names another tool is one of that tool.
+//! The rows through `call_tool`: a call that names another tool counts as a call of that tool.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,7 +10,7 @@ use haft::{Status, ToolCall};
 
 use super::{Came, RAN, Row, expected, row, rows, scene_of};
 
-/// The same call by `call_tool`, in a session to which nothing is listed.
+/// Makes the same call through `call_tool`, in a session that lists no tools.
 async fn by_name(row: &Row) -> Came {
     let scene = scene_of(row, |tools| {
         Arc::new(tools.lazily(Lazy::default()).unwrap())
@@ -21,7 +21,7 @@ async fn by_name(row: &Row) -> Came {
     );
     let call = ToolCall::new(CALL_TOOL, arguments);
     let outcome = scene.executor.execute(&scene.session, call).await;
-    // Arguments that no object holds are those of no tool.
+    // Arguments that no object can hold name no tool.
     let is_sound = haft::json::scan::scan_object(row.arguments).is_ok();
     let named = if is_sound { row.tool } else { CALL_TOOL };
     assert_eq!(outcome.tool, named, "{}", row.name);
@@ -33,14 +33,14 @@ async fn by_name(row: &Row) -> Came {
 async fn every_row_holds_for_a_call_by_call_tool() {
     for row in rows() {
         if row.tool == "deferred" {
-            // Where few tools are listed each of them is called without being expanded.
+            // With few tools, each of them can be called without being expanded.
             continue;
         }
         assert_eq!(by_name(&row).await, expected(&row), "{}", row.name);
     }
 }
 
-/// The arguments of `call_tool`, and the tool, the status and the arguments of the call that comes of them.
+/// The arguments of `call_tool`, and the tool, status and arguments of the resulting call.
 const NAMED: [(&str, &str, Status, &str); 12] = [
     (
         r#"{"tool":"safe","arguments":{"b":12345678901234567890123,"a":[1, 2]}}"#,
