@@ -60,7 +60,7 @@ fn review(listed: &[Value]) -> String {
     each.collect()
 }
 
-/// Installs haft, and reviews it.
+/// Installs haft's hooks and reviews them.
 fn trusted(lab: &Lab, program: &Path, url: &str) {
     let settings = SETTINGS.replace("URL", url);
     let file = lab.write(".codex/config.toml", &settings);

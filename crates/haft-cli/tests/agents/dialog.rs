@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// The dialog's text about the rule.
 const REASON: &str = "the profile workspace asks about";
 
-/// How an agent is started at a terminal.
+/// How to start an agent at a terminal.
 struct Terminal {
     agent: &'static str,
     args: &'static [&'static str],

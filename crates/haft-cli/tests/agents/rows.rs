@@ -1,6 +1,6 @@
-//! The agents that can be started without an account: how, with which settings, and what their models do.
+//! The agents that can run without an account: how to start them, with which settings, and what their models do.
 
-/// How an agent is started without a user, and what its model does.
+/// How to start an agent without a user, and what its model does.
 pub(crate) struct Row {
     pub(crate) agent: &'static str,
     /// Its name in `haft runs`.

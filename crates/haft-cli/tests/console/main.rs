@@ -17,7 +17,7 @@ use std::process::{Command, Output};
 #[expect(dead_code, reason = "no scenario takes its database away")]
 mod cluster;
 
-/// The folder with the pages' sources.
+/// Returns the folder with the pages' sources.
 fn ui() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../haft-server/ui")
 }
@@ -243,7 +243,7 @@ fn what_a_run_changed_is_shown_and_undone() {
     check("changes.mjs");
 }
 
-/// Plays a job with five steps by a client: the program that runs it, and its file among the clients.
+/// Runs a job with five steps through a client: the program that runs it, and its file among the clients.
 fn check_job(node: &Path, program: &Path, client: &str) {
     if !has("npm") {
         eprintln!("SKIPPED: npm is not installed");

@@ -53,7 +53,7 @@ pub(crate) fn asking(scene: &Path, row: &Row) -> Command {
     command
 }
 
-/// `haft call --json`.
+/// Makes the call with `haft call --json`.
 pub(crate) fn call(scene: &tempfile::TempDir, row: &Row) -> Got {
     let mut command = haft(scene.path(), row);
     let output = command

@@ -1,4 +1,4 @@
-//! The door of a coding agent's hook: its own tools, which it runs itself, are judged as haft's are.
+//! The entry point of a coding agent's hook: haft judges the tools that the agent runs itself like its own.
 
 use std::fs;
 use std::io::Write as _;
@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use crate::binary::bare;
 use crate::table::{Row, lines, scene};
 
-/// The same call by a tool of Claude Code; none where it has no such tool.
+/// Returns the same call of a tool of Claude Code, or `None` if it has no such tool.
 fn event(scene: &tempfile::TempDir, row: &Row) -> Option<String> {
     let tool = match row.tool {
         "read_file" => "Read",
         "write_file" => "Write",
         _ => return None,
     };
-    // The bytes as they came: what reads two ways is refused here, too.
+    // The bytes as they are: the hook also rejects what can be read in two ways.
     let input = row.arguments.replace("\"path\"", "\"file_path\"");
     let cwd = json!(scene.path().join("ws"));
     Some(format!(
@@ -23,7 +23,7 @@ fn event(scene: &tempfile::TempDir, row: &Row) -> Option<String> {
     ))
 }
 
-/// What the agent is answered: whether the call may run.
+/// Returns whether the hook's answer lets the call run.
 fn allows(scene: &tempfile::TempDir, row: &Row, event: &str) -> bool {
     let settings = json!({
         "policy": {"profile": row.profile, "allow": row.allow, "ask": row.ask, "deny": row.deny},
@@ -56,17 +56,17 @@ fn allows(scene: &tempfile::TempDir, row: &Row, event: &str) -> bool {
     allowed
 }
 
-/// The rows that come to another verdict than they should.
+/// Returns the rows whose verdict is wrong.
 pub(crate) fn wrong(rows: Vec<Row>) -> Vec<String> {
     let check = |row: Row| {
         let scene = scene();
-        // A rule that names a tool of haft's speaks of no other tool; those of classes and files do.
+        // A rule for one of haft's tools does not cover an agent's tool; rules for classes and files do.
         let rules = [row.allow, row.ask, row.deny].concat();
         if rules.iter().any(|rule| rule.contains('_')) {
             return None;
         }
         let event = event(&scene, &row)?;
-        // Whether a call that is right succeeds is the agent's matter.
+        // The agent decides whether a valid call succeeds.
         let expect = row.status == "ok" || row.starts;
         let got = allows(&scene, &row, &event);
         (got != expect).then(|| format!("hook: {}: expected {expect}, got {got}", row.name))

@@ -20,7 +20,7 @@ pub(crate) struct Row {
     pub(crate) tool: &'static str,
     pub(crate) arguments: &'static str,
     pub(crate) status: &'static str,
-    /// Whether the tool was started.
+    /// Whether the tool starts.
     pub(crate) starts: bool,
 }
 

@@ -84,7 +84,7 @@ const SERVERS: [Row; 7] = [
         name: "fetch",
         program: "servers/bin/mcp-server-fetch",
         argument: "--allow-private-ips",
-        // Without it the jail reaches nothing.
+        // Without it the jail has no network.
         more: "sandbox.network = \"host\"\n",
         tool: "fetch",
         arguments: r#"{"url":"PAGE"}"#,

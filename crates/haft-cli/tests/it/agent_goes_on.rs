@@ -237,7 +237,7 @@ fn a_dry_run_works_on_a_copy_and_says_what_would_have_happened() {
         return;
     }
     lab.file("a.txt", "one\n");
-    // Allowed or not: nothing leaves a dry run.
+    // Even if it is allowed, a dry run sends nothing.
     lab.user_settings(
         "agent.suggest = false\npolicy.allow = [\"WebFetch(domain:127.0.0.1:9)\"]\nsandbox.network = \"full\"\n",
     );

@@ -12,7 +12,7 @@ use crate::harness::Lab;
 use crate::serve::{Request, Server, get, post};
 use crate::signals::{COMMANDS, jailed};
 
-/// The review's number under `HAFT_SOAK`, a small one otherwise.
+/// Returns the review's number under `HAFT_SOAK`, and a small one otherwise.
 fn sized(small: usize, soak: usize) -> usize {
     if std::env::var_os("HAFT_SOAK").is_some() {
         soak

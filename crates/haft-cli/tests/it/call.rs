@@ -109,7 +109,7 @@ fn exit_codes_say_how_a_call_ended() {
     assert_eq!(runs.as_array().unwrap().len(), rows.len());
     assert!(runs.as_array().unwrap().iter().all(|run| run["calls"] == 1));
     let closed = |run: &&serde_json::Value| run["state"] == "closed";
-    // The one that waits for an approval.
+    // One of them waits for an approval.
     assert_eq!(
         runs.as_array().unwrap().iter().filter(closed).count(),
         rows.len() - 1

@@ -1,4 +1,4 @@
-//! `haft chain` from outside: what it prints, how it ends, what it refuses.
+//! `haft chain` from outside: its output, its exit codes, its refusals.
 
 use std::io::BufReader;
 
@@ -110,7 +110,7 @@ fn limits_of_settings_hold_in_a_script() {
     assert!(said.contains("budget of 2 calls is used up"), "{outcome}");
     assert!(said.contains("in another script"), "{outcome}");
     assert!(!said.contains("max_tool_calls"), "{outcome}");
-    // Approvals that outlast a call make no sense: the settings are refused.
+    // Approvals that outlast a call make no sense: haft rejects the settings.
     let ran = chain(&lab, "1", &["-c", "chain.approval_timeout_s=60"]);
     assert_eq!(ran.code, 5, "{}", ran.stderr);
     let ran = chain(&lab, "1", &["-c", "tools.disable=[\"tool_chain\"]"]);

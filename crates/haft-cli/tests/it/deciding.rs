@@ -349,7 +349,7 @@ fn always_for_what_a_command_changed_holds_for_that_command_and_those_paths() {
     let ran = lab.run(&["approvals", "approve", &id, "--scope", "always"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     let count = || std::fs::read_to_string(lab.work().join("a.txt")).unwrap_or_default();
-    // The first repetition collects what the approval applied.
+    // The first repetition returns what the approval applied.
     for expect in ["x\n", "x\nx\n", "x\nx\nx\n"] {
         assert_eq!(code(&line("echo x >> a.txt")), 0);
         assert_eq!(count(), expect);

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A workspace, a home and a user's settings folder that no other test sees.
+/// A workspace, a home and a user's settings folder that no other test uses.
 pub(crate) struct Lab {
     root: TempDir,
     /// Variables in addition to the usual ones.
