@@ -1,4 +1,4 @@
-//! Help, version, completions and man page, as they are printed.
+//! Help, version, completions and man page, as printed.
 
 use crate::harness::Lab;
 

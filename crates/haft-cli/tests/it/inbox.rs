@@ -85,7 +85,7 @@ fn what_is_pending_is_listed_shown_and_decided_and_new_requests_appear() {
     assert_eq!(lines(&lab.work().join("b.txt")), 2);
     inbox.expect("c.txt (new file)");
     inbox.expect("run it?");
-    // Neither Enter alone nor leaving decides anything.
+    // Neither Enter alone nor quitting decides anything.
     inbox.enter("");
     inbox.expect("run it?");
     inbox.enter("q");

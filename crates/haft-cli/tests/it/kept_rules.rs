@@ -1,4 +1,4 @@
-//! Rules kept with approvals: listed, edited and removed, by command and over HTTP.
+//! Rules stored with approvals: listed, edited and removed, by command and over HTTP.
 
 use serde_json::{Value, json};
 

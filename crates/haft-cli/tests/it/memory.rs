@@ -204,7 +204,7 @@ fn over_http_the_call_token_reads_its_own_and_only_the_operator_decides() {
     assert_eq!(found[0]["id"], id);
     assert_eq!(ask("GET", "/api/v1/memory?q=%22", operator, "").0, 400);
     assert_eq!(ask("GET", "/api/v1/memory?state=x", operator, "").0, 400);
-    // What this run did is its session's memory.
+    // The memory of its session holds what this run did.
     let body = r#"{"tool":"recall_memory","arguments":{"query":"write_memory","scope":"session"}}"#;
     let recalled = ask("POST", "/api/v1/calls", call, body).1;
     let records = recalled["data"]["records"].as_array().unwrap();

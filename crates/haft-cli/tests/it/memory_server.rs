@@ -87,7 +87,7 @@ fn a_memory_is_written_and_recalled_by_calls_of_the_servers_tools() {
         "{recalled}"
     );
     assert!(recalled.contains(r#""observations": ["Ana signs the releases"]"#));
-    // The same text has the same name, so that a graph has it once.
+    // The same text has the same name, so that a graph stores it once.
     call(&lab, "write_memory", &content, &ALLOW);
     let kept = lab.home().parent().unwrap().join("kept/texts");
     let kept = fs::read_to_string(kept).unwrap();

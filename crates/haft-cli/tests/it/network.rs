@@ -242,7 +242,7 @@ fn use_11_a_rule_that_names_host_and_port_reaches_a_server_of_this_machine() {
         "{}",
         ran.stdout
     );
-    // A redirect leads to no other place, whatever its name.
+    // A redirect leads to no other address, whatever its name.
     let location = format!("http://127.0.0.1:{other}/");
     let answer = format!(
         "HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"

@@ -349,7 +349,7 @@ fn f1_a_decision_that_could_not_be_acted_on_at_once_is_acted_on_later() {
     let mut client = Client::new(&lab, "api");
     let list = lab.run(&["approvals", "list", "--json"]).json();
     let id = list[0]["id"].as_str().unwrap();
-    // Another process has the run while the server and the command want it.
+    // Another process uses the run while the server and the command want it.
     let run = lab
         .home()
         .join("runs")

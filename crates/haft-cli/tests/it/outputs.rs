@@ -1,4 +1,4 @@
-//! Outputs of any length: every byte once, beginning and end in the reply, the whole as an artifact.
+//! Outputs of any length: every byte once, start and end in the reply, the whole as an artifact.
 
 use serde_json::{Value, json};
 

@@ -219,7 +219,7 @@ fn every_route_asks_every_caller_for_a_token() {
     let lab = Lab::new();
     let server = Server::start(&lab, &[]);
     let (call, operator) = (Some(server.call.as_str()), Some(server.operator.as_str()));
-    // Route, then the status without a token, with a wrong one, the call token, the operator's.
+    // The route, then its status without a token, with a wrong one, with the call token, and with the operator's.
     let rows: [(&str, &str, [u16; 4]); 40] = [
         ("GET", "/", [200, 200, 200, 200]),
         ("GET", "/app.js", [200, 200, 200, 200]),
@@ -483,7 +483,7 @@ fn stdio_speaks_mcp_and_opens_no_port() {
     let call = tool_call(3, "write_file", &json!({"path": "b.txt", "content": ""}));
     let answer = exchange(&mut child, &mut stdout, &call);
     assert_eq!(answer.pointer("/result/isError").unwrap(), true);
-    // Refused before it was a call: it leaves a line all the same.
+    // Rejected before it was a call: it leaves an event all the same.
     let answer = exchange(&mut child, &mut stdout, &json!("not a request"));
     assert!(answer.get("error").is_some());
     drop(child.stdin.take());

@@ -113,7 +113,7 @@ fn a_view_without_a_tool_of_a_server_has_nothing_else_of_it_either() {
     let [near, off] =
         [("ann", "near"), ("bob", "off")].map(|(name, view)| token(&lab, &[name, "--view", view]));
     let mut wants = wants().to_vec();
-    // An address that names the server.
+    // A URI that names the server.
     wants.push(json!({"method": "resources/read", "params": {"uri": "mcp://far/far://a"}}));
     wants.push(json!({"method": "resources/templates/list", "params": {}}));
     for want in &wants {

@@ -140,7 +140,7 @@ fn calls_under_way_go_on_over_a_new_pin_and_fail_honestly_when_the_server_goes()
     let said = outcome["error"].to_string();
     assert!(said.contains("may have been done"), "{said}");
     assert_eq!(status(&server, "sum.add")["error"]["kind"], "not_found");
-    // Nothing of it is left.
+    // Nothing of it remains.
     let script = folder.join("server.py").display().to_string();
     while processes_with(&script) {}
     assert_eq!(state(&server), Value::Null);

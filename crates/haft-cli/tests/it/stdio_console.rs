@@ -9,7 +9,7 @@ use crate::console_server::Scene;
 use crate::harness::{Lab, ended};
 use crate::serve::{get, post, tool_call};
 
-/// A client that can open addresses, on the pipes of a server.
+/// A client that can open URLs, on the pipes of a server.
 pub(crate) struct Client {
     child: Child,
     stdout: BufReader<ChildStdout>,

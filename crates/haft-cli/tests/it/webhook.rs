@@ -1,4 +1,4 @@
-//! The webhook: told of every request, signed; its reply decides about that one request, once, and only if it is signed for it.
+//! The webhook: it receives every request, signed; its reply decides about that one request, once, and only if it is signed for it.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -28,7 +28,7 @@ fn sign(parts: &[&[u8]]) -> String {
     signature
 }
 
-/// What was posted: the signature and the body.
+/// Starts a receiver of posts; each is the signature and the body.
 fn receiver() -> (String, Receiver<(String, String)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook", listener.local_addr().unwrap());
@@ -93,7 +93,7 @@ fn scene(more: &[&str]) -> Scene {
 }
 
 impl Scene {
-    /// The next request that the webhook is told of; its signature is right.
+    /// Returns the webhook's next request, after checking its signature.
     fn next_request(&self) -> Value {
         let (signature, body) = self.told.recv_timeout(Duration::from_secs(20)).unwrap();
         assert_eq!(signature, sign(&[body.as_bytes()]));
@@ -114,7 +114,7 @@ impl Scene {
             .status
     }
 
-    /// A reply that is signed for the request.
+    /// Replies with a signature for the request; returns the status.
     fn signed(&self, request: &Value, body: &str) -> u16 {
         let nonce = request["nonce"].as_str().unwrap();
         let signature = sign(&[nonce.as_bytes(), b"\n", body.as_bytes()]);

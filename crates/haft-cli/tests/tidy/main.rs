@@ -1,4 +1,4 @@
-//! The house rules that no compiler checks: captions, sizes, names, parameters, arrows between crates, features of `serde_json`, quotes of reference pages.
+//! Project rules that no compiler checks: captions, sizes, names, parameters, crate layers, `serde_json` features, quotes of reference pages.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ mod signposts;
 mod sleeps;
 mod uses;
 
-/// The root of the repository.
+/// Returns the root of the repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")

@@ -1,7 +1,7 @@
 //! Tests wait for events, never for a fixed time: on a busy machine what takes longer would fail, and on an idle one the time would be
 //! wasted every time.
 //!
-//! A sleep is between two looks of a `loop`, a `while` or a `for _`, or the line before says why it takes time:
+//! A sleep is between two checks of a `loop`, a `while` or a `for _`, or the line before says why it takes time:
 //! `// slow on purpose: …`.
 
 use crate::sources;

@@ -1,4 +1,4 @@
-//! The modules of a crate, parsed, with what each defines.
+//! The parsed modules of a crate and the items that each defines.
 
 use std::collections::BTreeMap;
 use std::fs;
