@@ -1,5 +1,5 @@
-//! haft's client as the conformance suite starts it: the server's URL is the last argument, the scenario stands in
-//! `MCP_CONFORMANCE_SCENARIO`, what it needs in `MCP_CONFORMANCE_CONTEXT`.
+//! haft's client as the conformance suite starts it: the server's URL is the last argument, the scenario's name is in
+//! `MCP_CONFORMANCE_SCENARIO`, and its data in `MCP_CONFORMANCE_CONTEXT`.
 
 use std::any::Any;
 use std::io;
@@ -25,7 +25,7 @@ use url::Url;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// Connects to the address of a URL, wherever that is.
+/// Connects to the address of a URL, wherever it is.
 struct Anywhere(String, u16);
 
 impl Dial for Anywhere {
@@ -37,7 +37,7 @@ impl Dial for Anywhere {
     }
 }
 
-/// Accepts every form: with the values that it proposes, else with a yes.
+/// Accepts every form: with its proposed values, or with a yes if it has none.
 struct Yes;
 
 impl Respond for Yes {
@@ -55,7 +55,7 @@ impl Respond for Yes {
     }
 }
 
-/// Fetches from this machine, where the suite's authorization servers are.
+/// Fetches from this machine, where the suite's authorization servers run.
 struct Here;
 
 impl Here {
@@ -83,7 +83,7 @@ impl Fetch for Here {
     }
 }
 
-/// Agrees to everything: the suite's pages send everybody back at once.
+/// Agrees to everything: the suite's pages redirect back at once.
 impl Visit for Here {
     fn redirect_uri(&self) -> String {
         "http://127.0.0.1:3000/callback".to_owned()
@@ -106,7 +106,7 @@ impl Visit for Here {
     }
 }
 
-/// Keeps grants for as long as this process lives.
+/// Stores grants for the lifetime of this process.
 #[derive(Default)]
 struct Memory(Mutex<Grants>);
 
@@ -130,7 +130,7 @@ impl Vault for Memory {
     }
 }
 
-/// How this scenario wants a client to be known.
+/// Returns how a client must identify itself in this scenario.
 fn terms(context: &Value) -> OAuthTerms {
     let text = |name: &str| context[name].as_str().map(str::to_owned);
     let document = "https://conformance-test.local/client-metadata.json";
@@ -212,7 +212,7 @@ impl Session {
         Ok(reply.await?)
     }
 
-    /// Sends a tool's schema back as it came.
+    /// Sends a tool's schema back unchanged.
     async fn echo_schema(&self, tools: &[ToolRecord]) -> Result<(), Failure> {
         let focal = tools
             .iter()
@@ -223,7 +223,7 @@ impl Session {
     }
 }
 
-/// Arguments that a tool's schema takes: something for each field that it wants.
+/// Returns arguments that match a tool's schema: a value for each required field.
 fn arguments(tool: &ToolRecord) -> Result<Value, Failure> {
     let tool: Value = serde_json::from_str(tool.raw.get())?;
     let schema = &tool["inputSchema"];

@@ -1,4 +1,4 @@
-//! A small MCP server over files in memory: `echo_server stdio|http [--read-only]`; HTTP takes a free loopback port.
+//! A small MCP server over files in memory: `echo_server stdio|http [--read-only]`; HTTP listens on a free loopback port.
 #![expect(clippy::print_stderr, reason = "the address goes where people look")]
 
 use std::sync::Arc;
@@ -30,7 +30,7 @@ fn main() -> Result<(), Failure> {
         .enable_all()
         .build()?;
     let ended = runtime.block_on(serve());
-    // Standard input may still be read by its thread.
+    // A thread may still be reading standard input.
     runtime.shutdown_background();
     ended
 }

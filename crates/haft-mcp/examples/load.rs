@@ -1,7 +1,7 @@
-//! Asks an MCP server over HTTP to echo, and prints how long it took: `load HOST:PORT legacy|modern|none CONNECTIONS SECONDS [TOKEN]`.
+//! Measures echo calls to an MCP server over HTTP and prints their times: `load HOST:PORT legacy|modern|none CONNECTIONS SECONDS [TOKEN]`.
 //!
-//! One thread, raw hyper, one connection (and session) a worker, one request at a time on each. `none` sends a request
-//! that the server refuses before it does anything: the floor of hyper, loopback and this program.
+//! One thread, raw hyper, one connection (and session) per worker, one request at a time on each. `none` sends a request
+//! that the server rejects immediately: the lower bound from hyper, loopback and this program.
 #![expect(clippy::print_stdout, reason = "its output is the result")]
 
 use std::time::{Duration, Instant};
@@ -74,7 +74,7 @@ async fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// One connection's requests, one after the other; the times of those that began after `begin`.
+/// Sends one connection's requests in sequence; returns the times of those that started after `begin`.
 async fn work(plan: Plan, begin: Instant) -> Result<Vec<Duration>, Failure> {
     let stream = TcpStream::connect(&plan.address).await?;
     stream.set_nodelay(true)?;

@@ -1,4 +1,4 @@
-//! The client's half of the MCP conformance suite, in both revisions: `examples/conformance_client.rs` plays every scenario.
+//! The client half of the MCP conformance suite, in both revisions: `examples/conformance_client.rs` plays every scenario.
 //!
 //! `make needs` installs the suite below `HAFT_NEEDS`; without it the test is skipped and says so.
 #![expect(
@@ -14,10 +14,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The revisions, and the least number of checks that must pass, so that a suite that checks nothing fails.
+/// The revisions and their minimum numbers of passed checks, so that a suite that checks nothing fails.
 const REVISIONS: [(&str, usize); 2] = [("2025-11-25", 280), ("2026-07-28", 420)];
 
-/// Scenarios that fail, each with its reason. One that is listed here and passes fails the test, too.
+/// Scenarios that fail, each with its reason. A listed scenario that passes fails the test, too.
 const EXPECTED: [(&str, &str); 6] = [
     (
         "auth/client-credentials-jwt",
@@ -39,7 +39,7 @@ const EXPECTED: [(&str, &str); 6] = [
     ),
 ];
 
-/// The suite's program with the Node that it needs.
+/// Returns the suite's program and the Node that runs it.
 fn installed() -> Option<(PathBuf, PathBuf)> {
     let needs = std::env::var_os("HAFT_NEEDS")?;
     let home = Path::new(&needs).join("conformance/node_modules");
@@ -48,7 +48,7 @@ fn installed() -> Option<(PathBuf, PathBuf)> {
     (node.exists() && suite.exists()).then_some((node, suite))
 }
 
-/// The client, which cargo builds beside the tests.
+/// Returns the client, which cargo builds beside the tests.
 fn client() -> PathBuf {
     let deps = std::env::current_exe().unwrap();
     let client = deps
@@ -63,7 +63,7 @@ fn client() -> PathBuf {
     client
 }
 
-/// Every file of checks below a folder, with the scenario that it is of.
+/// Collects every file of checks below a folder, with its scenario.
 fn checks(folder: &Path, root: &Path, found: &mut Vec<(String, Vec<Value>)>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -71,7 +71,7 @@ fn checks(folder: &Path, root: &Path, found: &mut Vec<(String, Vec<Value>)>) {
             checks(&path, root, found);
         } else if path.ends_with("checks.json") {
             let scenario = folder.strip_prefix(root).unwrap().display().to_string();
-            // The folder's name ends in the time of the run.
+            // The folder's name ends with the time of the run.
             let (scenario, _) = scenario.rsplit_once("-20").unwrap();
             let list = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
             found.push((scenario.to_owned(), list));

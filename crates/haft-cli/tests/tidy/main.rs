@@ -1,4 +1,4 @@
-//! Project rules that no compiler checks: captions, sizes, names, parameters, crate layers, `serde_json` features, quotes of reference pages.
+//! Project rules that no compiler checks: captions, sizes, names, parameters, crate layers, `serde_json` features, quotes of pages.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::collections::BTreeSet;

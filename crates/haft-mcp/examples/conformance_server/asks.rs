@@ -1,4 +1,4 @@
-//! Tools that ask their caller something while they run.
+//! Tools that send requests to their client while they run.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use haft::{CallContext, Tool, ToolError, TypedTool, tool};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// The tools.
+/// Returns the tools.
 pub(crate) fn tools() -> Result<Vec<Arc<dyn Tool>>, NameError> {
     Ok(vec![
         test_sampling {}.into_tool()?,
@@ -29,13 +29,13 @@ pub(crate) fn tools() -> Result<Vec<Arc<dyn Tool>>, NameError> {
     ])
 }
 
-/// The program behind the call.
+/// Returns the client behind the call.
 pub(crate) fn caller(context: &CallContext) -> haft::Result<CallerHandle> {
     let missing = || ToolError::unavailable("nobody can be asked here");
     context.caller().ok_or_else(missing)
 }
 
-/// Asks the caller, and gives what it answered.
+/// Sends a request to the client and returns its answer.
 pub(crate) async fn ask(
     caller: &CallerHandle,
     name: &str,
@@ -51,7 +51,7 @@ pub(crate) async fn ask(
         .map_err(|e| ToolError::failed("the answer is not JSON").with_source(e))
 }
 
-/// A form with these fields.
+/// Returns a form with these fields.
 pub(crate) fn form(message: &str, properties: &Value) -> Value {
     let required: Vec<&String> = properties
         .as_object()
@@ -63,18 +63,18 @@ pub(crate) fn form(message: &str, properties: &Value) -> Value {
     json!({"message": message, "requestedSchema": schema})
 }
 
-/// A prompt for the caller's model.
+/// Returns a prompt for the client's model.
 fn prompt(text: &str, most: u32) -> Value {
     let content = json!({"type": "text", "text": text});
     json!({"messages": [{"role": "user", "content": content}], "maxTokens": most})
 }
 
-/// What a model answered.
+/// Returns the text of a model's answer.
 fn completion(answer: &Value) -> &str {
     answer["content"]["text"].as_str().unwrap_or_default()
 }
 
-/// What a person did with a form.
+/// Returns what a user did with a form.
 fn filled(answer: &Value) -> String {
     format!(
         "action={}, content={}",

@@ -1,16 +1,16 @@
-//! Tools that give each kind of content.
+//! Tools that return each kind of content.
 
 use std::sync::Arc;
 
 use haft::spec::NameError;
 use haft::{Content, Tool, ToolError, ToolResult, TypedTool, tool};
 
-/// A picture of one red dot (PNG).
+/// An image of one red dot (PNG).
 pub(crate) const DOT: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
 /// A moment of silence (WAV).
 const SILENCE: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAAAAA==";
 
-/// The tools.
+/// Returns the tools.
 pub(crate) fn tools() -> Result<Vec<Arc<dyn Tool>>, NameError> {
     Ok(vec![
         test_simple_text {}.into_tool()?,

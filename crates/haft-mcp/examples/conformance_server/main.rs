@@ -1,5 +1,5 @@
-//! What the MCP conformance suite wants of a server, as tools that the executor runs: `conformance_server`; it takes a free loopback
-//! port and says which.
+//! The server that the MCP conformance suite expects, as tools that the executor runs: `conformance_server` listens on a free loopback
+//! port and prints it.
 #![expect(clippy::print_stderr, reason = "the address goes where people look")]
 
 #[path = "suite.rs"]

@@ -65,7 +65,7 @@ impl RunFactory for Runs {
         })
     }
 
-    /// Each piece of progress is a notification of its own.
+    /// Each progress event is a separate notification.
     fn pace(&self) -> Pace {
         Pace {
             gather: std::time::Duration::ZERO,

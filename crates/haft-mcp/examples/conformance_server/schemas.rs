@@ -1,4 +1,4 @@
-//! Tools whose schemas are what matters.
+//! Tools with special schemas.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use haft::spec::NameError;
 use haft::{Tool, ToolError, ToolName, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 
-/// A tool with a schema of its own, that gives its arguments back.
+/// A tool with a schema of its own that returns its arguments.
 struct Echo(Arc<ToolSpec>);
 
 impl Tool for Echo {
@@ -26,7 +26,7 @@ impl Tool for Echo {
     }
 }
 
-/// The tools.
+/// Returns the tools.
 pub(crate) fn tools() -> Result<Vec<Arc<dyn Tool>>, NameError> {
     let keywords = "Tool with JSON Schema 2020-12 features";
     let headers = "Give back what headers repeat";

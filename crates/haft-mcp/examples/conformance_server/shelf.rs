@@ -18,15 +18,15 @@ use tokio::sync::broadcast;
 use super::asks::{ask, caller, form};
 use super::contents::DOT;
 
-/// An entry with members that no server knows, in an order of its own.
+/// An entry with unknown members in an unusual order.
 pub(crate) const ODD: &str = r#"{"z":12345678901234567890123,"uri":"test://odd","description":"Has members of its own","name":"Odd","a":[1.50]}"#;
 const TEMPLATE: &str = "test://template/{id}/data";
 
-/// The shelf.
+/// The resources and prompts.
 #[derive(Debug)]
 pub(crate) struct Shelf {
     changes: broadcast::Sender<OfferChange>,
-    /// A prompt more is there.
+    /// Whether there is an extra prompt.
     extra: AtomicBool,
 }
 
@@ -38,20 +38,20 @@ impl Shelf {
         }
     }
 
-    /// Puts a prompt there, or takes it away.
+    /// Adds the extra prompt or removes it.
     pub(crate) fn change_prompts(&self) {
         self.extra.fetch_xor(true, Ordering::Relaxed);
         // Nobody may listen.
         let _ = self.changes.send(OfferChange::Prompts);
     }
 
-    /// Says that a resource changed.
+    /// Reports that a resource changed.
     pub(crate) fn touch(&self, uri: &str) {
         // Nobody may listen.
         let _ = self.changes.send(OfferChange::Updated(uri.into()));
     }
 
-    /// The internal tools.
+    /// Returns the internal tools.
     pub(crate) fn tools() -> Result<Vec<Arc<dyn Tool>>, NameError> {
         Ok(vec![
             read_resource {}.into_tool()?,

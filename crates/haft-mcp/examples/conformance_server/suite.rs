@@ -19,10 +19,10 @@ mod shelf;
 mod tasks;
 mod works;
 
-/// What goes wrong before or while it serves.
+/// Errors before or while it serves.
 pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// The server.
+/// Returns the server.
 pub(crate) fn server() -> Result<McpServer, Failure> {
     let info = ServerInfo {
         name: "haft-conformance".into(),
@@ -31,7 +31,7 @@ pub(crate) fn server() -> Result<McpServer, Failure> {
         instructions: None,
     };
     let limits = ServerLimits {
-        // The suite's quick tools end before, its long ones do not.
+        // The suite's quick tools finish before this, its long ones do not.
         task_after: std::time::Duration::from_millis(300),
         ..ServerLimits::default()
     };
@@ -39,7 +39,7 @@ pub(crate) fn server() -> Result<McpServer, Failure> {
     Ok(McpServer::new(&info, limits, runs))
 }
 
-/// Serves whoever connects.
+/// Serves every client that connects.
 pub(crate) async fn serve(listener: TcpListener) -> Result<(), Failure> {
     let server = server()?;
     let hosts = HostGuard::new(listener.local_addr()?);

@@ -10,13 +10,13 @@ use serde_json::json;
 
 use super::asks::{ask, caller, form};
 
-/// Longer than a call is waited for before it becomes a task.
+/// Longer than a call may take before it becomes a task.
 const LONG: Duration = Duration::from_millis(600);
 
-/// The tool whose calls are tasks from their beginning.
+/// The tool whose calls are tasks from the start.
 pub(crate) const ONLY_TASK: &str = "failing_job";
 
-/// The tools.
+/// Returns the tools.
 pub(crate) fn tools() -> Result<Vec<Arc<dyn Tool>>, NameError> {
     Ok(vec![
         greet {}.into_tool()?,

@@ -1,4 +1,4 @@
-//! Tools that take a while, and tools that change what is listed.
+//! Tools that take a while, and tools that change the lists.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use haft::{CallContext, Tool, TypedTool, tool};
 use super::asks::caller;
 use super::shelf::Shelf;
 
-/// How long a step takes, so that what is told of one does not meet what is told of the next.
+/// Duration of a step, so that the notifications of two steps are not merged.
 const STEP: Duration = Duration::from_millis(50);
 
-/// The tools.
+/// Returns the tools.
 pub(crate) fn tools(
     registry: &Arc<ToolRegistry>,
     shelf: &Arc<Shelf>,
@@ -74,7 +74,7 @@ async fn test_reconnection() -> &'static str {
     "the connection was lost and found"
 }
 
-/// What changes lists.
+/// Tools that change lists.
 struct Changes {
     registry: std::sync::Weak<ToolRegistry>,
     shelf: Arc<Shelf>,

@@ -1,4 +1,4 @@
-//! The suite's server behind haft: its tools under their own names, its resources and prompts, all by way of the executor.
+//! The suite's server behind haft: its tools under their own names, its resources and prompts, all through the executor.
 
 use std::io;
 use std::net::SocketAddr;
@@ -27,7 +27,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tower_service::Service as _;
 
-/// How haft comes to the suite's server.
+/// How haft connects to the suite's server.
 #[derive(Debug, Clone, Copy)]
 struct Near(SocketAddr);
 
@@ -50,7 +50,7 @@ impl Dial for Near {
     }
 }
 
-/// A run for each client, over the tools of the server.
+/// Opens a run for each client, over the tools of the server.
 #[derive(Debug)]
 struct Behind {
     executor: Executor,
@@ -93,7 +93,7 @@ impl RunFactory for Behind {
     }
 }
 
-/// haft in front of the server at this address.
+/// Returns haft in front of the server at this address.
 pub(crate) async fn front(address: SocketAddr) -> McpServer {
     let terms = UpstreamTerms {
         prefix: Some(String::new()),
@@ -138,7 +138,7 @@ pub(crate) async fn front(address: SocketAddr) -> McpServer {
     McpServer::new(&info, limits, Arc::new(behind))
 }
 
-/// Serves on a port of its own, to clients of the handshake era alone where `legacy` says so; the address.
+/// Serves on a free port, with `legacy` only to clients of the handshake era; returns the address.
 pub(crate) async fn serve(server: &McpServer, legacy: bool) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -154,7 +154,7 @@ async fn accept(listener: TcpListener, service: McpService, legacy: bool) {
             let answer = service_fn(move |request: http::Request<hyper::body::Incoming>| {
                 let mut service = service.clone();
                 async move {
-                    // What a server says that never heard of the stateless era.
+                    // The answer of a server that does not know the stateless era.
                     if legacy && request.headers().contains_key("mcp-method") {
                         let mut unknown = Response::new(Either::Left(Empty::new()));
                         *unknown.status_mut() = StatusCode::BAD_REQUEST;

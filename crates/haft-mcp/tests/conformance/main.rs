@@ -12,7 +12,7 @@ mod report;
 #[path = "../../examples/conformance_server/suite.rs"]
 mod suite;
 
-/// The revisions, and the least number of checks that must pass, so that a suite that checks nothing fails.
+/// The revisions and their minimum numbers of passed checks, so that a suite that checks nothing fails.
 const REVISIONS: [(&str, usize); 2] = [("2025-11-25", 80), ("2026-07-28", 190)];
 
 #[test]
@@ -43,8 +43,8 @@ fn no_check_of_the_conformance_suite_fails() {
     }
 }
 
-/// What a server of the handshake era cannot give to a client of the stateless one, with the reason. From a server of the same era
-/// everything comes through.
+/// What a server of the handshake era cannot provide to a client of the stateless one, with the reason. From a server of the same era
+/// everything passes.
 const NOT_FROM_OLDER: [(&str, &str); 4] = [
     (
         "input-required-result-basic-elicitation",
@@ -94,7 +94,7 @@ fn the_suite_through_haft_in_front_of_its_server() {
             );
             let older = NOT_FROM_OLDER.iter().filter(|_| legacy);
             let expected = older.map(|(name, _)| *name);
-            // What fails is listed; that the rest was checked at all is counted.
+            // Failures are listed; the count shows that the rest was checked at all.
             let least = if legacy { least - 10 } else { least };
             assert!(passed >= least, "{revision}: {passed} checks passed");
             for row in &report.warned {

@@ -1,4 +1,4 @@
-//! The MCP conformance suite against a server: a URL in, a report out.
+//! Runs the MCP conformance suite against the URL of a server and returns a report.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,19 +7,19 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// What the suite found, by scenario.
+/// The results of the suite, by scenario.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     pub(crate) passed: usize,
-    /// Scenario, check, and what was wrong.
+    /// The scenario, the check, and what was wrong.
     pub(crate) failed: Vec<(String, String, String)>,
-    /// The same of what ought to be and need not.
+    /// The same for recommendations.
     pub(crate) warned: Vec<(String, String, String)>,
-    /// How many checks each scenario made.
+    /// Number of checks in each scenario.
     pub(crate) scenarios: BTreeMap<String, usize>,
 }
 
-/// The suite's program with the Node that it needs, if `make needs` installed them.
+/// Returns the suite's program and the Node that runs it, if `make needs` installed them.
 pub(crate) fn installed() -> Option<(PathBuf, PathBuf)> {
     let home = std::env::var_os("HAFT_NEEDS")
         .map(|needs| Path::new(&needs).join("conformance/node_modules"))?;
@@ -28,8 +28,8 @@ pub(crate) fn installed() -> Option<(PathBuf, PathBuf)> {
     (node.exists() && suite.exists()).then_some((node, suite))
 }
 
-/// Runs what a revision requires, and what the suite has besides for it, against the server at this address; none where the
-/// suite is not installed.
+/// Runs what a revision requires, and the suite's other checks for it, against the server at this address; `None` if the suite
+/// is not installed.
 pub(crate) fn run(url: &str, revision: &str, folder: &Path) -> Option<Report> {
     let (node, suite) = installed()?;
     let output = Command::new(node)
@@ -50,7 +50,7 @@ pub(crate) fn run(url: &str, revision: &str, folder: &Path) -> Option<Report> {
     Some(report)
 }
 
-/// Reads the files that the suite left: a folder for each scenario, with its checks.
+/// Reads the files that the suite wrote: a folder for each scenario, with its checks.
 fn read(folder: &Path) -> Report {
     let mut report = Report::default();
     let mut folders: Vec<_> = fs::read_dir(folder)
@@ -80,7 +80,7 @@ fn read(folder: &Path) -> Report {
     report
 }
 
-/// The scenario's name out of that of its folder, which ends with when it ran.
+/// Returns the scenario's name from its folder's name, which ends with the time of the run.
 fn scenario(folder: &str) -> String {
     let name = folder.strip_prefix("server-").unwrap_or(folder);
     let end = name.find("-20").unwrap_or(name.len());

@@ -1,4 +1,4 @@
-//! Clients with a handshake while a person decides: sent to the console, asked by a form, or made to wait.
+//! Clients with a handshake while an approval is pending: sent to the console, asked by a form, or made to wait.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::support::{call, serving, until, until_async};
 const PING: &str = r#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#;
 const WRITE: &str = r#"{"path":"a.txt","content":"x"}"#;
 
-/// A handshake of a client with this name that can ask its person so.
+/// Returns the handshake of a client with this name and this way to ask its user.
 fn handshake(name: &str, version: &str, elicitation: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{version}","capabilities":{{"elicitation":{elicitation}}},"clientInfo":{{"name":"{name}","version":"1"}}}}}}"#
@@ -37,7 +37,7 @@ fn answer(id: &Value, result: Value) -> String {
     json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string()
 }
 
-/// Waits until a request stands, and gives its id.
+/// Waits for a pending request and returns its id.
 fn waiting(client: &LineClient) -> haft::approval::ApprovalId {
     until(|| !client.wait(client.opener.requests()).is_empty());
     client.wait(client.opener.request()).request.id
@@ -71,7 +71,7 @@ fn a_client_that_opens_addresses_is_sent_to_the_console_and_what_it_answers_deci
             &asked["id"],
             json!({"action": action, "content": {"decision": "approve"}}),
         ));
-        // Other work goes on meanwhile.
+        // Other work continues meanwhile.
         assert_eq!(client.ask(&call("2", "echo", "{}"))["id"], json!(2));
         let entry = client.wait(client.opener.request());
         assert_eq!(entry.status, RequestStatus::Pending, "{action}");
@@ -94,7 +94,7 @@ fn a_client_that_cannot_ask_waits_with_progress_or_hears_how_to_come_back() {
         hold,
         ..ServerLimits::default()
     };
-    // Before 2025-11-25 there are no addresses, before 2025-06-18 no forms.
+    // There are no URLs before 2025-11-25, and no forms before 2025-06-18.
     for (version, elicitation) in [
         ("2025-06-18", r#"{"url":{}}"#),
         ("2025-03-26", r#"{"form":{},"url":{}}"#),
@@ -115,7 +115,7 @@ fn a_client_that_cannot_ask_waits_with_progress_or_hears_how_to_come_back() {
             assert!(text.contains(told), "{told}: {text}");
         }
         approve(&client, &id);
-        // The same call gives the result; it ran once.
+        // Repeating the call returns the result; it ran once.
         let again = client.ask(&call("2", "write_file", WRITE));
         assert_eq!(again["result"]["isError"], json!(false), "{again}");
         assert_eq!(client.opener.count("started"), 1);
@@ -147,13 +147,13 @@ fn a_cancelled_wait_withdraws_the_request_and_the_question() {
     assert_eq!(told["params"]["requestId"], asked["id"]);
     let status = || client.wait(client.opener.request()).status;
     until(|| status() == RequestStatus::Withdrawn);
-    // An answer to a question that nobody has any more.
+    // An answer to a request that no longer exists.
     client.send(&answer(&asked["id"], json!({"action": "accept"})));
     assert_eq!(client.ask(&call("2", "echo", "{}"))["id"], json!(2));
     assert_eq!(client.opener.count("started"), 1, "the echo alone");
 }
 
-/// answer → what the call gives; nothing where it goes on waiting
+/// answer → the result of the call; nothing if it continues to wait
 #[test]
 fn any_client_with_forms_is_asked_a_question() {
     for (said, expect) in [
@@ -199,7 +199,7 @@ fn any_client_with_forms_is_asked_a_question() {
     }
 }
 
-/// A session over HTTP, each request with the operator's token or without.
+/// A session over HTTP; each request carries the operator's token or not.
 struct Session {
     service: McpService,
     opener: Arc<SmallOpener>,
@@ -244,7 +244,7 @@ fn nobody_is_asked_where_settings_say_so() {
     assert!(client.wait(client.opener.requests()).is_empty());
 }
 
-/// client, tool, token of the call, of the answer → whether it is asked by a form, and whether that decides
+/// client, tool, token of the call, of the answer → whether the client is asked by a form, and whether the form decides
 #[tokio::test]
 async fn forms_decide_for_trusted_clients_with_the_operators_token_alone() {
     for (client, tool, asks, answers, form, decides) in [
@@ -341,7 +341,7 @@ async fn a_session_that_waits_for_a_person_is_not_swept() {
     )
     .await;
     assert_eq!(reply(asked).await.json()["result"]["isError"], json!(true));
-    // One that waits for nobody goes, though it was opened later.
+    // The session that waits for nothing is closed, though it was opened later.
     let idle = handshake("d", "2025-11-25", "null");
     let idle = reply(send(&service, request(Method::POST, &[], idle)).await).await;
     assert_eq!(idle.status, 200);

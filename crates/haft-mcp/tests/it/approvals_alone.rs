@@ -1,4 +1,4 @@
-//! Clients of the stateless era while a person decides: asked with the answer, and coming back with a sealed state.
+//! Clients of the stateless era while an approval is pending: the reply asks, and they come back with a sealed state.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::support::http_client::{MODERN, Reply, reply, request, send};
 use crate::support::small_tools::SmallOpener;
 use crate::support::{serving, until_async};
 
-/// One caller's requests.
+/// The requests of one caller.
 #[derive(Clone)]
 struct Caller {
     service: McpService,
@@ -41,7 +41,7 @@ impl Caller {
         }
     }
 
-    /// A write to this path, with what is brought back.
+    /// Writes to this path, with what the client sends back.
     async fn write(&self, path: &str, back: Value) -> Reply {
         self.call("write_file", json!({"path": path, "content": "x"}), back)
             .await
@@ -81,7 +81,7 @@ impl Caller {
     }
 }
 
-/// What a client brings back after its person did this.
+/// Returns what a client sends back after its user did this.
 fn back(asked: &Value, said: Value) -> Value {
     let requests = asked["result"]["inputRequests"].as_object().unwrap();
     let responses: serde_json::Map<_, _> = requests
@@ -121,7 +121,7 @@ async fn a_call_that_waits_is_answered_with_what_to_ask_and_gives_its_result_whe
         let (caller, back) = (caller.clone(), back(&asked, accept()));
         async move { caller.write("a.txt", back).await.json() }
     });
-    // It waits again before anybody decides.
+    // It waits again before there is a decision.
     let inbox = caller.opener.executor.inbox();
     while !inbox.get(id).await.unwrap().unwrap().attended {
         tokio::time::sleep(Duration::from_millis(2)).await;
@@ -130,7 +130,7 @@ async fn a_call_that_waits_is_answered_with_what_to_ask_and_gives_its_result_whe
     let done = coming.await.unwrap();
     assert_eq!(done["result"]["resultType"], json!("complete"), "{done}");
     assert_eq!(done["result"]["isError"], json!(false));
-    // The same state once more: used up, so a person is asked anew and nothing runs.
+    // The same state again: it is used up, so haft asks anew and nothing runs.
     let replayed = caller.write("a.txt", back(&asked, accept())).await.json();
     assert_eq!(
         replayed["result"]["resultType"],
@@ -161,7 +161,7 @@ async fn a_client_that_comes_back_too_early_is_asked_again_or_told_to_wait() {
             "complete"
         };
         assert_eq!(again["result"]["resultType"], json!(kind), "{said} {again}");
-        // Whatever the client's person did, nothing is decided.
+        // Whatever the client's user did, nothing is decided.
         assert_eq!(caller.opener.request().await.status, RequestStatus::Pending);
         caller.approve().await;
         let done = caller.write("a.txt", back(&asked, accept())).await.json();
@@ -204,7 +204,7 @@ async fn a_state_that_is_not_this_callers_for_this_call_is_refused() {
     );
 }
 
-/// client, operator's token, tool → how it is asked, and whether a filled form decides
+/// client, operator's token, tool → how haft asks, and whether a filled form decides
 #[tokio::test]
 async fn a_form_decides_for_a_trusted_client_with_the_operators_token_alone() {
     for (client, operator, tool, mode) in [
@@ -232,7 +232,7 @@ async fn a_form_decides_for_a_trusted_client_with_the_operators_token_alone() {
         let params = &requests.values().next().unwrap()["params"];
         assert_eq!(params["mode"], json!(mode), "{row}");
         let said = json!({"action": "accept", "content": {"decision": "approve"}});
-        // Whoever comes back without the operator's token has decided nothing.
+        // A client that comes back without the operator's token has decided nothing.
         let without = Caller {
             operator: false,
             ..caller.clone()

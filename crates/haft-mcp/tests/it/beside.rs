@@ -1,4 +1,4 @@
-//! What servers behind haft have beside tools: listed without starting them, read and got by calls that are judged and recorded.
+//! Resources and prompts of servers behind haft: listed without starting the servers, read and got by judged and recorded calls.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
-/// A server with resources on two pages, a template, prompts and completion. It notes the params that it gets.
+/// A server with resources on two pages, a template, prompts and completion. It notes the params that it receives.
 #[derive(Debug, Clone, Default)]
 struct Shelf {
     more: Option<&'static str>,
@@ -50,7 +50,7 @@ impl Open for Shelf {
     }
 }
 
-/// What is read: an integer that no double holds among it.
+/// The result of a read, with an integer that no double can hold.
 const READ: &str = r#"{"x":12345678901234567890123,"contents":[{"uri":"shelf://a","text":"a","y":[1.0]}],"_meta":{"z":1,"a":2}}"#;
 
 async fn serve(shelf: Shelf, input: DuplexStream, mut output: DuplexStream) {
@@ -98,7 +98,7 @@ async fn serve(shelf: Shelf, input: DuplexStream, mut output: DuplexStream) {
     }
 }
 
-/// A gateway over these servers, named `a`, `b`, …, with what runs its calls.
+/// A gateway over these servers, named `a`, `b`, …, and the executor of its calls.
 struct Scene {
     gateway: Gateway,
     executor: Executor,
@@ -136,7 +136,7 @@ impl Scene {
         Some(self.executor.execute_internal(&self.session, call).await)
     }
 
-    /// The tools of the calls that have ended.
+    /// Returns the tools of the calls that have ended.
     fn ended(&self) -> Vec<String> {
         let events = self.audit.events();
         let ended = events.iter().filter_map(|event| match &event.what {

@@ -1,4 +1,4 @@
-//! What a server asks in the middle of a call reaches the client that made the call, whatever era either is of.
+//! A server's request during a call reaches the client that made the call, in every combination of eras.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStrea
 use crate::support::front::Front;
 use crate::support::small_tools::SmallOpener;
 
-/// A server whose tool asks before it answers: with a request of its own, or with an answer that says what is missing.
+/// A server whose tool asks before it answers: by a request of its own, or by a result that says what is missing.
 #[derive(Debug, Clone, Copy)]
 struct Asking {
     modern: bool,
     method: &'static str,
-    /// It answers a call with a task, and asks in that.
+    /// Answers a call with a task, and asks within the task.
     task: bool,
 }
 
@@ -32,7 +32,7 @@ impl Asking {
     }
 }
 
-/// The state that a server of the stateless era gives along: it comes back as it was.
+/// The state that a server of the stateless era sends along: it must come back unchanged.
 const STATE: &str = "s-\u{e4}\"12345678901234567890123";
 
 struct Inside;
@@ -65,7 +65,7 @@ fn result(id: &Value, result: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": result})
 }
 
-/// A task in this state, with what belongs to the state.
+/// Returns a task in this state, with the members that belong to the state.
 fn task(status: &str, more: Value, kind: &str) -> Value {
     let mut task = json!({"taskId": "t-1", "status": status, "statusMessage": status, "ttlMs": null, "pollIntervalMs": 1, "resultType": kind});
     for (name, value) in more.as_object().unwrap() {
@@ -74,7 +74,7 @@ fn task(status: &str, more: Value, kind: &str) -> Value {
     task
 }
 
-/// What the tool gives: what it was answered.
+/// Returns the tool's result: the answer that it received.
 fn done(id: &Value, answer: &Value) -> Value {
     result(
         id,
@@ -82,7 +82,7 @@ fn done(id: &Value, answer: &Value) -> Value {
     )
 }
 
-/// The answer to what comes before the calls.
+/// Returns the answer to messages before the calls.
 fn greeting(server: Asking, message: &Value) -> Option<Value> {
     let id = &message["id"];
     Some(match (message["method"].as_str(), server.modern) {
@@ -102,7 +102,7 @@ fn greeting(server: Asking, message: &Value) -> Option<Value> {
     })
 }
 
-/// The answer to a call of the stateless era: a question, or what the tool gives once it is answered.
+/// Returns the answer to a call of the stateless era: a request for input, or the tool's result once it has the input.
 fn called_alone(server: Asking, message: &Value) -> Value {
     let (id, given) = (&message["id"], &message["params"]);
     if given.get("inputResponses").is_some() {
@@ -116,7 +116,7 @@ fn called_alone(server: Asking, message: &Value) -> Value {
     )
 }
 
-/// Says a line; whether it could be said.
+/// Writes a line; returns whether that worked.
 async fn say(output: &mut DuplexStream, message: &Value) -> bool {
     let line = format!("{message}\n");
     output.write_all(line.as_bytes()).await.is_ok()
@@ -194,7 +194,7 @@ async fn haft(server: Asking, passing: Passing) -> Arc<SmallOpener> {
 
 const CAPABILITIES: &str = r#"{"elicitation":{},"sampling":{},"roots":{}}"#;
 
-/// The text that the tool gives to a client of this era, which answers with `answer` what it is asked; and what it was asked.
+/// Calls the tool as a client of this era that gives `answer`; returns the tool's text and the client's received requests.
 async fn called(
     opener: &Arc<SmallOpener>,
     modern: bool,

@@ -28,7 +28,7 @@ impl Process for Inside {
     }
 }
 
-/// A wire to a server of this process over real pipes.
+/// Returns a wire to a server of this process over real pipes.
 fn pipes(server: &McpServer) -> PipeWire {
     let (their_input, our_output) = io::pipe().unwrap();
     let (our_input, their_output) = io::pipe().unwrap();
@@ -39,7 +39,7 @@ fn pipes(server: &McpServer) -> PipeWire {
     PipeWire::new(input, output, Box::new(Inside), LONGEST)
 }
 
-/// Connects to a service of this process by real HTTP/1, and counts how often.
+/// Connects to a service of this process over real HTTP/1, and counts the connections.
 struct Near {
     service: McpService,
     dialled: Arc<Mutex<usize>>,
@@ -101,7 +101,7 @@ async fn our_client_uses_our_server_over_every_wire_and_in_every_era() {
             assert!(missing.is_err() || missing.is_ok_and(|reply| reply.is_error));
             client.close().await;
         }
-        // One connection is used again and again; in the handshake era the server's own stream has another one.
+        // One connection is reused; in the handshake era the server's own stream has another one.
         let own = usize::from(known.is_some());
         assert_eq!(*dialled.lock(), 1 + own);
     }

@@ -1,5 +1,5 @@
-//! What a server asks of haft in the middle of a call: by a request of its own in the handshake era, by a result that says what
-//! is missing in the stateless one.
+//! Requests of a server during a call: a separate request in the handshake era, a result that says what is missing in the
+//! stateless one.
 
 use std::sync::Arc;
 
@@ -27,11 +27,11 @@ impl Process for Inside {
 
 const FORM: &str = r#"{"message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string","default":"ann"},"age":{"type":"integer"}}}}"#;
 
-/// A server of an era; each call asks for this first, and its result is what it was answered.
+/// A server of an era; each call first sends this request, and its result is the answer.
 struct Server {
     modern: bool,
     asks: &'static str,
-    /// What it read beside greetings.
+    /// The messages that it read, except greetings.
     seen: Arc<Mutex<Vec<Value>>>,
 }
 
@@ -67,7 +67,7 @@ impl Server {
                     json!({"jsonrpc": "2.0", "id": message["id"].to_string(), "method": self.asks, "params": params}),
                 ]
             }
-            // The answer to what it asked: the call that it belongs to has ended.
+            // The answer to its request: the call of the request has ended.
             "" => {
                 let id: Value = serde_json::from_str(message["id"].as_str().unwrap()).unwrap();
                 let said = message.get("result").unwrap_or(&message["error"]);
@@ -94,11 +94,11 @@ impl Server {
     }
 }
 
-/// Accepts what is proposed; or thinks for ever.
+/// Accepts the proposed values, or never answers.
 #[derive(Default)]
 struct Person {
     never: bool,
-    /// Questions that are open now.
+    /// Number of open requests.
     open: Arc<Mutex<usize>>,
 }
 
@@ -216,7 +216,7 @@ async fn a_question_ends_with_its_call_and_is_for_one_call_alone() {
     };
     let first = call(responder.clone());
     until_async(|| *open.lock() == 1).await;
-    // While two calls could be meant, neither is asked.
+    // If two calls could be meant, the client offers neither.
     let second = call(responder.clone()).await.unwrap().unwrap();
     assert!(second.content[0].get().contains("not offer"), "{second:?}");
     first.abort();

@@ -1,4 +1,4 @@
-//! The level of log messages, as a server of the handshake era is told it: the mildest that a caller wanted, once.
+//! The level of log messages that a server of the handshake era is set to: the most verbose that a caller wanted, once.
 
 use std::sync::Arc;
 
@@ -40,10 +40,10 @@ impl Respond for Wants {
     }
 }
 
-/// What the server is asked after its greeting, in order: methods, and levels.
+/// The server's requests after its greeting, in order: methods, and levels.
 type Heard = Arc<Mutex<Vec<String>>>;
 
-/// A connection to a server of the handshake era with these capabilities, which refuses levels where `refuses`.
+/// Connects to a server of the handshake era with these capabilities, which rejects levels with `refuses`.
 async fn connected(capabilities: Value, refuses: bool) -> (Client, Heard) {
     let (input, theirs) = tokio::io::duplex(1 << 16);
     let (mut out, output) = tokio::io::duplex(1 << 16);
@@ -106,7 +106,7 @@ async fn a_server_is_told_the_mildest_level_that_a_caller_wants_and_never_a_grav
             vec![None, Some(Error), Some(Error), Some(Debug), Some(Info)],
             vec!["call", "error", "call", "call", "debug", "call", "call"],
         ),
-        // A server that takes none is not asked again and again, and the call is made all the same.
+        // A server that rejects levels is not asked repeatedly, and the call is made all the same.
         (
             logging(),
             true,

@@ -1,4 +1,4 @@
-//! haft's client against servers behind the HTTP+SSE of 2024-11-05, and what it makes of those that are none.
+//! haft's client against servers with the HTTP+SSE of 2024-11-05, and servers that turn out not to have it.
 
 use std::convert::Infallible;
 use std::io;
@@ -18,20 +18,20 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-/// What a server turns out to be.
+/// The behaviour of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// It has the stream, and takes no messages at its address.
+    /// It has the stream, and accepts no messages at its URL.
     Sse,
-    /// It names an address of somebody else's.
+    /// It names a URL of another host.
     Elsewhere,
-    /// It opens a stream and says nothing on it that is longer than the limit allows.
+    /// It sends more on its stream than the limit allows, without a message.
     Flood,
     /// It has no stream, either.
     Nothing,
-    /// Its stream ends in the middle of a call.
+    /// Its stream ends during a call.
     Dies,
-    /// It knows the address for messages no more.
+    /// It no longer knows the URL for messages.
     Forgets,
 }
 
@@ -41,7 +41,7 @@ type Events = mpsc::UnboundedSender<String>;
 #[derive(Clone)]
 struct Server {
     kind: Kind,
-    /// The stream, where one is open.
+    /// The stream, if one is open.
     stream: Arc<Mutex<Option<Events>>>,
     seen: Arc<Mutex<Vec<String>>>,
 }
@@ -146,7 +146,7 @@ impl Dial for Server {
     }
 }
 
-/// A client of this server, by what is remembered of it.
+/// Returns a client of this server that uses what is remembered about it.
 async fn connect(server: &Server, remembered: &Arc<Remembered>) -> Result<Client, ClientError> {
     let headers = http::HeaderMap::new();
     let endpoint = Endpoint::new("http://127.0.0.1:1/sse", headers, 50_000).unwrap();
@@ -188,7 +188,7 @@ async fn a_server_of_the_older_transport_is_found_out_and_used() {
     );
     client.close().await;
     assert!(!client.is_open());
-    // What was found out holds for the next wire.
+    // What was detected also holds for the next wire.
     server.seen.lock().clear();
     let client = connect(&server, &remembered).await.unwrap();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Streams of Streamable HTTP as haft's client hears them: gone on with where they broke off, and the server's own.
+//! Streams of Streamable HTTP as haft's client reads them: resumed after they broke off, and the server's own.
 
 use std::convert::Infallible;
 use std::io;
@@ -23,7 +23,7 @@ struct Breaking(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    /// A line for each request.
+    /// One line for each request.
     seen: Vec<String>,
     /// The call that waits for its answer.
     call: Option<Value>,
@@ -49,7 +49,7 @@ impl Breaking {
                 "capabilities": {"tools": {}}, "serverInfo": {"name": "b", "version": "1"}}),
             (Method::POST, "tools/call") => {
                 state.call = Some(message["id"].clone());
-                // It names a place to go on from, and ends before the answer.
+                // It names an event to resume from, and ends before the answer.
                 return Ok(stream("id: call-1\nretry: 1\ndata: \n\n"));
             }
             _ => {
@@ -68,7 +68,7 @@ impl Breaking {
 }
 
 impl State {
-    /// What a GET brings: the answer behind the place of the call, else what the server says of itself, once.
+    /// Returns the body of a GET: the answer after the call's event, otherwise the server's own message, once.
     fn more(&mut self, headers: &HeaderMap) -> String {
         if headers
             .get("last-event-id")
@@ -124,7 +124,7 @@ async fn a_stream_is_gone_on_with_and_the_servers_own_is_heard() {
         changes.changed().await.unwrap();
     }
     let seen = || server.0.lock().seen.clone();
-    // The server's own stream ended, and is asked for again from where it ended.
+    // The server's own stream ended, and is requested again from where it ended.
     let again = "GET - s-1 own-1";
     until_async(|| seen().iter().any(|line| line == again)).await;
     for line in [

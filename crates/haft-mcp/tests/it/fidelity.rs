@@ -1,4 +1,4 @@
-//! Nothing of a server behind haft is lost on the way: what it lists, what it is given, what it gives.
+//! Nothing of a server behind haft is lost on the way: its lists, the arguments that it receives, its results.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::support::small_tools::SmallOpener;
 use crate::support::strange::{CONTENT, DATA, LIST, META, Strange, TOOL, UNKNOWN};
 use crate::support::{call, initialize, modern, serving};
 
-/// Arguments as no client would write them, and as the server is to get them.
+/// Unusual arguments, exactly as the server must receive them.
 const ARGUMENTS: &str =
     r#"{ "z":12345678901234567890123,"a":"gr\u00fcn" , "n": 5,"y":[1.0, 1e2],"":{"b":1,"a":2} }"#;
 
-/// How a client comes to haft: over pipes or HTTP, in a revision.
+/// How a client connects to haft: over pipes or HTTP, in a revision.
 #[derive(Debug, Clone, Copy)]
 struct Way {
     over_http: bool,
@@ -59,13 +59,13 @@ const WAYS: [Way; 8] = [
     },
 ];
 
-/// haft with the server behind it.
+/// Returns haft with the server behind it.
 async fn haft(strange: &Strange) -> Arc<SmallOpener> {
     let terms = UpstreamTerms::default();
     let manifest = Upstream::look("strange".into(), strange, terms.limits)
         .await
         .unwrap();
-    // What was pinned comes back from a file.
+    // The pinned manifest is read back from a file.
     let manifest = haft_mcp::upstream::Manifest::parse(&manifest.to_text()).unwrap();
     let upstream = Upstream::new("far", manifest, Arc::new(strange.clone()), terms);
     let (tools, refused) = Arc::new(upstream).tools();
@@ -80,7 +80,7 @@ async fn haft(strange: &Strange) -> Arc<SmallOpener> {
     Arc::new(opener)
 }
 
-/// What haft answers to `tools/list` and to the call, as it comes over the wire.
+/// Returns haft's raw answers to `tools/list` and to the call.
 async fn answers(opener: &Arc<SmallOpener>, way: Way, tool: &str) -> [String; 2] {
     let is_modern = way.revision == "2026-07-28";
     let list = if is_modern {
@@ -127,7 +127,7 @@ async fn by_http(service: &McpService, way: Way, messages: [String; 2], tool: &s
     [listed.text, called.text]
 }
 
-/// The content as a client of this revision is to get it.
+/// Returns the content that a client of this revision must receive.
 fn content(revision: &str) -> String {
     let audio = r#"{"type":"audio","mimeType":"audio/wav","data":"AAAA","x":1}"#;
     let link =
@@ -203,7 +203,7 @@ async fn a_result_that_is_no_object_is_one_for_clients_that_know_no_other() {
         };
         let data = format!(r#""structuredContent":{data}"#);
         assert!(called.contains(&data), "{way:?}: {called}");
-        // Who knows no structured content reads it as text.
+        // A client that does not know structured content gets it as text.
         let in_words = called.contains(r#""content":[{"type":"text""#);
         assert_eq!(in_words, way.revision < "2025-06-18", "{way:?}: {called}");
     }

@@ -1,4 +1,4 @@
-//! Changes of what servers behind haft have reach the clients that want to hear of them, whatever era either is of.
+//! Change notifications of servers behind haft reach the subscribed clients, in every combination of eras.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::support::front::Front;
 use crate::support::small_tools::SmallOpener;
 use crate::support::{initialize, modern, until_async};
 
-/// A server whose resources change when a test says so. It notes what it is asked to follow.
+/// A server whose resources change when a test says so. It notes its subscriptions.
 #[derive(Debug, Clone)]
 struct Feed {
     modern: bool,
@@ -28,9 +28,9 @@ struct Feed {
 struct State {
     opened: usize,
     asked: Vec<String>,
-    /// What goes to its client; gone when it hangs up.
+    /// Messages to its client; `None` once it has closed.
     out: Option<mpsc::UnboundedSender<Value>>,
-    /// The streams of changes that are open, with what they tell of.
+    /// The open streams of changes, with their subscriptions.
     streams: Vec<(Value, Value)>,
 }
 
@@ -158,7 +158,7 @@ impl Feed {
         }
     }
 
-    /// Says on every stream that wants to hear it, or on its one line, that this has changed.
+    /// Reports this change on every stream that subscribed to it, or on its only line.
     fn tells(&self, method: &str, wanted: &str, uri: Option<&str>) {
         let message = |stream: Option<&Value>| {
             let mut params = json!({});
@@ -207,7 +207,7 @@ impl Feed {
     }
 }
 
-/// haft in front of the server as it is pinned, which can be pinned anew.
+/// haft in front of the server as pinned; the test can pin it anew.
 struct Scene {
     opener: Arc<SmallOpener>,
     server: Arc<Mutex<Arc<Upstream>>>,
@@ -219,7 +219,7 @@ impl Scene {
     async fn new(feed: &Feed, policy: Policy) -> Self {
         let terms = UpstreamTerms::default();
         let manifest = Upstream::look("feed".into(), feed, terms.limits).await;
-        // What was pinned comes back from a file.
+        // The pinned manifest is read back from a file.
         let manifest = Manifest::parse(&manifest.unwrap().to_text()).unwrap();
         *feed.state.lock() = State::default();
         let upstream = Arc::new(Upstream::new(
@@ -264,7 +264,7 @@ struct Client {
 }
 
 impl Client {
-    /// Asks to hear of a resource; the error's code, where there is one.
+    /// Subscribes to a resource; returns the error's code, if any.
     async fn follows(&mut self, uri: &str) -> Option<i64> {
         if self.modern {
             let more = format!(
@@ -298,7 +298,7 @@ impl Client {
         assert_eq!(answer["result"], json!({}), "{answer}");
     }
 
-    /// The method of the next notification, and the address that it names.
+    /// Returns the method of the next notification, and the URI that it names.
     async fn hears(&mut self) -> (String, String) {
         let message = self.front.receive().await;
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -329,7 +329,7 @@ async fn a_resource_is_asked_for_once_for_all_its_clients_who_alone_hear_of_it()
         let mut other = scene.client(client).await;
         assert_eq!(a.follows("feed://a").await, None);
         assert_eq!(b.follows("feed://a").await, None);
-        // The address that names the server is another one for the same resource.
+        // The URI that names the server is another one for the same resource.
         assert_eq!(other.follows("mcp://far/feed://b").await, None);
         let asked = feed.requests();
         let once = asked.iter().filter(|asked| {
@@ -342,7 +342,7 @@ async fn a_resource_is_asked_for_once_for_all_its_clients_who_alone_hear_of_it()
         a.hears_of("feed://a").await;
         b.hears_of("feed://a").await;
         other.hears_of("mcp://far/feed://b").await;
-        // It is followed until the last of them has gone.
+        // The subscription lasts until the last client ends it.
         a.ends("feed://a").await;
         feed.updated("feed://a");
         b.hears_of("feed://a").await;
@@ -370,7 +370,7 @@ async fn what_broke_off_is_followed_again_and_may_have_changed_meanwhile() {
         assert_eq!(feed.state.lock().opened, 2);
         feed.updated("feed://a");
         a.hears_of("feed://a").await;
-        // A new pin is another connection to the same server.
+        // A new pin means a new connection to the same server.
         let before = {
             let mut server = scene.server.lock();
             let terms = UpstreamTerms::default();

@@ -1,4 +1,4 @@
-//! E2: the service mounted as usual checks Host, Origin and token itself; it is open only where its host says so by name.
+//! E2: the service as usually mounted checks Host, Origin and token itself; it is open only if its host explicitly says so.
 
 use std::net::SocketAddr;
 
@@ -83,7 +83,7 @@ async fn e2_a_service_mounted_as_usual_checks_host_origin_and_token() {
             let found = status(service, Method::POST, &headers).await;
             assert_eq!(found, expect, "{headers:?}");
         }
-        // Whoever may not come learns nothing of methods and sessions either.
+        // A client without access learns nothing about methods and sessions either.
         for method in [Method::GET, Method::DELETE, Method::PUT] {
             let found = status(&services[0], method.clone(), &headers).await;
             assert_eq!(found == expect[0], expect[0] != 200, "{method} {headers:?}");

@@ -1,4 +1,4 @@
-//! What HTTP clients make the server hold is bounded, and what some use up is not the others'.
+//! What HTTP clients make the server hold is limited, and one client cannot use up the share of the others.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -20,7 +20,7 @@ use crate::support::http_client::{MODERN, open, post, post_modern, reply, reques
 use crate::support::small_tools::SmallOpener;
 use crate::support::{call, initialize, modern, server, serving, until_async};
 
-/// The review's numbers under `HAFT_SOAK`, small ones otherwise.
+/// Returns the review's numbers under `HAFT_SOAK`, small ones otherwise.
 fn sized(small: usize, soak: usize) -> usize {
     if std::env::var_os("HAFT_SOAK").is_some() {
         soak
@@ -29,7 +29,7 @@ fn sized(small: usize, soak: usize) -> usize {
     }
 }
 
-/// A body that does not say how long it is.
+/// A body without a declared length.
 struct Chunked(Option<Bytes>);
 
 impl Body for Chunked {
@@ -44,7 +44,7 @@ impl Body for Chunked {
     }
 }
 
-/// A call that a person must decide about.
+/// Returns a call that needs an approval.
 fn asks(content: &str) -> Request<Chunked> {
     let arguments = json!({"path": "a.txt", "content": content});
     let more = format!(r#","name":"write_file","arguments":{arguments}"#);
@@ -77,7 +77,7 @@ async fn w5_calls_that_wait_for_a_person_keep_nobody_else_out() {
     for nth in 0..all {
         waiting.spawn(answer(service.clone(), asks(&format!("{nth}{long}"))));
     }
-    // As many wait as their bodies find room; the others are told to come again.
+    // Calls wait as long as there is room for their bodies; the others are told to retry.
     let mut refused = 0;
     while opener.requests().await.len() + refused < all {
         while let Some(told) = waiting.try_join_next() {
@@ -99,11 +99,11 @@ async fn w5_calls_that_wait_for_a_person_keep_nobody_else_out() {
         let read = post_modern(&service, "tools/call", Some("read_file"), &read).await;
         assert_eq!(read.verdict(), (200, 0));
     }
-    // A notification of the handshake era, by the operator too.
+    // A notification of the handshake era, also from the operator.
     let mut hello = request(Method::POST, &[], initialize("2025-11-25"));
     hello.extensions_mut().insert(ByOperator);
     assert_eq!(send(&service, hello).await.status(), 200);
-    // When the clients hang up, what their calls held is free again.
+    // When the clients close, the memory of their calls is free again.
     let before = opener.requests().await.len();
     waiting.shutdown().await;
     let again = tokio::spawn(answer(service.clone(), asks(&long)));
@@ -114,7 +114,7 @@ async fn w5_calls_that_wait_for_a_person_keep_nobody_else_out() {
     again.abort();
 }
 
-/// W5: what a client that hung up had begun to read from a disk still counts, for a thread still reads it.
+/// W5: a closed client's read from the disk still counts, because a thread is still reading.
 #[tokio::test]
 async fn w5_reads_count_until_their_work_has_ended() {
     let opener = Arc::new(SmallOpener::asking());
@@ -123,7 +123,7 @@ async fn w5_reads_count_until_their_work_has_ended() {
         ..ServerLimits::default()
     };
     let service = serving(limits, &opener).http(Access::checked_before());
-    // Who looks for skills waits for this thread.
+    // A call that looks for skills waits for this thread.
     let (held, holds) = tokio::sync::oneshot::channel();
     let (release, released) = std::sync::mpsc::channel::<()>();
     let disk = Arc::clone(&opener);
@@ -224,7 +224,7 @@ async fn calls_under_way_are_bounded_and_the_operator_has_a_share() {
     operators.extensions_mut().insert(ByOperator);
     let operators = reply(send(&service, operators).await).await;
     assert_eq!(operators.verdict(), (200, 0));
-    // What is no call goes on.
+    // Messages that are not calls still get through.
     let list = r#"{"jsonrpc":"2.0","id":1000,"method":"tools/list"}"#;
     assert_eq!(post(&service, &session, list).await.verdict(), (200, 0));
     let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}"#;
@@ -243,7 +243,7 @@ async fn aw1_reads_under_way_are_bounded_and_keep_neither_calls_nor_the_operator
     let service = server.http(Access::checked_before());
     let id = open(&service).await;
     let session = [("mcp-session-id", id.as_str())];
-    // A folder of skills that takes its time: whoever lists resources waits for it.
+    // A slow folder of skills: listing resources waits for it.
     let (slow, ready) = tokio::sync::oneshot::channel();
     let (go_on, wait) = std::sync::mpsc::channel::<()>();
     let folder = {
@@ -332,7 +332,7 @@ async fn w10_however_many_sessions_are_opened_the_next_one_finds_a_place() {
     for _ in 0..4 * most {
         open(&service).await;
     }
-    // Those that never did anything went first; none of them left anything.
+    // Unused sessions went first, and left nothing behind.
     assert_eq!(service.sessions(), most);
     assert_eq!(post(&service, &session, &read).await.verdict(), (200, 0));
     assert_eq!((opener.started.lock().len(), opener.count("run")), (1, 1));
@@ -366,7 +366,7 @@ async fn w10_sessions_in_use_are_kept_and_the_operator_gets_in() {
     running.shutdown().await;
 }
 
-/// A call of a stateless client of this name.
+/// Returns a call of a stateless client of this name.
 fn read_by(name: &str) -> String {
     let more = r#","name":"read_file","arguments":{"path":"hello.txt"}"#;
     modern("1", "tools/call", more).replace(r#""name":"c""#, &format!(r#""name":"{name}""#))

@@ -83,7 +83,7 @@ async fn what_is_wrong_with_a_request_shows_in_its_answer() {
     );
     let marked = format!("\u{feff}{PING}");
     for (headers, body, expect) in [
-        // W16: a client may ask whether the server is there before it says who it is.
+        // W16: a client may check that the server is there before it introduces itself.
         (vec![], PING, (200, 0)),
         (vec![], LIST, (400, -32600)),
         (vec![("mcp-session-id", "0123")], PING, (404, -32001)),
@@ -110,9 +110,9 @@ async fn what_is_wrong_with_a_request_shows_in_its_answer() {
             PING,
             (200, 0),
         ),
-        // W16: a byte order mark says nothing.
+        // W16: a byte order mark has no meaning.
         (vec![session], &marked, (200, 0)),
-        // W16: a level is one of the protocol's.
+        // W16: a level must be one of the protocol's.
         (vec![session], &level("debug"), (200, 0)),
         (vec![session], &level("loud"), (200, -32602)),
         (vec![session], "{", (400, -32700)),

@@ -1,4 +1,4 @@
-//! The stateless era over HTTP: every POST stands alone.
+//! The stateless era over HTTP: every POST is independent.
 
 use haft_mcp::http::Access;
 use haft_mcp::server::ServerLimits;

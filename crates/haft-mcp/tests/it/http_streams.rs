@@ -1,4 +1,4 @@
-//! Answers that become streams, streams of changes, and clients that go away.
+//! Answers that become streams, streams of changes, and clients that disconnect.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ async fn progress_makes_the_answer_a_stream_in_both_eras() {
         assert_eq!(steps.join("\n"), "step 1\nstep 2\nstep 3\nstep 4");
         assert_eq!(answer["result"]["content"][0]["text"], json!("done"));
         assert_eq!(event(&mut stream).await, None);
-        // A client that takes no streams gets the answer alone.
+        // A client that does not accept streams gets the answer alone.
         let plain = [headers, &[("accept", "application/json")]].concat();
         let answer = post(&service, &plain, &body).await;
         assert_eq!(answer.json()["id"], json!(1));
@@ -66,7 +66,7 @@ async fn a_stateless_client_cancels_by_hanging_up() {
         let service = server.http(Access::checked_before());
         let mut connection = connect(&service).await;
         let token = if streams { "1" } else { "" };
-        // With progress the answer is under way as a stream when the client goes; without, nothing was sent yet.
+        // With progress the answer is already a stream when the client disconnects; without it, nothing was sent yet.
         let milliseconds = if streams { 2000 } else { 600_000 };
         let mut body = request(Method::POST, &SLOW, slow(milliseconds, token));
         body.headers_mut()
@@ -123,7 +123,7 @@ async fn a_session_hears_of_changes_on_its_get_stream_until_it_ends() {
     assert_eq!(event(&mut stream).await, None);
 }
 
-/// Waits for the sign of life with which a stream begins.
+/// Waits for the ping with which a stream begins.
 async fn ready(stream: &mut haft_mcp::http::McpBody) {
     use http_body_util::BodyExt;
     let first = stream.frame().await.unwrap().unwrap().into_data().unwrap();
@@ -189,7 +189,7 @@ async fn streams_are_bounded_and_free_their_place() {
     }
 }
 
-/// The next frame as text.
+/// Returns the next frame as text.
 async fn text(stream: &mut haft_mcp::http::McpBody) -> String {
     use http_body_util::BodyExt;
     let frame = stream.frame().await.unwrap().unwrap().into_data().unwrap();
@@ -237,7 +237,7 @@ async fn a_client_that_loses_its_stream_takes_it_up_where_it_left_it() {
     );
     assert_eq!(event(&mut stream).await, None);
     assert_eq!(opener.count("ended:ok"), 1, "it ran once, to its end");
-    // What was taken is forgotten, and another session's streams are not to be had: such a client hears of changes alone.
+    // Delivered events are dropped, and another session's streams are not available: such a client only receives changes.
     for last in ["1-1", "2-0", "nonsense"] {
         let mut stream = send(&service, back(last)).await.into_body();
         assert_eq!(text(&mut stream).await, ": ping\n\n", "{last}");

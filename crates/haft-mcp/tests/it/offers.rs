@@ -1,4 +1,4 @@
-//! What a host offers beside tools: lists and results pass as they are, and clients hear of changes, in both eras.
+//! What a host offers beside tools: lists and results pass unchanged, and clients are notified of changes, in both eras.
 
 use haft_mcp::http::{Access, McpService};
 use http::Method;

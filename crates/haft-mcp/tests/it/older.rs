@@ -1,4 +1,4 @@
-//! Servers of the handshake era and clients of the stateless one: several questions at once, and what each caller can be asked.
+//! Servers of the handshake era and clients of the stateless one: several requests at once, and what each client supports.
 
 use std::collections::HashMap;
 use std::io;
@@ -22,11 +22,11 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStrea
 use crate::support::front::Front;
 use crate::support::small_tools::SmallOpener;
 
-/// A server over pipes that asks two things at once, or one behind HTTP whose tool says what its client can be asked.
+/// A server over pipes that sends two requests at once, or one behind HTTP whose tool reports what its client supports.
 #[derive(Debug, Clone, Default)]
 struct Older {
     over_http: bool,
-    /// What clients could be asked, by session.
+    /// Capabilities of the clients, by session.
     sessions: Arc<Mutex<HashMap<String, Value>>>,
     opened: Arc<Mutex<usize>>,
 }
@@ -122,7 +122,7 @@ async fn asks_twice(input: DuplexStream, mut output: DuplexStream) {
 }
 
 impl Older {
-    /// What it answers over HTTP, and the session that this begins.
+    /// Returns its answer over HTTP, and the session that this starts.
     fn answer(&self, message: &Value, session: &str) -> Option<(Value, Option<String>)> {
         let id = message.get("id")?;
         let method = message["method"].as_str().unwrap_or_default();
@@ -186,7 +186,7 @@ impl Dial for Older {
     }
 }
 
-/// haft in front of the server, which may ask a person and a model.
+/// Returns haft in front of the server, which may ask the user and a model.
 async fn haft(older: &Older) -> Arc<SmallOpener> {
     let terms = UpstreamTerms {
         passing: Passing {
@@ -207,7 +207,7 @@ async fn haft(older: &Older) -> Arc<SmallOpener> {
     Arc::new(opener)
 }
 
-/// The call, from a client that can be asked this.
+/// Returns the call of a client with these capabilities.
 fn call(capabilities: &Value, more: &Value) -> String {
     let mut params = more.clone();
     params["name"] = "far.who".into();
@@ -271,7 +271,7 @@ async fn a_server_behind_an_address_hears_what_each_caller_can_be_asked_and_a_pr
         let said = front.ask(&call(can, &json!({}))).await;
         let said = said["result"]["content"][0]["text"].as_str().unwrap();
         let mut told = can.clone();
-        // Settings do not let it ask for folders.
+        // The settings do not let it ask for folders.
         told.as_object_mut().unwrap().remove("roots");
         assert_eq!(serde_json::from_str::<Value>(said).unwrap(), told);
     }

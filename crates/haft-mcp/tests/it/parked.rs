@@ -1,5 +1,5 @@
-//! Tools that ask their client while they run: on the call's stream in the handshake era; in the stateless one the call runs on,
-//! is joined by the client's retry, and is bounded in number and time.
+//! Tools that ask their client while they run: on the call's stream in the handshake era; in the stateless one the call keeps running,
+//! the client's retry joins it, and number and time are limited.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::support::http_client::{MODERN, Reply, event, post, reply, request, se
 use crate::support::serving;
 use crate::support::small_tools::SmallOpener;
 
-/// A tool that asks for a name, and then for a colour, as often as its argument says.
+/// Returns a tool that asks for a name, then for a colour, as often as its argument says.
 fn asks() -> TestTool {
     let mut spec = TestTool::echo("asks");
     spec.concurrency_safe = true;
@@ -51,7 +51,7 @@ impl Client {
         Self::with_calls(limits, u64::MAX)
     }
 
-    /// A client whose runs take so many calls.
+    /// Returns a client whose runs allow this many calls.
     fn with_calls(limits: ServerLimits, most: u64) -> Self {
         let opener = Arc::new(SmallOpener::new(Policy::trusted(), false));
         *opener.max_calls.lock() = most;
@@ -60,7 +60,7 @@ impl Client {
         Self::of(service, json!({"elicitation": {}}))
     }
 
-    /// A client of this service, that can do this.
+    /// Returns a client of this service with these capabilities.
     pub(crate) fn of(service: McpService, capabilities: Value) -> Self {
         Self {
             service,
@@ -69,7 +69,7 @@ impl Client {
         }
     }
 
-    /// A call of the tool that asks for these, with what is brought back.
+    /// Calls the tool that asks for these, with what the client sends back.
     pub(crate) async fn call(&self, ask: &[&str], back: Value) -> Reply {
         let mut params = json!({"name": "asks", "arguments": {"ask": ask}});
         for (name, value) in back.as_object().into_iter().flatten() {
@@ -78,7 +78,7 @@ impl Client {
         self.send("tools/call", "asks", params).await
     }
 
-    /// A request that names something.
+    /// Sends a request that names something.
     pub(crate) async fn send(&self, method: &str, name: &str, mut params: Value) -> Reply {
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -93,7 +93,7 @@ impl Client {
     }
 }
 
-/// What a client brings back: the state it was given, and these answers.
+/// Returns what a client sends back: its state, and these answers.
 fn back(asked: &Reply, responses: Value) -> Value {
     json!({"requestState": asked.json()["result"]["requestState"], "inputResponses": responses})
 }
@@ -121,7 +121,7 @@ async fn a_call_that_asks_runs_on_and_its_clients_retry_joins_it() {
     let both = ["name", "colour"];
     let first = client.call(&both, Value::Null).await;
     assert_eq!(requested(&first), ["name"]);
-    // Without the answer it is asked again, with what has no name of a request passed over.
+    // Without the answer the tool asks again; entries without a request's name are ignored.
     let again = client
         .call(&both, back(&first, json!({"size": answer("9")})))
         .await;
@@ -149,7 +149,7 @@ async fn what_is_said_before_it_is_asked_needs_no_round() {
     let client = Client::new(ServerLimits::default());
     let early = json!({"inputResponses": {"name": answer("ada"), "other": answer("x")}});
     assert!(text(&client.call(&["name"], early).await).contains("ada"));
-    // What is no object is no answer.
+    // A value that is not an object is not an answer.
     let wrong = json!({"inputResponses": {"name": 12345}});
     assert_eq!(requested(&client.call(&["name"], wrong).await), ["name"]);
 }
@@ -213,7 +213,7 @@ async fn where_too_many_calls_wait_for_clients_the_tool_hears_that_nobody_can_be
 async fn the_last_call_of_a_run_is_joined_like_any_other() {
     let client = Client::with_calls(ServerLimits::default(), 1);
     let first = client.call(&["name"], Value::Null).await;
-    // The run takes no more calls: its client gets a new one, and the old one goes on.
+    // The run accepts no more calls: its client gets a new one, and the old one continues.
     let second = client.call(&["name"], Value::Null).await;
     for asked in [&first, &second] {
         let joined = client
@@ -242,7 +242,7 @@ async fn a_call_whose_client_does_not_come_back_ends_with_its_run_or_its_time() 
     let over = client
         .call(&["name"], back(&second, json!({"name": answer("ada")})))
         .await;
-    // It ended with its run; where that is heard first, it is what its outcome says.
+    // The call ended with its run. If the retry still joins it, the outcome says so.
     let ended = over.verdict() == (400, -32602) || over.text.contains("cancelled");
     assert!(ended && !over.text.contains("ada"), "{over:?}");
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Tasks of a server behind haft: how they end, and tools that run as tasks alone, as clients see it.
+//! Tasks of a server behind haft: how they end, and tools that only run as tasks, as clients see them.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::support::front::Front;
 use crate::support::small_tools::SmallOpener;
 use crate::support::{call, initialize};
 
-/// A server of the stateless era whose calls are tasks that end with an error of the protocol.
+/// A server of the stateless era whose calls are tasks that end with a protocol error.
 #[derive(Debug, Clone, Copy)]
 struct Jobs;
 
-/// How they end.
+/// The error with which they end.
 const ERROR: &str = r#"{"code":-32050,"message":"the printer is on fire","data":{"z":1.50,"a":12345678901234567890123}}"#;
 
 struct Inside;
@@ -82,7 +82,7 @@ async fn haft() -> Arc<SmallOpener> {
     Arc::new(opener)
 }
 
-/// A request of a client that can do this.
+/// Returns a request of a client with these capabilities.
 fn request(method: &str, capabilities: &Value, more: &Value) -> String {
     let mut params = more.clone();
     params["_meta"] = json!({
@@ -135,7 +135,7 @@ async fn a_client_without_tasks_is_told_in_the_servers_words_why_one_failed() {
     for answer in [
         front.ask(&made).await,
         older.ask(&call("1", "far.job", "{}")).await,
-        // Who cannot have tasks waits for one.
+        // For a client without tasks, haft waits for the task.
         older.ask(&call("2", "far.alone", "{}")).await,
     ] {
         let result = &answer["result"];

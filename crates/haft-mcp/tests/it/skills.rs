@@ -1,4 +1,4 @@
-//! Skills over MCP: resources and prompts, in both eras, and what is wrong with asking for one.
+//! Skills over MCP: resources and prompts, in both eras, and errors in requests for one.
 
 use std::fs;
 use std::path::Path;
@@ -36,7 +36,7 @@ fn folder() -> tempfile::TempDir {
     dir
 }
 
-/// A client of the handshake era, before whose hello there are skills.
+/// Returns a client of the handshake era; the skills exist before its hello.
 fn client(limits: ServerLimits) -> (LineClient, Value, tempfile::TempDir) {
     let dir = folder();
     let mut client = LineClient::start(limits);
@@ -57,7 +57,7 @@ fn prompts_are_told_of_only_where_there_are_skills() {
     let mut without = LineClient::start(ServerLimits::default());
     let hello = without.ask(&initialize("2025-11-25"));
     assert_eq!(hello["result"]["capabilities"].get("prompts"), None);
-    // W16: what is not declared is not answered.
+    // W16: undeclared methods are not answered.
     for (method, params) in [
         ("prompts/list", json!({})),
         ("prompts/get", json!({"name": "x"})),
@@ -120,7 +120,7 @@ fn skills_are_listed_in_pages_before_artifacts_and_their_files_read() {
             assert!(!read.to_string().contains("SECRET"));
         }
     }
-    // Nothing of this was a call.
+    // None of this was a call.
     assert_eq!(client.opener.calls(), []);
 }
 

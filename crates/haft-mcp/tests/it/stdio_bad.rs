@@ -1,4 +1,4 @@
-//! Bad input over standard input: each gets one clear error, and the connection goes on.
+//! Bad input over standard input: each gets one clear error, and the connection stays open.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::support::line_client::LineClient;
 use crate::support::{ENVELOPE, call, initialize, modern, until};
 
-/// Code and id of the one answer to these bytes, in a session of the handshake era; then the session must still work.
+/// Checks code and id of the only answer to these bytes in a session of the handshake era, which must still work afterwards.
 fn check(bytes: &[u8], code: i64, id: &serde_json::Value) {
     let limits = ServerLimits {
         message_bytes: 4096,
@@ -141,7 +141,7 @@ fn a_stateless_request_must_carry_its_whole_envelope_and_a_version_that_is_serve
         if code == -32022 {
             assert_eq!(answer["error"]["data"]["supported"][0], json!("2026-07-28"));
         }
-        // A refused first request has not decided the era.
+        // A rejected first request has not decided the era.
         let hello = client.ask(&initialize("2025-06-18"));
         assert_eq!(
             hello["result"]["protocolVersion"],
@@ -281,7 +281,7 @@ fn e17_what_is_sent_behind_the_handshake_is_answered_behind_it() {
     }
 }
 
-/// Its answer is some kilobytes.
+/// The answer has some kilobytes.
 const LIST: &str = r#"{"jsonrpc":"2.0","id":0,"method":"tools/list"}"#;
 
 #[test]
@@ -301,7 +301,7 @@ fn w15_a_client_that_closed_its_input_and_reads_nothing_is_not_waited_for() {
         let writing = std::thread::spawn(move || {
             for id in 0..count {
                 let line = line.replace(r#""id":0"#, &format!(r#""id":{id}"#));
-                // The server may have gone before the last.
+                // The server may have closed before the last.
                 let _ = writeln!(input, "{line}");
             }
         });

@@ -1,4 +1,4 @@
-//! A client's life over standard input and output, in both eras.
+//! The life of a client over standard input and output, in both eras.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn impatient() -> ServerLimits {
     }
 }
 
-/// What goes back and forth, one line each way.
+/// Exchanges messages, one line each way, and returns the transcript.
 fn transcript(lines: &[String]) -> Vec<Value> {
     let mut client = LineClient::start(ServerLimits::default());
     let asked = lines.iter().map(|line| client.ask(line));
@@ -72,7 +72,7 @@ fn calls_run_side_by_side_and_answer_as_they_end() {
 fn progress_rises_before_the_answer_for_a_client_that_asks() {
     let mut client = LineClient::legacy(ServerLimits::default());
     client.send(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{"milliseconds":20},"_meta":{"progressToken":"t\"1"}}}"#);
-    // Gathered: how many messages come of the four is not said.
+    // Progress is batched: the number of messages for the four steps is not fixed.
     let mut steps = Vec::new();
     let answer = loop {
         let note = client.receive();
@@ -87,7 +87,7 @@ fn progress_rises_before_the_answer_for_a_client_that_asks() {
     };
     assert_eq!(steps.join("\n"), "step 1\nstep 2\nstep 3\nstep 4");
     assert_eq!(answer["id"], json!(1));
-    // Without a token nothing is said.
+    // Without a token there is no progress.
     let answer = client.ask(&call("2", "slow", r#"{"milliseconds":4}"#));
     assert_eq!(answer["id"], json!(2));
 }
@@ -193,7 +193,7 @@ fn a_subscription_acknowledges_tells_and_ends_when_cancelled() {
     assert_eq!(told["params"]["_meta"], meta);
     client
         .send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"s"}}"#);
-    // One that asks for nothing gets nothing; it ends with the connection, and says so.
+    // A subscription to nothing receives nothing; it ends with the connection, and says so.
     let ack = client.ask(&modern(
         "\"n\"",
         "subscriptions/listen",
@@ -243,7 +243,7 @@ fn a_long_list_comes_in_pages() {
     );
 }
 
-/// What `resources/read` answers for the artifact that `big` links to.
+/// Returns the answer of `resources/read` for the artifact that `big` links to.
 fn read_big(limits: ServerLimits) -> (Value, Value) {
     let mut client = LineClient::legacy(limits);
     let answer = client.ask(&call("1", "big", "{}"));

@@ -15,32 +15,32 @@ use self::small_tools::SmallOpener;
 /// `_meta` of a stateless request.
 pub(crate) const ENVELOPE: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
 
-/// A handshake with this version.
+/// Returns a handshake with this version.
 pub(crate) fn initialize(version: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{version}","capabilities":{{}},"clientInfo":{{"name":"c","version":"1"}}}}}}"#
     )
 }
 
-/// A stateless request; `more` is what follows in its params, with a comma before.
+/// Returns a stateless request; `more` are further params, with a leading comma.
 pub(crate) fn modern(id: &str, method: &str, more: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{ENVELOPE}{more}}}}}"#)
 }
 
-/// A call as the handshake era sends it.
+/// Returns a call in the form of the handshake era.
 pub(crate) fn call(id: &str, tool: &str, arguments: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
     )
 }
 
-/// A server over small tools, all of which may run.
+/// Returns a server over small tools, all of which may run.
 pub(crate) fn server(limits: ServerLimits) -> (McpServer, Arc<SmallOpener>) {
     let opener = Arc::new(SmallOpener::new(haft::Policy::trusted(), true));
     (serving(limits, &opener), opener)
 }
 
-/// A server with this opener.
+/// Returns a server with this opener.
 pub(crate) fn serving(limits: ServerLimits, opener: &Arc<SmallOpener>) -> McpServer {
     let info = ServerInfo {
         name: "haft".into(),
@@ -51,14 +51,14 @@ pub(crate) fn serving(limits: ServerLimits, opener: &Arc<SmallOpener>) -> McpSer
     McpServer::new(&info, limits, Arc::clone(opener) as _)
 }
 
-/// Waits until something is so; a test that waits in vain is stopped by its runner.
+/// Waits until the condition holds; the test runner stops a test that waits in vain.
 pub(crate) fn until(what: impl Fn() -> bool) {
     while !what() {
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
 }
 
-/// The same, without holding up the other tasks.
+/// The same, without blocking the other tasks.
 pub(crate) async fn until_async(what: impl Fn() -> bool) {
     while !what() {
         tokio::time::sleep(std::time::Duration::from_millis(2)).await;

@@ -1,4 +1,4 @@
-//! Calls that become tasks: asked about, answered, cancelled and forgotten, by their own caller alone.
+//! Calls that become tasks: queried, answered, cancelled and forgotten, by their own caller alone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::support::http_client::Reply;
 use crate::support::serving;
 use crate::support::small_tools::SmallOpener;
 
-/// How long the tool works, by a clock that stands still while anything else is to be done.
+/// How long the tool works, by a clock that stands still while there is other work.
 const WORK: Duration = Duration::from_secs(1);
 
-/// A tool that works for a while, and then asks for a name; or, without one, never ends.
+/// Returns a tool that works for a while and then asks for a name; or, without one, never finishes.
 fn slow() -> TestTool {
     let mut spec = TestTool::echo("asks");
     spec.concurrency_safe = true;
@@ -59,7 +59,7 @@ async fn about(client: &Client, method: &str, id: &str, more: Value) -> Reply {
     client.send(method, id, params).await
 }
 
-/// Asks about a task until it has this status.
+/// Queries a task until it has this status.
 async fn until(client: &Client, id: &str, status: &str) -> Value {
     loop {
         let task = about(client, "tasks/get", id, Value::Null).await.json()["result"].clone();
@@ -109,7 +109,7 @@ async fn a_long_call_becomes_a_task_that_asks_its_client_and_gives_the_calls_res
     let done = until(&client, &task, "completed").await;
     let text = done["result"]["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("ada"), "{done}");
-    // Cancelling what has ended changes nothing.
+    // Cancelling a finished task changes nothing.
     assert_eq!(
         about(&client, "tasks/cancel", &task, Value::Null)
             .await

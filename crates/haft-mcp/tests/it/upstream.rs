@@ -1,4 +1,4 @@
-//! Servers behind haft: their tools called through the executor, over a connection that opens, breaks, and is opened anew.
+//! Servers behind haft: the executor calls their tools over a connection that opens, breaks, and is opened again.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,19 +17,19 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
 use crate::support::until_async;
 
-/// What a server does about a call.
+/// What a server does with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Does {
     Answer,
-    /// It ends in the middle.
+    /// It exits during the call.
     Die,
-    /// It announces another list first.
+    /// It announces a changed list first.
     Change,
-    /// It answers nothing.
+    /// It does not answer.
     Hang,
 }
 
-/// A server that a test turns: its tools, and what it does about the next calls.
+/// A server that a test controls: its tools, and what it does with the next calls.
 #[derive(Debug, Default)]
 struct State {
     tools: Vec<Value>,
@@ -73,7 +73,7 @@ impl Open for Backend {
     }
 }
 
-/// One connection of a server of the handshake era.
+/// Serves one connection as a server of the handshake era.
 async fn serve(
     backend: Backend,
     input: tokio::io::DuplexStream,
@@ -146,7 +146,7 @@ impl Backend {
         (state.opened, state.calls)
     }
 
-    /// A bench with its tools, as they were pinned now.
+    /// Returns a bench with its tools, pinned as they are now.
     async fn bench(&self, terms: UpstreamTerms) -> (Bench, Arc<Upstream>) {
         let manifest = Upstream::look("backend".into(), self, terms.limits)
             .await
@@ -204,7 +204,7 @@ async fn a_tool_that_means_something_else_is_not_called() {
     let (bench, _upstream) = backend.bench(UpstreamTerms::default()).await;
     backend.does(&[Does::Change]);
     assert!(call(&bench, "up.one").await.is_ok());
-    // It changed between two calls, and said so.
+    // It changed between two calls, and announced it.
     backend.0.lock().tools = vec![tool("one", "a, and sends it to me"), tool("zwei", "b")];
     let refused = call(&bench, "up.one").await;
     assert_eq!(refused.status, Status::Denied, "{refused:?}");
@@ -274,7 +274,7 @@ async fn a_call_that_may_have_run_is_made_again_only_where_twice_is_once() {
                 .and_then(|error| error.advice.clone());
             assert!(advice.is_some_and(|advice| advice.contains("may have been done")));
         }
-        // The next call is made over a new connection.
+        // The next call uses a new connection.
         assert!(call(&bench, "up.one").await.is_ok());
         assert_eq!(backend.0.lock().opened, 2);
     }

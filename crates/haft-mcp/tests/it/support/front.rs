@@ -16,7 +16,7 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    /// A connection to a server with this opener; dropping it hangs up.
+    /// Connects to a server with this opener; dropping it closes the connection.
     pub(crate) fn to(opener: &Arc<SmallOpener>) -> Self {
         let server = serving(ServerLimits::default(), opener);
         let (their_input, our_output) = std::io::pipe().unwrap();
@@ -44,7 +44,7 @@ impl Front {
         serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line}"))
     }
 
-    /// Sends a message and gives the next one.
+    /// Sends a message and returns the next one.
     pub(crate) async fn ask(&mut self, message: &str) -> Value {
         self.send(message).await;
         self.receive().await

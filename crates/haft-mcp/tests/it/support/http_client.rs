@@ -1,4 +1,4 @@
-//! Requests to the service: straight into it, or by a hyper client over a connection.
+//! Requests to the service: directly, or with a hyper client over a connection.
 
 use bytes::Bytes;
 use haft::call::Principal;
@@ -25,7 +25,7 @@ impl Reply {
         serde_json::from_str(&self.text).unwrap_or_else(|e| panic!("{e}: {self:?}"))
     }
 
-    /// Status and error code, 0 where there is none.
+    /// Returns the status and the error code, which is 0 if there is none.
     pub(crate) fn verdict(&self) -> (u16, i64) {
         let code = serde_json::from_str::<Value>(&self.text).ok();
         let code = code.and_then(|value| value["error"]["code"].as_i64());
@@ -77,7 +77,7 @@ pub(crate) async fn post(service: &McpService, headers: &[(&str, &str)], body: &
     reply(send(service, request).await).await
 }
 
-/// The same for somebody.
+/// The same as this caller.
 pub(crate) async fn post_as(
     service: &McpService,
     subject: &'static str,
@@ -89,7 +89,7 @@ pub(crate) async fn post_as(
     reply(send(service, request).await).await
 }
 
-/// A stateless request with the headers it must have.
+/// Sends a stateless request with the required headers.
 pub(crate) async fn post_modern(
     service: &McpService,
     method: &str,
@@ -101,14 +101,14 @@ pub(crate) async fn post_modern(
     post(service, &headers, body).await
 }
 
-/// Opens a session and gives its id.
+/// Opens a session and returns its id.
 pub(crate) async fn open(service: &McpService) -> String {
     let reply = post(service, &[], &super::initialize("2025-11-25")).await;
     assert_eq!(reply.status, 200, "{reply:?}");
     reply.header("mcp-session-id").to_owned()
 }
 
-/// The next event's data; comments are passed over. `None` at the end.
+/// Returns the next event's data and skips comments. `None` at the end.
 pub(crate) async fn event<B: Body<Data = Bytes> + Unpin>(body: &mut B) -> Option<Value>
 where
     B::Error: std::fmt::Debug,
@@ -117,14 +117,14 @@ where
         let frame = body.frame().await?.unwrap().into_data().unwrap();
         let text = std::str::from_utf8(&frame).unwrap();
         assert!(text.ends_with("\n\n"), "a frame is one event: {text:?}");
-        // An id may go before.
+        // An id may precede it.
         if let Some((_, data)) = text.split_once("event: message\ndata: ") {
             return Some(serde_json::from_str(data).unwrap());
         }
     }
 }
 
-/// A connection to the service, both ends real HTTP/1.
+/// Opens a connection to the service, with real HTTP/1 on both ends.
 pub(crate) async fn connect(service: &McpService) -> SendRequest<Full<Bytes>> {
     let (client, server) = tokio::io::duplex(64 * 1024);
     let service = service.clone();

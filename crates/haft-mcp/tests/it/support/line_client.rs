@@ -1,4 +1,4 @@
-//! A client over two pipes, as a process on the other end would be.
+//! A client over two pipes, like a process on the other end.
 
 use std::io::{BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl LineClient {
         Self::over(limits, opener)
     }
 
-    /// To a server with this opener.
+    /// Connects to a server with this opener.
     pub(crate) fn over(limits: ServerLimits, opener: SmallOpener) -> Self {
         let opener = Arc::new(opener);
         let server = super::serving(limits, &opener);
@@ -46,7 +46,7 @@ impl LineClient {
         }
     }
 
-    /// After a handshake with the latest version that has one.
+    /// Connects with a handshake of the latest version that has one.
     pub(crate) fn legacy(limits: ServerLimits) -> Self {
         let mut client = Self::start(limits);
         client.send(&super::initialize("2025-11-25"));
@@ -64,7 +64,7 @@ impl LineClient {
         self.input.as_mut().unwrap().write_all(bytes).unwrap();
     }
 
-    /// The next line, as it is; empty at the end.
+    /// Returns the next line unchanged; empty at the end.
     pub(crate) fn receive_text(&mut self) -> String {
         let mut line = String::new();
         self.output.as_mut().unwrap().read_line(&mut line).unwrap();
@@ -80,7 +80,7 @@ impl LineClient {
         self.receive()
     }
 
-    /// Something of the server's, done on its runtime.
+    /// Runs work of the server on its runtime.
     pub(crate) fn wait<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work)
     }

@@ -29,7 +29,7 @@ use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-/// A line of what `big` gives; it gives so many that they are kept aside.
+/// A line of the result of `big`, which has so many lines that it becomes an artifact.
 pub(crate) const BIG: &str = "a large result\n";
 
 /// Opens runs `run-0`, `run-1`, … that share one set of tools and files.
@@ -38,31 +38,31 @@ pub(crate) struct SmallOpener {
     pub(crate) executor: Executor,
     registry: Arc<ToolRegistry>,
     opened: Mutex<usize>,
-    /// What was recorded, where it is.
+    /// The events, if they are recorded.
     pub(crate) audit: Arc<MemoryAudit>,
-    /// What the clients said of themselves.
+    /// What the clients said about themselves.
     pub(crate) clients: Mutex<Vec<ClientInfo>>,
     pub(crate) refusals: Mutex<Vec<String>>,
     /// The sessions that were opened.
     pub(crate) sessions: Mutex<Vec<Session>>,
-    /// Those of them that were started.
+    /// The runs of those that were started.
     pub(crate) started: Mutex<Vec<RunId>>,
-    /// The budget of the runs opened from now on.
+    /// The call budget of the runs opened from now on.
     pub(crate) max_calls: Mutex<u64>,
-    /// The console's address, where a test has one.
+    /// The console's URL, if a test has one.
     pub(crate) console: Option<String>,
     /// The client whose forms may decide.
     pub(crate) trusted: Option<String>,
-    /// The skills there are, where a test has some.
+    /// The skills, if a test has some.
     pub(crate) skills: Mutex<Option<Arc<SkillSet>>>,
-    /// What is offered beside tools, where a test has something.
+    /// The offer beside tools, if a test has one.
     pub(crate) offered: Option<Arc<dyn Offer>>,
 }
 
 type Files = Arc<Mutex<BTreeMap<String, String>>>;
 
 impl SmallOpener {
-    /// Under this policy; recording is for tests, which are short.
+    /// Creates an opener under this policy; recording is for tests, which are short.
     pub(crate) fn new(policy: Policy, records: bool) -> Self {
         let audit = Arc::new(MemoryAudit::new());
         let mut executor = Executor::new(policy).with_artifacts(Arc::new(MemoryArtifacts::new()));
@@ -88,7 +88,7 @@ impl SmallOpener {
         }
     }
 
-    /// One in whose console people decide, and which trusts the forms of a client named `trusty`.
+    /// Creates an opener with a console for approvals, which trusts the forms of a client named `trusty`.
     pub(crate) fn asking() -> Self {
         let opener = Self {
             console: Some("http://127.0.0.1:7420".into()),
@@ -99,7 +99,7 @@ impl SmallOpener {
         opener
     }
 
-    /// One that offers this beside tools, by these internal tools.
+    /// Creates an opener that offers this beside tools, through these internal tools.
     pub(crate) fn offering(
         policy: Policy,
         offered: Arc<dyn Offer>,
@@ -113,7 +113,7 @@ impl SmallOpener {
         }
     }
 
-    /// The same tools and inbox behind a server that began anew: its runs are others.
+    /// Returns the same tools and inbox behind a restarted server, whose runs are new.
     pub(crate) fn restarted(&self) -> Self {
         Self {
             executor: self.executor.clone(),
@@ -124,14 +124,14 @@ impl SmallOpener {
         }
     }
 
-    /// The only request of the inbox, with its status.
+    /// Returns the only request of the inbox, with its status.
     pub(crate) async fn request(&self) -> StoredApproval {
         let mut all = self.requests().await;
         assert_eq!(all.len(), 1, "{all:?}");
         all.remove(0)
     }
 
-    /// All requests of the inbox.
+    /// Returns all requests of the inbox.
     pub(crate) async fn requests(&self) -> Vec<StoredApproval> {
         let filter = Filter {
             tenant: "local".into(),
@@ -145,23 +145,23 @@ impl SmallOpener {
         found
     }
 
-    /// Lists one tool more.
+    /// Adds one tool to the list.
     pub(crate) fn add_tool(&self, name: &str) {
         let tool = TestTool::of(TestTool::echo(name)).arc();
         self.registry.add_all([tool]).unwrap();
     }
 
-    /// Lists these tools, too.
+    /// Adds these tools to the list.
     pub(crate) fn add_tools(&self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) {
         self.registry.add_all(tools).unwrap();
     }
 
-    /// Lists this tool, too.
+    /// Adds this tool to the list.
     pub(crate) fn add(&self, tool: TestTool) {
         self.registry.add_all([tool.arc()]).unwrap();
     }
 
-    /// Offers the skills below this folder, and a tool that loads them as the standard one does.
+    /// Offers the skills below this folder, and a tool that loads them like the standard one.
     pub(crate) fn offer_skills(&self, folder: &Path) {
         let set = SkillSet::new(vec![Root::user(folder)], set::Filter::default());
         *self.skills.lock() = Some(Arc::new(set));
@@ -179,12 +179,12 @@ impl SmallOpener {
         self.registry.add_all([invoke.arc()]).unwrap();
     }
 
-    /// How many events there are of this word (see [`MemoryAudit::words`]).
+    /// Returns the number of events with this word (see [`MemoryAudit::words`]).
     pub(crate) fn count(&self, word: &str) -> usize {
         self.audit.words().iter().filter(|w| *w == word).count()
     }
 
-    /// Tool and exact arguments of every call that ended.
+    /// Returns tool and exact arguments of every call that ended.
     pub(crate) fn calls(&self) -> Vec<(String, String)> {
         let call = |event: Event| match event.what {
             EventKind::CallEnded(call, _) => Some((call.tool.clone(), call.arguments.to_string())),
@@ -233,7 +233,7 @@ impl RunFactory for SmallOpener {
         if !self.started.lock().contains(session.run()) {
             return session.cancel();
         }
-        // A run that asked stays open where its requests outlive it.
+        // A run with pending requests stays open if they outlive it.
         if !(session.has_asked() && self.executor.inbox().is_durable()) {
             self.executor.close(session).unwrap();
         }
@@ -294,7 +294,7 @@ fn tools() -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-/// Gives its arguments back, byte for byte.
+/// Returns its arguments, byte for byte.
 struct Echo(Arc<ToolSpec>);
 
 impl Echo {

@@ -1,4 +1,4 @@
-//! A server that says what haft has never heard of: odd key order, blanks, unknown members and kinds, numbers that no double holds.
+//! A server that sends what haft does not know: odd key order, blanks, unknown members and kinds, numbers that no double holds.
 
 use std::io;
 use std::sync::Arc;
@@ -18,19 +18,19 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream};
 
-/// A tool as the server lists it, under the name that stands for `NAME`.
+/// A tool as the server lists it; `NAME` stands for its name.
 pub(crate) const TOOL: &str = r#"{ "zeta":{"b":[1.0,1e2],"a":null} , "name" : "NAME","icons":[{"src":"https://x.example/i.png","sizes":["48x48"]}],"title":"Odd","inputSchema":{"type":"object","anyOf":[{"required":["x"],"properties":{"n":{"type":"string"}}},{"properties":{"n":{"type":"integer"}}}],"x-odd":12345678901234567890123,"properties":{"z":{"description":"\u007a","default":-0.0},"a":{"type":["string","null"]}}},"execution":{"taskSupport":"optional","x":1},"annotations":{"readOnlyHint":true,"x-hint":12345678901234567890123,"title":"T"},"description": "d","_meta":{ "vendor/x":{"z":1,"a":2}} }"#;
 
-/// A tool whose result is no object, which only the stateless era has.
+/// A tool whose result is not an object, which only the stateless era has.
 pub(crate) const LIST: &str = r#"{ "name":"NAME", "inputSchema":{"type":"object"}, "outputSchema":{"type":"array","items":{"type":"integer"}}}"#;
 
-/// The content that a call gives.
+/// The content of a call's result.
 pub(crate) const CONTENT: &str = r#"[{"text":"a\u0062c","type":"text","annotations":{"priority":0.10,"audience":["user"]},"_meta":{"z":1,"a":2}},{"type":"hologram","depth":12345678901234567890123,"a":[ ]},{"type":"image","mimeType":"image/png","data":"AAAA","x":true},{"type":"resource","resource":{"uri":"x:y","blob":"AAAA","x":1}},{"type":"audio","mimeType":"audio/wav","data":"AAAA","x":1},{"type":"resource_link","uri":"odd://1","name":"one","size":12345678901234567890123}]"#;
 
-/// The structured content of it.
+/// Its structured content.
 pub(crate) const DATA: &str = r#"{"z":12345678901234567890123,"a":{"y":1.50,"b":[ 1 ,2]}}"#;
 
-/// What stands in its `_meta`, without braces.
+/// The contents of its `_meta`, without braces.
 pub(crate) const META: &str = r#""vendor/y":{"z":1e2,"a":12345678901234567890123}"#;
 
 /// A member that no revision has.
@@ -41,7 +41,7 @@ pub(crate) const UNKNOWN: &str = r#""x-unknown":{"z":[1.0],"a":12345678901234567
 pub(crate) struct Strange {
     pub(crate) modern: bool,
     pub(crate) over_http: bool,
-    /// The arguments of the last call, as they came.
+    /// The arguments of the last call, as received.
     pub(crate) arguments: Arc<Mutex<String>>,
 }
 
@@ -70,7 +70,7 @@ impl Strange {
         }
     }
 
-    /// What it answers to a message.
+    /// Returns its answer to a message.
     fn answer(&self, message: &str) -> Option<String> {
         let message: Message<'_> = serde_json::from_str(message).unwrap();
         let id = message.id?.get();
