@@ -1,4 +1,4 @@
-//! An executor with a trivial tool and `tool_chain`, as the product wires them.
+//! An executor with a trivial tool and `tool_chain`, connected as in the product.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -24,19 +24,19 @@ use serde_json::json;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-/// Calls of one round of nested calls; a chain may make no more.
+/// Number of calls in a round of nested calls; a chain may make no more.
 const NESTED: u32 = 50;
-/// When a script that never ends is ended.
+/// The time limit of a script that never ends.
 const DEADLINE: Duration = Duration::from_millis(300);
-/// How long a new child may take to be idle.
+/// How long a new child may take to become idle.
 const SETTLE: Duration = Duration::from_millis(300);
 
-/// What is written of a chain beside its trace.
+/// What is recorded of a chain besides its trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Recording {
     /// Nothing.
     Nothing,
-    /// The archive's lines, and the journal by which it could be resumed.
+    /// The archive's events, and the journal with which it could be resumed.
     Everything,
 }
 
@@ -71,7 +71,7 @@ struct Count {
     count: u32,
 }
 
-/// Calls it as a chain does, without a script and a bridge, and says how long that took.
+/// Calls it as a chain does, without a script and a bridge, and returns how long that took.
 struct Nest;
 
 impl TypedTool for Nest {
@@ -93,15 +93,15 @@ impl TypedTool for Nest {
     }
 }
 
-/// Who runs scripts.
+/// The caller of scripts.
 struct Caller {
     executor: Executor,
     session: Session,
-    /// The same with a short deadline.
+    /// The same with a short time limit.
     hurried: Session,
 }
 
-/// The parts, and the runtime they live in.
+/// The parts, and the runtime that they run in.
 pub(crate) struct House {
     runtime: Runtime,
     jail: CodeJail,
@@ -111,7 +111,7 @@ pub(crate) struct House {
 }
 
 impl House {
-    /// With so many children kept warm.
+    /// Creates them with `idle` warm children.
     pub(crate) fn new(idle: usize, kept: Recording) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -175,8 +175,8 @@ impl House {
         &self.described
     }
 
-    /// Microseconds of the job: a script of so many calls, whose print must be right. As a task of the runtime, which
-    /// is how a server's calls run: what blocks on a runtime is woken by another thread at every step.
+    /// Returns the microseconds of the job: a script of `calls` calls, whose output must be right. It is a task of the runtime,
+    /// as a server's calls are: code that blocks on a runtime is woken by another thread at every step.
     pub(crate) fn script(&self, calls: u32) -> f64 {
         let caller = Arc::clone(&self.caller);
         let timed = async move {
@@ -189,7 +189,7 @@ impl House {
             .expect("a job")
     }
 
-    /// Microseconds of a nested call without a script.
+    /// Returns the microseconds of a nested call without a script.
     pub(crate) fn nested(&self) -> f64 {
         let call = ToolCall::new("nest", json!({ "count": NESTED }).to_string());
         let outcome = self
@@ -202,7 +202,7 @@ impl House {
         data["each"].as_f64().expect("a time")
     }
 
-    /// Scripts a second, so many of them, some at once.
+    /// Returns the scripts per second over `count` scripts, `at_once` of them in parallel.
     pub(crate) fn rate(&self, count: usize, at_once: usize) -> f64 {
         let begun = Instant::now();
         let some = || {
@@ -220,7 +220,7 @@ impl House {
         count as f64 / begun.elapsed().as_secs_f64()
     }
 
-    /// Milliseconds after its deadline at which a script that never ends is gone with all it had.
+    /// Returns how many milliseconds after its time limit an endless script is completely gone.
     pub(crate) fn late(&self) -> f64 {
         let begun = Instant::now();
         let outcome = self
@@ -231,7 +231,7 @@ impl House {
         (took.as_secs_f64() - DEADLINE.as_secs_f64()) * 1e3
     }
 
-    /// KiB that a warmed child has for itself.
+    /// Returns the private memory of a warmed child in KiB.
     pub(crate) fn idle_child(&self) -> f64 {
         self.runtime.block_on(async {
             let script = self.jail.take(Kind::Plain).await.expect("a child");
@@ -272,7 +272,7 @@ impl Caller {
     }
 }
 
-/// A session that measures never use up.
+/// Returns a session that measurements never use up.
 fn endless(tools: Arc<dyn Toolset>) -> Session {
     let limits = RunLimits {
         max_calls: u64::MAX,

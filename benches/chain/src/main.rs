@@ -1,5 +1,5 @@
-//! One job in a sandbox of its own: a script that calls a trivial tool and prints; ours warm and on demand, beside
-//! pydantic-monty's pool, smolagents' evaluator and `bwrap` with `python3`. Then what its parts cost.
+//! One job in its own sandbox: a script that calls a trivial tool and prints; ours warm and on demand, compared to
+//! pydantic-monty's pool, smolagents' evaluator and `bwrap` with `python3`. Then the costs of its parts.
 
 mod house;
 mod peer;
@@ -12,15 +12,15 @@ use measure::{Row, Step, fact, interleave};
 use crate::house::{House, Recording};
 use crate::peer::{Python, bwrap};
 
-/// Jobs of a round; a round's value is their median.
+/// Number of jobs per round; a round's value is their median.
 const JOBS: usize = 50;
-/// The same of what takes tens of milliseconds.
+/// The same for jobs that take tens of milliseconds.
 const SLOW_JOBS: usize = 8;
-/// Before each job, ours and a peer's, so that the pool of two children is full again.
+/// Pause before each job, ours and a peer's, so that the pool of two children is full again.
 const REFILL: Duration = Duration::from_millis(25);
-/// Scripts of a round of the sustained rate.
+/// Number of scripts per round of the sustained rate.
 const SUSTAINED: usize = 400;
-/// How many of them run at once.
+/// Number of them that run in parallel.
 const AT_ONCE: usize = 4;
 
 fn main() {
@@ -82,7 +82,7 @@ fn main() {
     interleave(measure::rounds(7), steps);
 }
 
-/// What later rows of a round are made from.
+/// Figures from which later rows of a round are computed.
 #[derive(Debug, Default)]
 struct Figures {
     ten_p99: Cell<f64>,
@@ -97,7 +97,7 @@ impl Figures {
         middle(times)
     }
 
-    /// What each of fifty calls adds to a script.
+    /// Returns what each of fifty calls adds to a script.
     fn bridged(&self) -> f64 {
         (self.fifty.get() - self.none.get()) / 50.0
     }
@@ -112,7 +112,7 @@ fn keep(cell: &Cell<f64>, value: f64) -> f64 {
     value
 }
 
-/// Microseconds of each of so many jobs, with a pause before each.
+/// Returns the microseconds of each of `count` jobs, with a pause before each.
 fn times(count: usize, job: impl Fn() -> f64) -> Vec<f64> {
     let once = |_| {
         std::thread::sleep(REFILL);

@@ -1,4 +1,4 @@
-//! The peers at the same job: runners of Python in Python, and `bwrap` around `python3`.
+//! The peers at the same job: Python interpreters and sandboxes for Python, and `bwrap` around `python3`.
 
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Write};
@@ -7,10 +7,10 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-/// The folder of the peers' environment, beside that of the built programs: `scripts/bench` makes it.
+/// The Python of the peers' environment, beside the folder of the built programs: `scripts/bench` makes it.
 const PEERS: &str = "../peers/bin/python";
 
-/// A Python process that has the peers loaded.
+/// A Python process that has loaded the peers.
 pub(crate) struct Python {
     child: RefCell<Child>,
     asked: RefCell<ChildStdin>,
@@ -40,7 +40,7 @@ impl Python {
         python
     }
 
-    /// Microseconds of each of so many jobs.
+    /// Returns the microseconds of each of `count` jobs.
     pub(crate) fn times(&self, name: &str, count: usize) -> Vec<f64> {
         writeln!(self.asked.borrow_mut(), "{name} {count}").expect("the peer lives");
         let mut line = String::new();
@@ -61,7 +61,7 @@ impl Drop for Python {
     }
 }
 
-/// `bwrap` with a root as small as ours, and `python3 -I -S` in it, spoken to over its standard streams.
+/// `bwrap` with a root as small as ours, and `python3 -I -S` in it, used over its standard streams.
 pub(crate) mod bwrap {
     use super::{BufRead, BufReader, Command, Instant, Stdio, Value, Write, json};
 
@@ -71,7 +71,7 @@ pub(crate) mod bwrap {
         String::from_utf8_lossy(&said.stdout).trim().to_owned()
     }
 
-    /// Microseconds of the job.
+    /// Returns the microseconds of the job.
     pub(crate) fn job() -> f64 {
         let begun = Instant::now();
         let root = "--ro-bind /usr /usr --symlink usr/lib /lib --symlink usr/lib64 /lib64 --symlink usr/bin /bin";

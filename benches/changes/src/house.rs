@@ -71,7 +71,7 @@ impl House {
         }
     }
 
-    /// Whether commands can work on copies here.
+    /// Returns `works` if commands can work on copies here, otherwise the reason.
     pub(crate) fn usable(&self) -> String {
         self.changes.usable().map_or_else(|why| why, |()| "works".to_owned())
     }
@@ -87,7 +87,7 @@ impl House {
         outcome
     }
 
-    /// Has a command write so many files anew, and takes that back: the milliseconds of taking it back.
+    /// Runs a command that rewrites `files` files, and undoes it: returns the milliseconds of the undo.
     pub(crate) fn undo_of(&self, files: usize) -> f64 {
         let write = |word: &str| format!("for i in $(seq {files}); do echo {word} $i > f$i; done");
         self.run(&write("before"));

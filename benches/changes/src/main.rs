@@ -1,4 +1,4 @@
-//! Commands on a copy of the workspace beside commands in it, collecting and applying what they changed, and undoing it.
+//! Commands on a copy of the workspace compared to commands in it, collecting and applying their changes, and undoing them.
 
 mod house;
 mod sets;
@@ -7,7 +7,7 @@ use measure::{Row, fact, interleave, wall_ms};
 
 use crate::house::House;
 
-/// Calls within a round: their mean is a round's value.
+/// Number of calls per round: their mean is a round's value.
 const CALLS: usize = 8;
 
 fn main() {

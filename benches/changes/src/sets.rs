@@ -1,4 +1,4 @@
-//! What commands changed, as it lies in the upper folder of a view: read, and applied.
+//! Changes of commands in the upper folder of a view: read, and applied.
 
 use std::fs;
 use std::path::Path;
@@ -7,9 +7,9 @@ use haft::change::collect::{Collected, Since};
 use haft::workspace::Workspace;
 use measure::{Row, interleave, wall_ms};
 
-/// Files of the large set.
+/// Number of files in the large set.
 const FILES: usize = 10_000;
-/// Bytes of the large file.
+/// Size of the large file in bytes.
 const BYTES: usize = 1 << 30;
 
 pub(crate) fn measure(rounds: usize) {
@@ -32,7 +32,7 @@ pub(crate) fn measure(rounds: usize) {
     );
 }
 
-/// The milliseconds of collecting, or of applying, the changes that `make` leaves in a workspace and a view's folder.
+/// Returns the milliseconds to collect, or apply, the changes that `make` leaves in a workspace and a view's folder.
 fn of(make: &dyn Fn(&Path, &Path), applying: bool) -> f64 {
     let folder = tempfile::tempdir().expect("a folder");
     let (root, upper) = (folder.path().join("ws"), folder.path().join("upper"));
@@ -40,7 +40,7 @@ fn of(make: &dyn Fn(&Path, &Path), applying: bool) -> f64 {
         fs::create_dir(path).expect("a folder");
     }
     make(&root, &upper);
-    // What the scene left in memory is not what is measured.
+    // Excludes what the scene left unwritten in memory.
     let synced = std::process::Command::new("sync").arg("-f").arg(&root).status();
     assert!(synced.is_ok_and(|status| status.success()), "sync");
     let since = folder.path().join("since");

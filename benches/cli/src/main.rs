@@ -1,4 +1,4 @@
-//! The release binary: size, time to say its version, time until `serve` is ready, memory idle and with the token table.
+//! The release binary: size, time to print its version, time until `serve` is ready, memory when idle and with the token table.
 //!
 //! `cli ROUNDS HAFT`: the program.
 
@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use measure::{Row, rounds, wall_ms};
 
-/// Times the version is asked in a round.
+/// Number of version calls per round.
 const VERSIONS: usize = 20;
-/// Longer than the inline limit has bytes, so that its tokens are counted.
+/// More bytes than the inline limit, so that the tokens must be counted.
 const LONG: usize = 60_000;
 
 fn main() {
@@ -41,7 +41,7 @@ fn main() {
         version.rounds.push(ms / VERSIONS as f64);
         let served = Served::start(&program, folder.path());
         ready.rounds.push(served.ready.as_secs_f64() * 1e3);
-        // Whatever it does at its start has ended, and what only that needed is given back.
+        // All work at the start has ended, and its memory is released.
         std::thread::sleep(Duration::from_secs(5));
         idle.rounds.push(served.memory());
         private.rounds.push(served.private());
@@ -93,7 +93,7 @@ impl Served {
         }
     }
 
-    /// Has a file read that is too long to fit by its bytes alone.
+    /// Reads a file that is too long to fit by its bytes alone.
     fn read_long(&self) {
         let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}},"name":"read_file","arguments":{"path":"long.txt","max_lines":100000}}}"#;
         let head = format!(
@@ -111,17 +111,17 @@ impl Served {
         assert!(right, "{}", answer.chars().take(2_000).collect::<String>());
     }
 
-    /// Resident memory in MiB.
+    /// Returns the resident memory in MiB.
     fn memory(&self) -> f64 {
         self.mebibytes("status", "VmRSS:")
     }
 
-    /// Private dirty memory in MiB.
+    /// Returns the private dirty memory in MiB.
     fn private(&self) -> f64 {
         self.mebibytes("smaps_rollup", "Private_Dirty:")
     }
 
-    /// A line's kilobytes in a file that the kernel keeps of the process, in MiB.
+    /// Returns the kilobytes in a line of the kernel's file on the process, in MiB.
     fn mebibytes(&self, file: &str, name: &str) -> f64 {
         let text = fs::read_to_string(format!("/proc/{}/{file}", self.child.id()));
         let text = text.unwrap_or_default();

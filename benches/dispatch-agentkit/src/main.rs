@@ -1,4 +1,4 @@
-//! Dispatch by agentkit-tools-core as it is shipped: no schema check, one permission request a call.
+//! Dispatch by agentkit-tools-core as shipped: no schema check, one permission request per call.
 
 use std::any::Any;
 use std::hint::black_box;
@@ -16,7 +16,7 @@ use measure::{Row, Step, case, each, fact, interleave};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-/// The one permission that each call asks for.
+/// The permission that each call requests.
 struct Search(MetadataMap);
 
 impl PermissionRequest for Search {
@@ -67,7 +67,7 @@ impl Tool for ValueTool {
     }
 }
 
-/// A registry of so many tools, and the names to call.
+/// A registry of a number of tools, and the names to call.
 struct Bench {
     executor: BasicToolExecutor,
     names: Vec<String>,

@@ -1,4 +1,4 @@
-//! The same calls with the archive as audit sink, and what one line costs that nobody waits for.
+//! The same calls with the archive as audit sink, and the cost of one event that nothing waits for.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use tokio::runtime::Runtime;
 
 use crate::bench::{Bench, Kind, policy};
 
-/// Calls of a burst: done before the archive's writer looks again, so that only the path is measured, not the writer beside it.
+/// Number of calls in a burst: done before the archive's writer polls again, so that the writer's work is not measured.
 const BURST: usize = 512;
-/// Times all names are called for the sustained rate: more than the archive's queue holds.
+/// How often all names are called for the sustained rate: more than the archive's queue holds.
 const SUSTAINED: usize = 16;
 
-/// Benches that record, beside such as do not.
+/// Benches with recording, next to those without.
 pub(crate) struct Recorded<'r> {
     runtime: &'r Runtime,
     archive: Arc<Archive>,
@@ -72,7 +72,7 @@ impl<'r> Recorded<'r> {
         steps
     }
 
-    /// Calls in short bursts, timed; after each, untimed, the writer's work.
+    /// Times calls in short bursts; the writer works untimed after each.
     fn bursts(&self, bench: &Bench) -> f64 {
         let mut sum = 0.0;
         for names in bench.names().chunks(BURST) {
@@ -82,7 +82,7 @@ impl<'r> Recorded<'r> {
         sum / case::DRAWS as f64
     }
 
-    /// Calls in a row, timed; then, untimed, the rest of the writer's work.
+    /// Times calls in sequence; then the writer finishes untimed.
     fn row(&self, bench: &Bench, times: usize) -> f64 {
         let cost = each(case::DRAWS * times, || {
             for _ in 0..times {
@@ -93,7 +93,7 @@ impl<'r> Recorded<'r> {
         cost
     }
 
-    /// Lines alone, made and handed over as the executor does.
+    /// Times events alone, created and handed over as the executor does.
     fn lines(&self) -> f64 {
         let cost = each(case::DRAWS, || {
             for n in 0..case::DRAWS {
@@ -126,7 +126,7 @@ impl<'r> Recorded<'r> {
         self.runtime
             .block_on(self.archive.flush())
             .expect("written");
-        // The writer goes back to gathering lines.
+        // The writer goes back to collecting events.
         std::thread::sleep(Duration::from_millis(6));
     }
 }

@@ -1,4 +1,4 @@
-//! A registry of so many tools behind an executor, and the calls made of it.
+//! A registry of a number of tools behind an executor, and the calls to it.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::tools;
 pub(crate) enum Kind {
     /// As a JSON value.
     Value,
-    /// As a type that says its permission.
+    /// As a type that declares its permission.
     Typed,
     /// As a type, from a closure.
     Closure,
@@ -41,7 +41,7 @@ impl Kind {
         }
     }
 
-    /// So many of them.
+    /// Returns a registry of `tools` tools of this kind.
     pub(crate) fn registry(self, tools: usize) -> Arc<ToolRegistry> {
         let registry = ToolRegistry::new();
         let all = (0..tools).map(|n| self.tool(n));
@@ -50,12 +50,12 @@ impl Kind {
     }
 }
 
-/// The policy of the measurements.
+/// Returns the policy of the measurements.
 pub(crate) fn policy() -> Policy {
     Policy::workspace()
 }
 
-/// The same with rules as a user writes them; the one that matches is the last to be looked at.
+/// The same with rules as a user writes them; the matching one is checked last.
 pub(crate) fn policy_with_rules() -> Policy {
     let texts = |rules: &[&str]| rules.iter().map(|&rule| RuleText::from(rule)).collect();
     let mut rules = RuleSet::default();
@@ -70,7 +70,7 @@ pub(crate) fn policy_with_rules() -> Policy {
     policy().with_rules(rules).expect("rules that can be read")
 }
 
-/// A run that measures never use up.
+/// Returns a run that measurements never use up.
 pub(crate) fn session(tools: &Arc<ToolRegistry>) -> Session {
     let limits = RunLimits {
         max_calls: u64::MAX,
@@ -84,7 +84,7 @@ pub(crate) fn session(tools: &Arc<ToolRegistry>) -> Session {
         .expect("limits that make sense")
 }
 
-/// Tools of one kind, and who calls them.
+/// Tools of one kind, and their caller.
 pub(crate) struct Bench {
     kind: Kind,
     tools: usize,
@@ -98,7 +98,7 @@ impl Bench {
         Self::with(kind, tools, Executor::new(policy()))
     }
 
-    /// The same by this executor.
+    /// The same with this executor.
     pub(crate) fn with(kind: Kind, tools: usize, executor: Executor) -> Self {
         let session = session(&kind.registry(tools));
         Self {
@@ -110,17 +110,17 @@ impl Bench {
         }
     }
 
-    /// A call of each drawn name.
+    /// Calls each drawn name.
     pub(crate) async fn all(&self) {
         self.some(&self.names).await;
     }
 
-    /// The drawn names.
+    /// Returns the drawn names.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// A call of each of these names.
+    /// Calls each of these names.
     pub(crate) async fn some(&self, names: &[String]) {
         for name in names {
             let call = ToolCall::new(name.as_str(), case::ARGUMENTS);
@@ -130,7 +130,7 @@ impl Bench {
         }
     }
 
-    /// Its series; `more` goes behind the name.
+    /// Returns its series; `more` is appended to the name.
     pub(crate) fn step<'a>(&'a self, runtime: &'a Runtime, more: &str) -> Step<'a> {
         let name = format!("haft/{}/{}{more}", self.kind.name(), self.tools);
         let once = move || each(case::DRAWS, || runtime.block_on(self.all()));

@@ -1,4 +1,4 @@
-//! The tool list: unchanged, changed, and a copy of the same bytes beside.
+//! The tool list: unchanged, changed, and a copy of the same bytes for comparison.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use measure::{Row, Step, each};
 use crate::bench::Kind;
 use crate::tools;
 
-/// Repeats within a round of what takes nanoseconds.
+/// Repetitions per round for work of nanoseconds.
 const MANY: usize = 10_000;
 
-/// A registry whose list is asked for.
+/// A registry and its list.
 pub(crate) struct List {
     registry: Arc<ToolRegistry>,
     bytes: Bytes,

@@ -1,4 +1,4 @@
-//! Dispatch by haft with every check on: strict scan, schema, permission, rules, budget, deadline, result within limits.
+//! Dispatch by haft with every check on: strict scan, schema, permission, rules, budget, time limit, result within limits.
 
 use haft::Executor;
 use measure::{Step, fact, interleave, rounds};

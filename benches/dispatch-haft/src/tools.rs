@@ -1,4 +1,4 @@
-//! The tools that are called: over a JSON value, over a type; each says one permission.
+//! The tools: over a JSON value and over a type; each declares one permission.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The spec of the nth tool.
+/// Returns the spec of the nth tool.
 pub(crate) fn spec(n: usize) -> ToolSpec {
     let name = ToolName::new(&case::name(n)).expect("a name");
     let schema: Value = serde_json::from_str(case::SCHEMA).expect("a schema");
@@ -23,7 +23,7 @@ pub(crate) fn spec(n: usize) -> ToolSpec {
     spec
 }
 
-/// A tool over a JSON value, of which it reads two members.
+/// A tool over a JSON value that reads two of its members.
 struct ValueTool(Arc<ToolSpec>);
 
 impl Tool for ValueTool {
@@ -51,12 +51,12 @@ impl Tool for ValueTool {
     }
 }
 
-/// The nth tool over a JSON value.
+/// Returns the nth tool over a JSON value.
 pub(crate) fn value(n: usize) -> Arc<dyn Tool> {
     value_of(spec(n))
 }
 
-/// A tool over a JSON value that says this of itself.
+/// Returns a tool over a JSON value with this spec.
 pub(crate) fn value_of(spec: ToolSpec) -> Arc<dyn Tool> {
     Arc::new(ValueTool(Arc::new(spec)))
 }
@@ -100,7 +100,7 @@ pub(crate) struct Search {
     range: Option<Range>,
 }
 
-/// What the typed tools answer.
+/// The result of the typed tools.
 #[derive(Debug, Serialize)]
 struct SearchAnswer {
     ok: bool,
@@ -117,7 +117,7 @@ fn answer(input: &Search) -> SearchAnswer {
     }
 }
 
-/// A typed tool that says its permission; one type, so that it is renamed for each copy.
+/// A typed tool that declares its permission; a single type, so that each copy is renamed.
 struct TypedSearch;
 
 impl TypedTool for TypedSearch {
@@ -136,7 +136,7 @@ impl TypedTool for TypedSearch {
     }
 }
 
-/// The same tool under another name: a type has one name, the case wants thousands.
+/// The same tool under another name: a type has one name, and the case needs thousands.
 struct Named {
     spec: Arc<ToolSpec>,
     tool: Arc<dyn Tool>,
@@ -163,7 +163,7 @@ impl Tool for Named {
     }
 }
 
-/// The nth typed tool.
+/// Returns the nth typed tool.
 pub(crate) fn typed(n: usize) -> Arc<dyn Tool> {
     let tool = TypedSearch.into_tool().expect("a tool");
     let mut spec = (**tool.spec()).clone();
@@ -175,7 +175,7 @@ pub(crate) fn typed(n: usize) -> Arc<dyn Tool> {
     })
 }
 
-/// The nth tool from a closure: typed, without a permission of its own.
+/// Returns the nth tool from a closure: typed, without a permission of its own.
 pub(crate) fn closure(n: usize) -> Arc<dyn Tool> {
     tool_fn(spec(n), |input: Search, _| async move { Ok(answer(&input)) })
 }

@@ -11,7 +11,7 @@ use mcp::processor;
 use mcp::server::{CALLS, Server};
 use tempfile::TempDir;
 
-/// A home, and the folder in which haft is started.
+/// A home, and the folder in which haft starts.
 pub(crate) struct Home {
     program: PathBuf,
     folder: TempDir,
@@ -21,7 +21,7 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// `trusted`: what servers say of their tools is believed, so that a call that only reads needs no record on the disk before it.
+    /// With `trusted`, haft believes the servers' annotations, so that a read-only call needs no record on the disk before it.
     pub(crate) fn new(program: &Path, trusted: bool) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let home = Self {
@@ -36,12 +36,12 @@ impl Home {
         home
     }
 
-    /// A server at this address.
+    /// Adds a server at this URL.
     pub(crate) fn add_url(&self, name: &str, url: &str) {
         self.add(name, &format!("url = {url:?}\n"));
     }
 
-    /// A server that is this program, in the jail.
+    /// Adds this program as a server in the jail.
     pub(crate) fn add_command(&self, name: &str, program: &Path) {
         let program = program.canonicalize().expect("the program is there");
         let folder = program.parent().expect("in a folder");
@@ -86,12 +86,12 @@ impl Home {
         command
     }
 
-    /// haft over HTTP, with policy and audit as shipped, without tokens, which the peers have none of either.
+    /// Starts haft over HTTP, with policy and audit as shipped, but without tokens, since the peers have none either.
     pub(crate) fn serve(&self) -> Server {
         Server::start(self.command(&["serve", "--no-auth", "--http", "127.0.0.1:0"]))
     }
 
-    /// haft over stdio.
+    /// Returns haft over stdio.
     pub(crate) fn stdio(&self) -> Command {
         self.command(&["serve", "--stdio"])
     }

@@ -1,4 +1,4 @@
-//! The hand-written hop: takes a request, sends it on, and hands the answer back. It reads nothing of either.
+//! The hand-written hop: it forwards a request and returns the response, and reads neither.
 
 use std::convert::Infallible;
 
@@ -18,7 +18,7 @@ use tokio::sync::Mutex;
 
 type Sender = client::SendRequest<Full<Bytes>>;
 
-/// The hop in front of a server.
+/// Starts the hop in front of a server.
 pub(crate) fn start(backend: &str) -> Server {
     let program = std::env::current_exe().expect("this program");
     let mut command = processor::server(&program);
@@ -26,7 +26,7 @@ pub(crate) fn start(backend: &str) -> Server {
     Server::start(command)
 }
 
-/// Serves until it is ended: a connection to the server for each of a client.
+/// Serves until it is killed, with one connection to the server per client connection.
 pub(crate) fn serve(backend: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -54,7 +54,7 @@ async fn one(stream: TcpStream, backend: String) {
     let sender = Mutex::new(sender);
     let service = service_fn(|request| pass(&sender, &backend, request));
     let served = server::Builder::new().serve_connection(TokioIo::new(stream), service);
-    // A client that goes away ends the hop's connection, too.
+    // A client that closes ends the hop's connection, too.
     let _gone = served.await;
 }
 

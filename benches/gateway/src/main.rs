@@ -1,4 +1,4 @@
-//! What a call costs that goes through a gateway to an MCP server: haft with policy and audit, beside a hand-written hop,
+//! The cost of a call through a gateway to an MCP server: haft with policy and audit, compared to a hand-written hop,
 //! mcp-proxy, supergateway and a proxy by fastmcp.
 //!
 //! `gateway ROUNDS HAFT RMCP PEERS`: the two programs to start, and the folder of the others (`scripts/bench` fills it).
@@ -19,12 +19,12 @@ mod peers;
 
 use home::Home;
 
-/// Calls of one client in a round.
+/// Number of calls of one client per round.
 const ALONE: usize = 2_000;
-/// Clients at once, and the calls of each in a round.
+/// Number of parallel clients, and the calls of each per round.
 const CLIENTS: usize = 32;
 const EACH: usize = 400;
-/// Of peers that take milliseconds for a call, a share of the calls is enough.
+/// Peers that take milliseconds per call make only this fraction of the calls.
 const SLOW: usize = 20;
 
 fn main() {
@@ -49,7 +49,7 @@ fn all(haft: &Path, rmcp: &Path, peers: &Path) {
     many::sessions(&runtime, haft);
 }
 
-/// HTTP to HTTP; peers that cannot do that, HTTP to a process.
+/// Measures HTTP to HTTP; for peers that do not support that, HTTP to a process.
 fn over_http(runtime: &Runtime, haft: &Path, rmcp: &Path, peers: &Path) {
     let backend = Server::rmcp(rmcp);
     let home = |trusted| {
@@ -92,10 +92,10 @@ fn over_http(runtime: &Runtime, haft: &Path, rmcp: &Path, peers: &Path) {
     }
 }
 
-/// A gateway, and what it came to.
+/// A gateway and its figures.
 struct Measured {
     target: Target,
-    /// None: the server behind them all.
+    /// `None` for the server behind them all.
     server: Option<Server>,
     share: usize,
     alone: Row,
@@ -158,7 +158,7 @@ impl Measured {
     }
 }
 
-/// From a pipe to a process behind the gateway.
+/// Measures a pipe to a process behind the gateway.
 fn over_pipes(haft: &Path, rmcp: &Path) {
     let home = Home::new(haft, true);
     home.add_command("echo", rmcp);

@@ -1,4 +1,4 @@
-//! Many of them: the first answer of a haft that knows twenty servers, and what a thousand sessions take.
+//! Large numbers: the first answer of a haft with twenty servers, and the memory of a thousand sessions.
 
 use std::path::Path;
 use std::time::Instant;
@@ -15,7 +15,7 @@ use crate::home::Home;
 const SERVERS: usize = 20;
 const SESSIONS: usize = 1_000;
 
-/// From the start of the process to the list of all tools.
+/// Measures from the start of the process to the list of all tools.
 pub(crate) fn servers(haft: &Path, rmcp: &Path) {
     let home = Home::new(haft, false);
     for n in 0..SERVERS {
@@ -40,7 +40,7 @@ pub(crate) fn servers(haft: &Path, rmcp: &Path) {
     memory.print();
 }
 
-/// What a thousand clients that shook hands take, each with one call behind it.
+/// Measures the memory of a thousand clients after their handshake and one call each.
 pub(crate) fn sessions(runtime: &Runtime, haft: &Path) {
     let mut row = Row::new("haft/gateway/1000 sessions", "MiB");
     for _ in 0..rounds(5).min(3) {

@@ -1,4 +1,4 @@
-//! The other gateways, each as its own documentation starts it.
+//! The other gateways, each started as its own documentation says.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -8,7 +8,7 @@ use mcp::processor;
 use mcp::request::Target;
 use mcp::server::Server;
 
-/// What `scripts/bench` installs.
+/// The versions that `scripts/bench` installs.
 pub(crate) const VERSIONS: &str = "mcp-proxy 0.13.0, supergateway 4.0.0, fastmcp 4.1.2";
 
 /// A proxy by fastmcp, over HTTP on both sides: its arguments are the port and the server behind it.
@@ -18,7 +18,7 @@ from fastmcp.server import create_proxy
 create_proxy(sys.argv[2]).run(transport='http', host='127.0.0.1', port=int(sys.argv[1]), show_banner=False)
 ";
 
-/// All of them. mcp-proxy and supergateway cannot go on over HTTP: theirs is a process.
+/// Returns all of them. mcp-proxy and supergateway cannot forward over HTTP: theirs is a process.
 pub(crate) fn all(
     folder: &Path,
     rmcp: &Path,
@@ -52,7 +52,7 @@ pub(crate) fn all(
     ]
 }
 
-/// A port that was free just now.
+/// Returns a port that was free just now.
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     listener.local_addr().expect("an address").port()

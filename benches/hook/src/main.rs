@@ -1,5 +1,5 @@
-//! A coding agent's hook, from the start of its process to its answer: haft's with a server and without, and the same verdict by
-//! a script of Node and one of Python, which judge by a list of words and record nothing.
+//! A coding agent's hook, from the start of its process to its answer: haft's with a server and without, and the same verdict from
+//! a script in Node and one in Python, which judge by a list of words and record nothing.
 //!
 //! `hook ROUNDS HAFT`: the program.
 
@@ -10,9 +10,9 @@ use std::process::{Child, Command, Stdio};
 
 use measure::{Row, rounds, wall_ms};
 
-/// Hooks that are started in a round, one after the other.
+/// Number of hooks started per round, in sequence.
 const STARTS: usize = 100;
-/// The same of those that take longer.
+/// The same for those that take longer.
 const FEW: usize = 20;
 
 const NODE: &str = r#"
@@ -62,7 +62,7 @@ fn main() {
     }
 }
 
-/// The value below which so many of a hundred lie.
+/// Returns the value at this percentile.
 fn percentile(sorted: &[f64], of: usize) -> f64 {
     let at = (sorted.len() * of).div_ceil(100).max(1) - 1;
     sorted[at]
@@ -114,7 +114,7 @@ impl<'a> Scene<'a> {
             .env("HOME", self.folder)
             .env("HAFT_HOME", self.folder.join("home"))
             .env("XDG_CONFIG_HOME", self.folder.join("config"))
-            // None is started in the background.
+            // No server is started in the background.
             .env("CI", "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -122,7 +122,7 @@ impl<'a> Scene<'a> {
         command
     }
 
-    /// Milliseconds of so many hooks, each another call, sorted.
+    /// Returns the milliseconds of `count` hooks, each with another call, sorted.
     fn times(&self, line: &[String], count: usize) -> Vec<f64> {
         let one = |n: usize| {
             let event = self.event.replace("ID", &format!("t-{n}"));

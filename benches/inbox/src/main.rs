@@ -1,5 +1,5 @@
-//! Durable approvals: microseconds a request that is on the disk, against bare inserts of the same text with the same care;
-//! milliseconds from a decision to its claim by the process that waits, and for a list of 10,000.
+//! Durable approvals: microseconds per request stored on the disk, compared to bare inserts of the same text with the same durability;
+//! milliseconds from a decision to its claim by the waiting process, and for a list of 10,000.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use tokio::runtime::{Builder, Runtime};
 #[path = "../../../crates/haft-store/tests/it/cluster.rs"]
 mod cluster;
 
-/// Requests of a round.
+/// Number of requests per round.
 const REQUESTS: usize = 1_600;
-/// At a time, where many write.
+/// Number of parallel writers in the rows with many.
 const MANY: usize = 32;
-/// Decisions of a round.
+/// Number of decisions per round.
 const DECISIONS: usize = 200;
 
-/// Each is its own, and of the size of a small write.
+/// Returns a distinct request of the size of a small write.
 fn request(n: usize, tenant: &str) -> ApprovalRequest {
     ApprovalRequest {
         id: ApprovalId::new(format!("ap-{n:024x}{tenant}")),
@@ -103,12 +103,12 @@ fn main() {
     interleave(measure::rounds(5), steps);
 }
 
-/// Microseconds a request, written by so many tasks at a time.
+/// Returns the microseconds per request, written by this many tasks in parallel.
 fn file(runtime: &Runtime, inbox: &Arc<dyn Inbox>, writers: usize) -> f64 {
     let requests: Vec<ApprovalRequest> = (0..REQUESTS).map(|n| request(n, "t")).collect();
     let requests: Arc<[ApprovalRequest]> = requests.into();
     runtime.block_on(async {
-        // Opened, with its schema made.
+        // Opens the inbox and makes its schema.
         inbox.submit(&request(0, "warm")).await.expect("an inbox");
         let began = Instant::now();
         let tasks = (0..writers).map(|first| {
@@ -142,7 +142,7 @@ fn open_bare(path: &Path) -> Connection {
     connection
 }
 
-/// Microseconds an insert into a table with a key, by so many threads with a connection each.
+/// Returns the microseconds per insert into a table with a key, by this many threads with a connection each.
 fn bare_sqlite(folder: &Path, writers: usize) -> f64 {
     let home = tempfile::tempdir_in(folder).expect("a folder");
     let path = home.path().join("bare.db");
@@ -164,7 +164,7 @@ fn bare_sqlite(folder: &Path, writers: usize) -> f64 {
     began.elapsed().as_secs_f64() * 1e6 / REQUESTS as f64
 }
 
-/// Microseconds an insert into a table with a key, by so many clients with a connection each.
+/// Returns the microseconds per insert into a table with a key, by this many clients with a connection each.
 fn raw_postgres(runtime: &Runtime, url: &str, writers: usize) -> f64 {
     let texts = texts();
     runtime.block_on(async {
@@ -196,7 +196,7 @@ fn raw_postgres(runtime: &Runtime, url: &str, writers: usize) -> f64 {
     })
 }
 
-/// An inbox in which ten thousand wait.
+/// An inbox with ten thousand pending requests.
 struct Full(SqliteInbox);
 
 impl Full {
@@ -226,7 +226,7 @@ impl Full {
     }
 }
 
-/// Milliseconds from a decision in one process, as it is to SQLite, to the claim by the one that waits for it; sorted.
+/// Returns the sorted milliseconds from a decision in one process, as SQLite sees it, to the claim by the waiting one.
 fn decided_to_claimed(runtime: &Runtime, folder: &Path) -> Vec<f64> {
     let home = tempfile::tempdir_in(folder).expect("a folder");
     let (asker, person) = (SqliteInbox::new(home.path()), SqliteInbox::new(home.path()));
@@ -236,13 +236,13 @@ fn decided_to_claimed(runtime: &Runtime, folder: &Path) -> Vec<f64> {
         for n in 0..DECISIONS {
             let request = request(n, "t");
             asker.submit(&request).await.expect("an inbox");
-            // Not in step with whoever looks for changes.
+            // Not in step with the polling for changes.
             tokio::time::sleep(Duration::from_micros(137 * (n as u64 % 50))).await;
             let decision = Decision::approve("ada", "terminal");
             let began = Instant::now();
             person.decide(&request.id, &decision).await.expect("a decision");
             loop {
-                // Its own writing is told of, too.
+                // It is notified of its own writes, too.
                 if heard.recv().await.expect("a change") == request.id
                     && asker.claim(&request.id).await.is_ok()
                 {

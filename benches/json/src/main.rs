@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 /// A call of a search tool with seven properties.
 const ARGUMENTS: &str = r#"{"query": "fn main handler", "path": "crates/core/src", "mode": "content", "limit": 50, "ignore_case": true, "types": ["rust", "toml"], "context": {"before": 2, "after": 3}}"#;
 
-/// Items of the list: about 1 MB.
+/// Number of items in the list: about 1 MB.
 const ITEMS: usize = 15_000;
 
 fn schema() -> Value {
@@ -33,7 +33,7 @@ fn schema() -> Value {
     })
 }
 
-/// Arguments with a long list.
+/// Returns arguments with a long list.
 fn long() -> String {
     let mut text = r#"{"query":"q","list":["#.to_owned();
     for id in 0..ITEMS {
@@ -68,7 +68,7 @@ fn read(text: &str) -> Value {
     serde_json::from_str(text).expect("sound JSON")
 }
 
-/// CPU time of one run, in microseconds.
+/// Measures the CPU time of one run, in microseconds.
 fn step<'a, T>(name: &str, times: u32, run: impl Fn() -> T + 'a) -> Step<'a> {
     let work = move || {
         let all = cpu_ms(|| (0..times).for_each(|_| drop(black_box(run()))));

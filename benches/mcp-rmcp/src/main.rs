@@ -1,4 +1,4 @@
-//! An echo server by rmcp: the peer of the MCP measurement. `mcp-rmcp http` takes a free loopback port; `mcp-rmcp stdio`.
+//! An echo server by rmcp: the peer of the MCP measurement. `mcp-rmcp http` listens on a free loopback port; `mcp-rmcp stdio`.
 
 use std::sync::Arc;
 

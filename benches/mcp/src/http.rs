@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 
 use crate::request::Target;
 
-/// The times of all calls in nanoseconds, and the seconds it took in all.
+/// Returns the times of all calls in nanoseconds, and the total seconds.
 pub async fn load(address: &str, target: &Target, clients: usize, each: usize) -> (Vec<u64>, f64) {
     let mut open = Vec::new();
     for _ in 0..clients {
@@ -30,7 +30,7 @@ pub async fn load(address: &str, target: &Target, clients: usize, each: usize) -
     (times, begun.elapsed().as_secs_f64())
 }
 
-/// A connection, with its session where the server gave one.
+/// A connection, with its session if the server started one.
 pub struct Client {
     sender: SendRequest<Full<Bytes>>,
     address: String,
@@ -39,7 +39,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects, and shakes hands where clients do.
+    /// Connects, with a handshake if the era has one.
     pub async fn connect(address: &str, target: &Target) -> Self {
         let stream = TcpStream::connect(address)
             .await
@@ -59,7 +59,7 @@ impl Client {
         client
     }
 
-    /// Begins a session, besides those that this connection has begun before.
+    /// Starts a session in addition to those that this connection started before.
     pub async fn shake_hands(&mut self) {
         self.session = None;
         for message in Target::handshake() {
@@ -71,14 +71,14 @@ impl Client {
         }
     }
 
-    /// One call.
+    /// Makes one call.
     pub async fn call(&mut self) {
         let response = self.post(self.target.body(1)).await;
         let body = response.into_body().collect().await.expect("a body");
         self.target.check(&body.to_bytes());
     }
 
-    /// The times of so many calls, in nanoseconds.
+    /// Returns the times of `count` calls, in nanoseconds.
     pub async fn calls(mut self, count: usize) -> Vec<u64> {
         let mut times = Vec::with_capacity(count);
         for id in 0..count as u64 {

@@ -1,4 +1,4 @@
-//! Load on MCP servers: processes that are started and ended with the measurement, and clients over HTTP and over pipes.
+//! Load on MCP servers: processes that start and end with the measurement, and clients over HTTP and over pipes.
 
 pub mod http;
 pub mod pipe;
@@ -6,7 +6,7 @@ pub mod processor;
 pub mod request;
 pub mod server;
 
-/// The middle one, in microseconds.
+/// Returns the median, in microseconds.
 pub fn median(mut nanoseconds: Vec<u64>) -> f64 {
     nanoseconds.sort_unstable();
     let middle = nanoseconds.get(nanoseconds.len() / 2).copied();

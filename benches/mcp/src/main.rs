@@ -11,9 +11,9 @@ use mcp::request::Target;
 use mcp::server::Server;
 use mcp::{http, median, pipe, processor};
 
-/// Calls of one client in a round.
+/// Number of calls of one client per round.
 const ALONE: usize = 2_000;
-/// Clients at once, and the calls of each in a round.
+/// Number of parallel clients, and the calls of each per round.
 const CLIENTS: usize = 32;
 const EACH: usize = 400;
 
@@ -60,14 +60,14 @@ fn main() {
     }
 }
 
-/// A server, and what is asked of it.
+/// A server, and the calls to it.
 struct Peer {
     name: String,
     server: Server,
     target: Target,
 }
 
-/// What a peer came to.
+/// The figures of a peer.
 struct Measured {
     alone: Row,
     together: Row,

@@ -9,7 +9,7 @@ use crate::processor;
 use crate::request::Target;
 use crate::server::CALLS;
 
-/// `haft serve --stdio` on an empty home and folder.
+/// Returns `haft serve --stdio` on an empty home and folder.
 pub fn haft(program: &Path, folder: &Path) -> Command {
     let mut command = processor::server(program);
     command.args(["serve", "--stdio", "-c", CALLS, "--home"]);
@@ -18,7 +18,7 @@ pub fn haft(program: &Path, folder: &Path) -> Command {
     command
 }
 
-/// The echo server by rmcp.
+/// Returns the echo server by rmcp.
 pub fn rmcp(program: &Path) -> Command {
     let mut command = processor::server(program);
     command.arg("stdio");
@@ -50,12 +50,12 @@ impl Client {
         }
     }
 
-    /// The times of so many calls, in nanoseconds.
+    /// Returns the times of `count` calls, in nanoseconds.
     pub fn calls(&mut self, target: &Target, count: usize) -> Vec<u64> {
         (0..count as u64).map(|id| self.call(target, id)).collect()
     }
 
-    /// Says a line, and waits for the next one.
+    /// Sends a line, and waits for the next one.
     pub fn line(&mut self, message: &str) -> &[u8] {
         self.line.clear();
         let sent = self.to.write_all(format!("{message}\n").as_bytes());

@@ -1,4 +1,4 @@
-//! Who runs on which processor: the client and the servers have one each, so that neither waits for the other.
+//! The processors: the client and the servers have one each, so that neither waits for the other.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,7 +11,7 @@ use measure::fact;
 const SERVERS: &str = "0";
 const CLIENT: &str = "1";
 
-/// Keeps this process, the client, on its processor, as util-linux's `taskset` does it.
+/// Pins this process, the client, to its processor with util-linux's `taskset`.
 pub fn keep_client() {
     let own = std::process::id().to_string();
     let kept = Command::new("taskset")
@@ -22,14 +22,14 @@ pub fn keep_client() {
     fact("client and servers", "on a processor each");
 }
 
-/// A command that starts a server on its processor.
+/// Returns a command that starts a server on its processor.
 pub fn server(program: &Path) -> Command {
     let mut command = Command::new("taskset");
     command.args(["-c", SERVERS]).arg(program);
     command
 }
 
-/// Ticks of processor time of a process and of all below it that live.
+/// Returns the processor ticks of a process and of all its living descendants.
 pub fn ticks_below(root: u32) -> u64 {
     let processes: HashMap<u32, Process> = fs::read_dir("/proc")
         .into_iter()
@@ -58,7 +58,7 @@ struct Process {
 }
 
 impl Process {
-    /// Of `/proc/ID/stat` (proc(5)): behind the name in brackets the parent is the second field, user and system time are
+    /// Reads `/proc/ID/stat` (proc(5)): after the name in brackets the parent is the second field, user and system time are
     /// the twelfth and the thirteenth.
     fn read(id: u32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;

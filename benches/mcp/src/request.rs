@@ -1,10 +1,10 @@
-//! What is asked: one tool call in either era, as HTTP and as a line.
+//! The request: one tool call in either era, as HTTP and as a line.
 
 /// The protocol's version of the stateless era, and one of the handshake era.
 const MODERN: &str = "2026-07-28";
 const LEGACY: &str = "2025-06-18";
 
-/// A tool, its arguments, and what must be in each answer.
+/// A tool, its arguments, and a text that each answer must contain.
 #[derive(Debug, Clone)]
 pub struct Target {
     tool: &'static str,
@@ -12,12 +12,12 @@ pub struct Target {
     answer: &'static str,
     /// Whether clients begin with a handshake.
     pub legacy: bool,
-    /// Where the server is reached over HTTP.
+    /// The server's HTTP path.
     pub path: &'static str,
 }
 
 impl Target {
-    /// haft's own cheapest tool.
+    /// Returns haft's own cheapest tool.
     pub fn todo() -> Self {
         Self {
             tool: "todo_read",
@@ -28,7 +28,7 @@ impl Target {
         }
     }
 
-    /// The peer's echo, with sixty bytes.
+    /// Returns the peer's echo, with sixty bytes.
     pub fn echo() -> Self {
         Self {
             tool: "echo",
@@ -38,21 +38,21 @@ impl Target {
         }
     }
 
-    /// The same tool by another name.
+    /// The same tool under another name.
     #[must_use]
     pub fn named(mut self, tool: &'static str) -> Self {
         self.tool = tool;
         self
     }
 
-    /// The same by a client that begins with a handshake.
+    /// The same for a client that begins with a handshake.
     #[must_use]
     pub fn by_handshake(mut self) -> Self {
         self.legacy = true;
         self
     }
 
-    /// The request.
+    /// Returns the request.
     pub fn body(&self, id: u64) -> String {
         let (tool, arguments) = (self.tool, self.arguments);
         let meta = if self.legacy {
@@ -67,7 +67,7 @@ impl Target {
         )
     }
 
-    /// What a client of the handshake era says first.
+    /// Returns the first messages of a client of the handshake era.
     pub fn handshake() -> [String; 2] {
         [
             format!(
@@ -77,7 +77,7 @@ impl Target {
         ]
     }
 
-    /// The headers of every request.
+    /// Returns the headers of every request.
     pub fn headers(&self) -> Vec<(&'static str, &'static str)> {
         let mut headers = vec![
             ("content-type", "application/json"),
@@ -95,7 +95,7 @@ impl Target {
         headers
     }
 
-    /// Ends the measurement where the answer is not the one asked for.
+    /// Aborts the measurement if the answer is not the expected one.
     pub fn check(&self, answer: &[u8]) {
         let answer = String::from_utf8_lossy(answer);
         assert!(

@@ -1,4 +1,4 @@
-//! A server process: started, asked for its address and memory, ended with the measurement.
+//! A server process: started, queried for its address and memory, ended with the measurement.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::processor;
 
-/// The budget of a run is for one agent, not for a load.
+/// Raises the budget of a run, which is meant for one agent, not for a load test.
 pub const CALLS: &str = "limits.max_calls=1000000000";
 
 /// How long a server may take until it listens.
@@ -23,7 +23,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// `haft serve` on an empty home and folder, as shipped but without tokens, which rmcp's has none of either.
+    /// Starts `haft serve` on an empty home and folder, as shipped but without tokens, since rmcp's server has none either.
     pub fn haft(program: &Path, folder: &Path) -> Self {
         let mut command = processor::server(program);
         command.args(["serve", "--no-auth", "--http", "127.0.0.1:0", "-c", CALLS]);
@@ -32,14 +32,14 @@ impl Server {
         Self::start(command)
     }
 
-    /// The echo server by rmcp.
+    /// Starts the echo server by rmcp.
     pub fn rmcp(program: &Path) -> Self {
         let mut command = processor::server(program);
         command.arg("http");
         Self::start(command)
     }
 
-    /// Starts a server that says `listening on http://HOST:PORT`.
+    /// Starts a server that prints `listening on http://HOST:PORT`.
     pub fn start(mut command: Command) -> Self {
         command
             .stdin(Stdio::null())
@@ -57,12 +57,12 @@ impl Server {
                     .map(str::to_owned)
             })
             .expect("the server says where it listens");
-        // What it says from now on must not fill the pipe.
+        // Its further output must not fill the pipe.
         std::thread::spawn(move || lines.for_each(drop));
         Self { child, address }
     }
 
-    /// Starts a server that listens where it is told and says nothing of it.
+    /// Starts a server that listens at this address and does not print it.
     pub fn start_at(mut command: Command, address: String) -> Self {
         command
             .stdin(Stdio::null())
@@ -81,26 +81,26 @@ impl Server {
         server
     }
 
-    /// Resident memory in MiB.
+    /// Returns the resident memory in MiB.
     pub fn memory(&self) -> f64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()));
         kilobytes(&status.unwrap_or_default(), "VmRSS:") / 1024.0
     }
 
-    /// Memory that is its own and was written, in MiB.
+    /// Returns the private dirty memory in MiB.
     pub fn private(&self) -> f64 {
         let rollup = fs::read_to_string(format!("/proc/{}/smaps_rollup", self.child.id()));
         kilobytes(&rollup.unwrap_or_default(), "Private_Dirty:") / 1024.0
     }
 
-    /// Seconds of processor time of the server and of all that it started.
+    /// Returns the processor seconds of the server and of all its descendants.
     pub fn cpu(&self) -> f64 {
         let ticks = processor::ticks_below(self.child.id());
         ticks as f64 / TICKS
     }
 }
 
-/// Ticks of processor time in a second: Linux has always told programs 100.
+/// Processor ticks per second: Linux has always reported 100 to programs.
 const TICKS: f64 = 100.0;
 
 fn kilobytes(text: &str, name: &str) -> f64 {

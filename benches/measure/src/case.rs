@@ -2,7 +2,7 @@
 
 use crate::random::Random;
 
-/// Names drawn before measuring.
+/// Number of names drawn before measuring.
 pub const DRAWS: usize = 4096;
 /// Numbers of tools.
 pub const SIZES: [usize; 3] = [10, 1_000, 10_000];
@@ -18,19 +18,19 @@ pub const SCHEMA: &str = r#"{"type":"object","properties":{
 "range":{"type":"object","description":"Lines to look at","properties":{"start":{"type":"integer","minimum":0},"end":{"type":"integer","minimum":0}},"required":["start","end"],"additionalProperties":false}},
 "required":["query","path"],"additionalProperties":false}"#;
 
-/// Arguments that fit: 173 bytes.
+/// Valid arguments: 173 bytes.
 pub const ARGUMENTS: &str = r#"{"query":"fn handle_request","path":"crates/server/src/router.rs","mode":"regex","limit":50,"ignore_case":true,"globs":["*.rs","!target/**"],"range":{"start":10,"end":2000}}"#;
 
-/// What a tool says it does.
+/// The description of a tool.
 pub const DESCRIPTION: &str =
     "Searches the files of the workspace and returns the lines that match.";
 
-/// The name of the nth tool.
+/// Returns the name of the nth tool.
 pub fn name(n: usize) -> String {
     format!("search_source_{n:05}")
 }
 
-/// The names that a measurement calls, in turn.
+/// Returns the names that a measurement calls, in order.
 pub fn draws(tools: usize) -> Vec<String> {
     let mut random = Random::new(7);
     (0..DRAWS).map(|_| name(random.below(tools))).collect()

@@ -1,4 +1,4 @@
-//! Rounds, cases and rows that all measurements share. Knows no JSON library: it must not change a peer's features.
+//! Rounds, cases and rows that all measurements share. It uses no JSON library, which could change a peer's features.
 
 use std::time::{Duration, Instant};
 
@@ -8,19 +8,19 @@ pub mod case;
 pub mod random;
 pub mod sources;
 
-/// One series of figures, a value a round. Printed as a line of JSON that `report` gathers.
+/// One series of figures, one value per round. Printed as a JSON line, which `report` collects.
 #[derive(Debug, Clone)]
 pub struct Row {
     /// What was measured: plain words and slashes.
     pub name: String,
-    /// Of the values.
+    /// The unit of the values.
     pub unit: &'static str,
-    /// A value a round.
+    /// One value per round.
     pub rounds: Vec<f64>,
 }
 
 impl Row {
-    /// A series without values yet.
+    /// Creates a series without values.
     pub fn new(name: impl Into<String>, unit: &'static str) -> Self {
         Self {
             name: name.into(),
@@ -37,23 +37,23 @@ impl Row {
     }
 }
 
-/// Prints a fact about the run: a version, a count, something that was found equal.
+/// Prints a fact about the run: a version, a count, a verified equality.
 pub fn fact(name: &str, value: impl std::fmt::Display) {
     let value = value.to_string().replace(['"', '\\'], "'");
     println!(r#"{{"fact":"{name}","value":"{value}"}}"#);
 }
 
-/// The number of rounds: the first argument, else `default`.
+/// Returns the number of rounds: the first argument, otherwise `default`.
 pub fn rounds(default: usize) -> usize {
     let given = std::env::args().nth(1).and_then(|word| word.parse().ok());
     given.unwrap_or(default).max(1)
 }
 
-/// Something to measure: does its work once and says how much that was, in the row's unit.
+/// One measurement: does its work once and returns the amount in the row's unit.
 pub type Step<'a> = (Row, Box<dyn FnMut() -> f64 + 'a>);
 
-/// Runs all steps once to warm up, then in turns for `rounds` rounds, and prints the rows.
-/// Where an argument after the rounds is a row's name, only that row: for profilers.
+/// Runs all steps once to warm up, then alternates them for `rounds` rounds, and prints the rows.
+/// If an argument after the rounds is a row's name, runs only that row: for profilers.
 pub fn interleave(rounds: usize, mut steps: Vec<Step<'_>>) -> Vec<Row> {
     let is_row = |word: &String| steps.iter().any(|(row, _)| row.name == *word);
     if let Some(only) = std::env::args().skip(2).find(is_row) {
@@ -72,21 +72,21 @@ pub fn interleave(rounds: usize, mut steps: Vec<Step<'_>>) -> Vec<Row> {
     rows
 }
 
-/// Nanoseconds for each of `count` things that `work` does.
+/// Returns the nanoseconds for each of the `count` items that `work` handles.
 pub fn each(count: usize, work: impl FnOnce()) -> f64 {
     let begun = Instant::now();
     work();
     begun.elapsed().as_nanos() as f64 / count as f64
 }
 
-/// Milliseconds of wall time.
+/// Returns the milliseconds of wall time.
 pub fn wall_ms<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let begun = Instant::now();
     let got = work();
     (begun.elapsed().as_secs_f64() * 1e3, got)
 }
 
-/// Milliseconds of this thread's CPU time.
+/// Returns the milliseconds of this thread's CPU time.
 pub fn cpu_ms<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let begun = thread_cpu();
     let got = work();

@@ -1,10 +1,10 @@
-//! Source code that every machine which built this has: the crates in cargo's registry.
+//! Source code that exists on every machine that built this: the crates in cargo's registry.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// All files below the registry's sources with this ending, in the order of their paths.
+/// Returns all files below the registry's sources with this ending, sorted by path.
 pub fn files(ending: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     walk(&root(), &mut found);
@@ -13,7 +13,7 @@ pub fn files(ending: &str) -> Vec<PathBuf> {
     found
 }
 
-/// All crates in the registry's sources, in the order of their names.
+/// Returns all crates in the registry's sources, sorted by name.
 pub fn crates() -> Vec<PathBuf> {
     let registries = entries(&root());
     let mut found: Vec<PathBuf> = registries.iter().flat_map(|r| entries(r)).collect();

@@ -1,4 +1,4 @@
-//! Recall among 100,000 memories of one project: rare words, words of one in ten, sentences; milliseconds a search.
+//! Recall among 100,000 memories of one project: rare words, words of one in ten, sentences; milliseconds per search.
 
 use haft::call::Principal;
 use haft::memory::{Asker, Draft, MemoryStore, Provenance, Query, Shelf, State, Step};
@@ -7,13 +7,13 @@ use measure::random::Random;
 use measure::{Row, Step as Measured, fact, interleave, wall_ms};
 use tokio::runtime::{Builder, Runtime};
 
-/// As many as one principal may have.
+/// The maximum that one principal may have.
 const MEMORIES: usize = 100_000;
-/// Written in one transaction.
+/// Number of memories written in one transaction.
 const BATCH: usize = 1_000;
-/// Different words; the nth is about n times rarer than the first.
+/// Number of distinct words; the nth is about n times rarer than the first.
 const VOCABULARY: usize = 20_000;
-/// Searches of one round.
+/// Number of searches per round.
 const SEARCHES: usize = 20;
 
 fn main() {
@@ -55,7 +55,7 @@ struct Here {
 }
 
 impl Here {
-    /// Milliseconds a search, over a round of different ones.
+    /// Returns the milliseconds per search, over a round of different ones.
     fn search(&self, random: &mut Random, ask: fn(&mut Random) -> String) -> f64 {
         let asker = asker(1);
         let queries: Vec<Query> = (0..SEARCHES)
@@ -110,7 +110,7 @@ fn memory(random: &mut Random) -> Draft {
     }
 }
 
-/// A word's number, small ones more often, as in a language (Zipf).
+/// Returns a word's number, small ones more often, as in a language (Zipf).
 fn draw(random: &mut Random) -> usize {
     let share = random.below(1 << 30) as f64 / f64::from(1 << 30);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below the vocabulary")]
@@ -118,7 +118,7 @@ fn draw(random: &mut Random) -> usize {
     number - 1
 }
 
-/// The word of a number: syllables, so that none stems to another.
+/// Returns the word of a number: syllables, so that none stems to another.
 fn word(number: usize) -> String {
     const SYLLABLES: [&str; 28] = [
         "ba", "ko", "mi", "tu", "ra", "lo", "ni", "pu", "ga", "do", "fi", "su", "wa", "jo", "ki", "mu",

@@ -1,4 +1,4 @@
-//! Command lines of about 200 characters, taken apart, and judged under 20 rules: the CPU time of each, in microseconds.
+//! Command lines of about 200 characters, parsed, and judged under 20 rules: the CPU time of each, in microseconds.
 
 use std::hint::black_box;
 
@@ -8,7 +8,7 @@ use haft::testing::line_verdict;
 use haft_shell::{direct_words, fragments, parse};
 use measure::{Row, Step, cpu_ms, interleave, rounds};
 
-/// Judgements of one round.
+/// Number of verdicts per round.
 const EACH: usize = 2_000;
 
 /// name, line, its verdict
@@ -26,7 +26,7 @@ const LINES: &[(&str, &str, Verdict)] = &[
     (
         "loops and substitutions",
         "for f in src/*.rs tests/*.rs; do if grep -q TODO \"$f\"; then echo \"$f: $(grep -c TODO \"$f\")\"; fi; done; cargo fmt --check && git diff --stat | tail -1; (cargo clippy -p haft --all-targets) 2>&1 | head -50; echo ok",
-        // Which file grep reads is not known, and a rule denies reading one.
+        // The file that grep reads is unknown, and a rule denies reading one.
         Verdict::Ask,
     ),
 ];
@@ -45,7 +45,7 @@ fn policy() -> Policy {
     built.expect("the rules are fine")
 }
 
-/// The reader alone.
+/// Measures the reader alone.
 fn alone<'a>(name: String, read: impl Fn() + 'a) -> Step<'a> {
     let measured = move || {
         let (milliseconds, ()) = cpu_ms(|| (0..EACH).for_each(|_| read()));

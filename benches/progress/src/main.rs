@@ -1,5 +1,5 @@
-//! 100 MB of a command's output: read raw, through the coalesced channel, and through it as JSON; megabytes a second that
-//! reach the reader. What a reader is too slow for is left out, and counts for nothing.
+//! 100 MB of a command's output: read raw, through the coalescing channel, and through it as JSON; megabytes per second that
+//! reach the reader. Output that is dropped because the reader is too slow does not count.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -17,7 +17,7 @@ use tokio::runtime::{Builder, Runtime};
 
 /// Bytes of output.
 const BYTES: usize = 100_000_000;
-/// Read from the pipe at once: what a pipe holds.
+/// Number of bytes read from the pipe at once: its capacity.
 const CHUNK: usize = 64 << 10;
 
 fn main() {
@@ -64,7 +64,7 @@ impl Here {
         BYTES as f64 / 1e3 / ms
     }
 
-    /// The same pipe, read by a tool that shows it, to one reader of the run.
+    /// Measures the same pipe, read by a tool that shows it to one reader of the run.
     fn channel(&self, json: bool) -> f64 {
         let hub = Hub::new(Pace::default());
         let listener = hub.listen(None);
@@ -97,7 +97,7 @@ impl Here {
     }
 }
 
-/// Runs the command and gives its output as it comes.
+/// Runs the command and passes its output on as it arrives.
 fn pieces(file: &str, mut take: impl FnMut(&[u8])) {
     let mut command = Command::new("cat");
     let mut child = command.arg(file).stdout(Stdio::piped()).spawn().expect("cat");
@@ -112,7 +112,7 @@ fn pieces(file: &str, mut take: impl FnMut(&[u8])) {
     child.wait().expect("its end");
 }
 
-/// Shows the command's output; a character that came in two parts waits for its rest.
+/// Shows the command's output; a character that is split over two pieces waits for its rest.
 fn show(file: &str, progress: &Progress) {
     let mut rest: Vec<u8> = Vec::new();
     pieces(file, |piece| {
@@ -130,7 +130,7 @@ fn show(file: &str, progress: &Progress) {
     assert!(rest.is_empty(), "half a character is left");
 }
 
-/// Bytes of output that a reader hears.
+/// Returns the bytes of output that a reader receives.
 async fn hear(mut listener: Listener, json: bool) -> usize {
     let (mut heard, mut line) = (0, Vec::new());
     loop {
@@ -149,11 +149,11 @@ async fn hear(mut listener: Listener, json: bool) -> usize {
     }
 }
 
-/// Lines of a build's kind.
+/// Writes lines like those of a build.
 fn fill(path: &Path) {
     let mut file = File::create(path).expect("a file");
     let line = "   Compiling something v0.1.0 (registry+https://example.com/index) [release] in 0.42s\n";
-    // As in most output, few characters are of other alphabets.
+    // As in most output, few characters are not ASCII.
     let block = format!("{}   größe → 7\n", line.repeat(50));
     let mut text = block.repeat(BYTES / block.len());
     text.push_str(&"x".repeat(BYTES - text.len()));

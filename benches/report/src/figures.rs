@@ -14,7 +14,7 @@ enum Line {
     Fact { fact: String, value: String },
 }
 
-/// A series: a value a round.
+/// A series: one value per round.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) name: String,
@@ -23,7 +23,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// What the series came to: the least time, the highest rate, the most memory.
+    /// Returns the best value of the series: the lowest time, the highest rate, the most memory.
     pub(crate) fn best(&self) -> f64 {
         let values = self.rounds.iter().copied();
         if self.unit == "ns" || self.unit == "us" || self.unit == "ms" {
@@ -33,7 +33,7 @@ impl Row {
         }
     }
 
-    /// The middle value.
+    /// Returns the median.
     pub(crate) fn median(&self) -> f64 {
         let mut values = self.rounds.clone();
         values.sort_by(f64::total_cmp);
@@ -41,21 +41,21 @@ impl Row {
     }
 }
 
-/// What one program printed, in all its runs.
+/// The output of one program, in all its runs.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Printed {
     pub(crate) facts: BTreeMap<String, String>,
     pub(crate) rows: Vec<Row>,
 }
 
-/// Everything that was measured, by program.
+/// All figures, by program.
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
     pub(crate) members: BTreeMap<String, Printed>,
 }
 
 impl Figures {
-    /// Takes a program's lines; the rounds of several runs come together.
+    /// Adds a program's lines; the rounds of several runs are joined.
     pub(crate) fn take(&mut self, member: &str, lines: &str) -> Result<(), String> {
         let printed = self.members.entry(member.to_owned()).or_default();
         for line in lines.lines() {
@@ -74,18 +74,18 @@ impl Figures {
         Ok(())
     }
 
-    /// A series by its name.
+    /// Returns a series by its name.
     pub(crate) fn row(&self, name: &str) -> Option<&Row> {
         let mut rows = self.members.values().flat_map(|printed| &printed.rows);
         rows.find(|row| row.name == name)
     }
 
-    /// Writes all rounds, a file a program.
+    /// Writes all rounds, one file per program.
     pub(crate) fn keep(&self, folder: &Path) -> Result<(), String> {
         fs::create_dir_all(folder).map_err(|e| format!("make {}: {e}", folder.display()))?;
         for (member, printed) in &self.members {
             let text = serde_json::to_string(printed).map_err(|e| e.to_string())?;
-            // A line a series: changes can be read.
+            // One line per series, so that diffs are readable.
             let text = text.replace("{\"name\"", "\n{\"name\"") + "\n";
             crate::save(&folder.join(format!("{member}.json")), &text)?;
         }

@@ -2,27 +2,27 @@
 
 use crate::figures::{Figures, Row};
 
-/// How ours must stand.
+/// The condition on our figure.
 #[derive(Debug, Clone, Copy)]
 enum Rule {
-    /// At most so many times the peer's.
+    /// At most this many times the peer's.
     Times(f64),
-    /// At most so much more than the peer's, in the row's unit.
+    /// At most this much more than the peer's, in the row's unit.
     Plus(f64),
-    /// At most this; the peer's stands beside for comparison.
+    /// At most this; the peer's is shown for comparison.
     Most(f64),
     /// At most this, and less than the peer's.
     Both(f64),
-    /// At least this; the peer's stands beside for comparison.
+    /// At least this; the peer's is shown for comparison.
     Least(f64),
-    /// At least so many times the peer's.
+    /// At least this many times the peer's.
     Share(f64),
 }
 
-/// What the table says where a figure is not there.
+/// The table's text for a missing figure.
 pub(crate) const MISSING: &str = "**MISSING**";
 
-/// A goal: what, our series, the peer's (none: `""`), and the rule.
+/// A goal: the subject, our series, the peer's (`""` for none), and the rule.
 type Goal = (&'static str, &'static str, &'static str, Rule);
 
 const GOALS: &[Goal] = &[
@@ -458,7 +458,7 @@ const GOALS: &[Goal] = &[
     ("release binary", "haft/binary", "", Rule::Most(36.0)),
 ];
 
-/// The table, in Markdown.
+/// Returns the table, in Markdown.
 pub(crate) fn table(figures: &Figures) -> String {
     let head = "| what | goal | haft | peer | ratio | |\n|---|---|---|---|---|---|\n";
     let lines = GOALS.iter().map(|goal| line(figures, goal));
@@ -509,7 +509,7 @@ fn goal(rule: Rule, ours: &Row, peer: Option<&Row>) -> String {
     }
 }
 
-/// Whose series it is: the first word of its name, with what was measured where it is ours.
+/// Returns whose series it is: the first word of its name, plus what was measured if it is ours.
 fn owner(row: &Row) -> String {
     match row.name.split_once('/') {
         Some(("haft", what)) => what.to_owned(),
@@ -518,7 +518,7 @@ fn owner(row: &Row) -> String {
     }
 }
 
-/// Best, and the median in brackets.
+/// Formats the best value, with the median in brackets.
 pub(crate) fn with_median(row: &Row) -> String {
     let (best, median) = (figure(row.best()), figure(row.median()));
     if row.rounds.len() < 2 {
@@ -536,7 +536,7 @@ fn ratio(value: f64) -> String {
     }
 }
 
-/// Three digits at least, thousands apart.
+/// Formats a number with at least three digits and separated thousands.
 fn figure(value: f64) -> String {
     if value >= 100.0 {
         let digits = format!("{value:.0}");

@@ -1,4 +1,4 @@
-//! What the figures were measured on, and what else ran there.
+//! The machine on which the figures were measured, and its other load.
 
 use std::fs;
 use std::process::Command;
@@ -16,7 +16,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Looks at the machine before measuring.
+    /// Reads the machine's state before measuring.
     pub(crate) fn begin() -> Self {
         let about = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let model = about
@@ -34,7 +34,7 @@ impl Machine {
         }
     }
 
-    /// The same after measuring.
+    /// Reads it again after measuring.
     pub(crate) fn end(self) -> Self {
         Self {
             load_after: load(),
@@ -43,7 +43,7 @@ impl Machine {
     }
 }
 
-/// The load of the last minute.
+/// Returns the load of the last minute.
 fn load() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_whitespace().next().unwrap_or("?").to_owned()

@@ -1,7 +1,7 @@
 //! Runs all measurements, compares them with the goals, writes raw rounds and `docs/performance.md`.
 //!
 //! `report BENCHES PROGRAMS HAFT`: this workspace's folder, the folder of its built programs, the release binary.
-//! A peer that is missing, or an answer that is not the peer's, is exit status 1; a missed goal is said in the table.
+//! A missing peer, or an answer that differs from the peer's, is exit status 1; the table shows missed goals.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ mod page;
 use figures::Figures;
 use machine::Machine;
 
-/// A program and what it is given after the number of rounds.
+/// A program and its arguments after the number of rounds.
 struct Member<'a> {
     name: &'a str,
     rounds: usize,
@@ -60,7 +60,7 @@ fn run() -> Result<(), String> {
     page::write(&page, &machine, &figures, &table)
 }
 
-/// In the order in which they run. The peers of dispatch are programs of their own: they take turns.
+/// Returns the programs in their order. The peers of dispatch are separate programs: they take turns.
 fn members<'a>(programs: &'a Path, haft: &'a Path) -> Vec<Member<'a>> {
     let plain = |name, rounds| Member {
         name,
@@ -110,7 +110,7 @@ fn members<'a>(programs: &'a Path, haft: &'a Path) -> Vec<Member<'a>> {
     all
 }
 
-/// Runs a program and gives its lines.
+/// Runs a program and returns its lines.
 fn measure(programs: &Path, member: &Member<'_>) -> Result<String, String> {
     let (name, rounds) = (member.name, member.rounds.to_string());
     eprintln!("bench: {name}");
@@ -129,7 +129,7 @@ fn measure(programs: &Path, member: &Member<'_>) -> Result<String, String> {
     Err(message)
 }
 
-/// Writes a file, or says which could not be written.
+/// Writes a file; the error names it.
 fn save(path: &Path, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|e| format!("write {}: {e}", path.display()))
 }

@@ -1,4 +1,4 @@
-//! `docs/performance.md`: the text stays, what stands between its marks is written anew.
+//! `docs/performance.md`: the text stays, the parts between its marks are regenerated.
 
 use std::fmt::Write;
 use std::fs;

@@ -1,7 +1,7 @@
-//! Fills a state folder's SQLite store with runs, as processes would have left them: `runs HOME [COUNT]`, 100,000 where no count is given.
+//! Fills a state folder's SQLite store with runs, as processes would have left them: `runs HOME [COUNT]`, 100,000 by default.
 //!
-//! The runs end one after the other over the last 30 days; each has a client, a first call, six calls of four tools, and some have a call
-//! that failed or was denied or that a user decided about. They have no archives: the overview reads none.
+//! The runs end one after the other over the last 30 days; each has a client, a first call, and six calls of four tools. Some have a call
+//! that failed, that was denied, or that a user decided. They have no archives: the overview reads none.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,15 +18,15 @@ use haft_store::sqlite::SqliteStore;
 use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 
-/// Runs where no count is given.
+/// The default number of runs.
 const RUNS: u64 = 100_000;
-/// Written side by side: they share commits.
+/// Number of parallel writers, which share commits.
 const WRITERS: usize = 64;
-/// How far back the first one lies, in nanoseconds.
+/// The age of the first run, in nanoseconds.
 const SPAN: i128 = 30 * 24 * HOUR;
 /// An hour in nanoseconds.
 const HOUR: i128 = 3_600_000_000_000;
-/// How long a run takes, in nanoseconds.
+/// The duration of a run, in nanoseconds.
 const TAKES: i128 = 90_000_000_000;
 
 fn main() {
@@ -58,7 +58,7 @@ fn main() {
     println!("{count} runs in {home}");
 }
 
-/// One run, from its beginning to its end.
+/// Writes one run, from its start to its end.
 async fn write(store: &SqliteStore, nth: u64, at: i128) {
     let time = clock::rfc3339(at);
     let digits: String = time.chars().filter(char::is_ascii_digit).take(14).collect();
@@ -86,7 +86,7 @@ async fn write(store: &SqliteStore, nth: u64, at: i128) {
         .expect("closed");
 }
 
-/// What lists say of the run, and its calls by tool and status.
+/// Returns what lists show about the run, and its calls by tool and status.
 fn note(nth: u64, at: i128) -> NoteEntry {
     let (failed, denied, decided) = (nth % 11 == 0, nth % 17 == 0, nth % 3 == 0);
     let mut calls = vec![("read_file", Status::Ok, 3), ("grep_files", Status::Ok, 1)];

@@ -1,4 +1,4 @@
-//! Tools and requests: recorded, or made up.
+//! Tools and requests: recorded, or generated.
 
 use std::fs;
 use std::path::Path;
@@ -8,10 +8,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// Tools and requests that are made up, as many as are recorded.
+/// Numbers of generated tools and requests, equal to the recorded ones.
 const TOOLS: usize = 1_287;
 const REQUESTS: usize = 1_175;
-/// Different words of what is made up.
+/// Number of distinct generated words.
 const WORDS: usize = 4_000;
 
 #[derive(Debug, Clone, Deserialize)]
@@ -88,7 +88,7 @@ fn tool(random: &mut Random, n: usize) -> Tool {
     }
 }
 
-/// Words, a few of them far more often than the others.
+/// Returns words, a few of them far more often than the others.
 fn text(random: &mut Random, words: usize) -> String {
     let word = |random: &mut Random| {
         let bound = random.below(WORDS) + 1;

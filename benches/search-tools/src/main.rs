@@ -1,6 +1,6 @@
-//! Finding a tool among 10,296: haft's index beside tantivy's in memory, over the same terms, the same requests.
+//! Finding a tool among 10,296: haft's index compared to tantivy's in memory, over the same terms, with the same requests.
 //!
-//! Tools and requests are the recorded ones where `HAFT_DATA` names their folder, else made up by a fixed generator.
+//! Tools and requests are the recorded ones if `HAFT_DATA` names their folder, otherwise a fixed generator makes them.
 
 use std::collections::HashSet;
 use std::hint::black_box;
@@ -16,9 +16,9 @@ mod peer;
 use data::{Data, Tool};
 use peer::Peer;
 
-/// Copies of every tool, each under a name of its own.
+/// Number of copies of every tool, each under a name of its own.
 const COPIES: usize = 8;
-/// Tools returned.
+/// Number of tools returned.
 const TOP: usize = 10;
 
 fn main() {
@@ -63,7 +63,7 @@ fn main() {
     interleave(measure::rounds(9), steps);
 }
 
-/// The same tools several times under numbered names.
+/// Returns the same tools several times under numbered names.
 fn copies(tools: &[Tool], times: usize) -> Vec<Tool> {
     let copy = |n: usize| {
         tools.iter().map(move |tool| Tool {
@@ -86,7 +86,7 @@ fn specs(tools: &[Tool]) -> Vec<ToolSpec> {
     tools.iter().map(spec).collect()
 }
 
-/// Both find equally well among the tools as they are.
+/// Checks that both find equally well among the original tools.
 fn compare(data: &Data) {
     let tools = specs(&data.tools);
     let (index, peer) = (ours(&tools), Peer::new(&tools));
@@ -97,12 +97,12 @@ fn compare(data: &Data) {
     let theirs = data.recall(|query| peer.search(query, TOP));
     fact("recall at 10, haft", format!("{mine:.4}"));
     fact("recall at 10, tantivy", format!("{theirs:.4}"));
-    // Ties and tantivy's coarse lengths apart.
+    // They may differ by ties and tantivy's coarse lengths.
     assert!((mine - theirs).abs() < 0.01, "{mine} beside {theirs}");
 }
 
 impl Data {
-    /// The share of each request's tools among those found, averaged.
+    /// Returns the average share of each request's tools among those found.
     fn recall(&self, find: impl Fn(&str) -> HashSet<usize>) -> f64 {
         let share = |request: &data::Request| {
             let found = find(&request.query);

@@ -1,4 +1,4 @@
-//! tantivy's index in memory, given the very terms that haft's index has.
+//! tantivy's index in memory, with exactly the terms of haft's index.
 
 use std::collections::HashSet;
 
@@ -53,7 +53,7 @@ impl Peer {
         }
     }
 
-    /// The places of the best.
+    /// Returns the positions of the best.
     pub(crate) fn search(&self, query: &str, limit: usize) -> HashSet<usize> {
         let mut parts: Vec<(Occur, Box<dyn Query>)> = Vec::new();
         terms(query, |term| {

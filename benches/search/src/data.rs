@@ -4,7 +4,7 @@ use haft::Outcome;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// Of `grep_files`.
+/// The result of `grep_files`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Matches {
     pub(crate) matches: Vec<Match>,
@@ -21,7 +21,7 @@ pub(crate) struct Match {
     pub(crate) line: u64,
 }
 
-/// Of `glob_files`.
+/// The result of `glob_files`.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Entries {
     pub(crate) entries: Vec<Entry>,
@@ -35,7 +35,7 @@ pub(crate) struct Entry {
     pub(crate) kind: String,
 }
 
-/// The structured result.
+/// Returns the structured result.
 pub(crate) fn of<T: DeserializeOwned>(outcome: &Outcome) -> T {
     let raw = outcome.data.as_ref().expect("structured content");
     serde_json::from_str(raw.get()).expect("the shape of the result")

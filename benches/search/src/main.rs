@@ -1,4 +1,4 @@
-//! Searching and listing files in this process, beside ripgrep: the same matches, wall time.
+//! Searching and listing files in this process, compared to ripgrep: the same matches, wall time.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -16,16 +16,16 @@ mod tree;
 
 use data::{Entries, Matches};
 
-/// Name, pattern: found in hardly any file, in some, in most. Each is small enough when compiled that it may look at lines
-/// of 4 MiB: sources hold generated lines of more than half of one, which the class of `\w` would leave out.
+/// Name, pattern: found in hardly any file, in some, in most. Each is small enough when compiled that it may search lines of
+/// 4 MiB: sources hold generated lines of more than half of that, which the class of `\w` would exclude.
 const PATTERNS: [(&str, &str); 3] = [
     ("rare", "unsafe impl GlobalAlloc"),
     ("some", r"fn\s+[a-z_]+_handler"),
     ("common", r"\.clone\(\)"),
 ];
-/// More than any of the patterns has.
+/// More matches than any of the patterns has.
 const ALL: usize = 50_000;
-/// The cap on common hits.
+/// The limit on common matches.
 const CAP: usize = 250;
 
 fn main() {
@@ -92,7 +92,7 @@ impl Here {
         registry
             .add_all(builtins.into_iter().map(|builtin| builtin.tool))
             .expect("distinct names");
-        // The whole result is compared, so nothing may be cut.
+        // The test compares the whole result, so nothing may be cut.
         let limits = RunLimits {
             max_calls: u64::MAX,
             total_timeout: Duration::from_hours(100),
@@ -132,7 +132,7 @@ impl Here {
         self.call("glob_files", r#"{"pattern":"**","limit":50000}"#)
     }
 
-    /// Path and line number of each match, sorted.
+    /// Returns path and line number of each match, sorted.
     fn matches(&self, pattern: &str) -> Vec<(String, u64)> {
         let outcome = self.grep(pattern, ALL);
         let found: Matches = data::of(&outcome);
@@ -151,7 +151,7 @@ impl Here {
         lines
     }
 
-    /// Paths of all files, sorted.
+    /// Returns the paths of all files, sorted.
     fn list(&self) -> Vec<String> {
         let outcome = self.all_files();
         let found: Entries = data::of(&outcome);
@@ -163,7 +163,7 @@ impl Here {
     }
 }
 
-/// ripgrep's output, all of it read.
+/// Returns ripgrep's complete output.
 fn rg(root: &Path, arguments: &[&str]) -> Vec<u8> {
     let mut command = Command::new("rg");
     command

@@ -1,15 +1,15 @@
-//! A tree of source code to search: copies of the crates in cargo's registry, so that nothing else lies in it.
+//! A tree of source code to search: copies of the crates in cargo's registry, so that it holds nothing else.
 
 use std::fs;
 use std::path::Path;
 
 use measure::sources;
 
-/// Enough files, and no more than this of bytes.
+/// Enough files, and the maximum number of bytes.
 const FILES: usize = 9_000;
 const BYTES: u64 = 150_000_000;
 
-/// Copies crates into `root` and says how many files that were.
+/// Copies crates into `root` and returns the number of files.
 pub(crate) fn build(root: &Path) -> usize {
     let mut so_far = Copied::default();
     for folder in sources::crates() {

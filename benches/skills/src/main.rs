@@ -1,4 +1,4 @@
-//! Discovering 1,000 skills, and looking again where nothing or one of them changed.
+//! Discovering 1,000 skills, and again after none or one of them changed.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use haft::skill::set::{Filter, Root, SkillSet};
 use measure::{Row, Step, fact, interleave, wall_ms};
 
-/// Skills below the root; each has a script and a reference beside it.
+/// Number of skills below the root; each has a script and a reference beside it.
 const SKILLS: usize = 1_000;
 
 fn main() {
@@ -15,7 +15,7 @@ fn main() {
     for n in 0..SKILLS {
         write(folder.path(), n, "Read, fill in and sign the forms of this kind.");
     }
-    // A file changed a moment ago is read again: its next change might keep its time stamp.
+    // A file that changed a moment ago is read again, because its next change might keep its timestamp.
     std::thread::sleep(Duration::from_millis(200));
     let set = || SkillSet::new(vec![Root::configured(folder.path())], Filter::default());
     let kept = set();

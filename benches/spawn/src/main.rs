@@ -1,6 +1,6 @@
-//! Starting `/bin/true` and waiting for its end: free and jailed, beside `posix_spawn`.
+//! Starting `/bin/true` and waiting for its end: free and jailed, compared to `posix_spawn`.
 //!
-//! `spawn ROUNDS HAFT`: the program whose jail is measured, as a process that uses it starts its jails.
+//! `spawn ROUNDS HAFT`: the program whose jail is measured, starting its jails as a process that uses it does.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use haft_sandbox::{Backend, CommandSpec, Config, Mounts, Places, Sandbox};
 use measure::{Row, fact, interleave, wall_ms};
 
-/// Starts within a round: their mean is a round's value.
+/// Number of starts per round: their mean is a round's value.
 const STARTS: usize = 4;
 
 fn main() {
@@ -58,7 +58,7 @@ async fn once(sandbox: &Sandbox, folder: &Path) {
     assert!(exit.success(), "{exit:?}");
 }
 
-/// The standard library starts a program given by its path with `posix_spawn`; output goes to pipes, as ours does.
+/// The standard library starts a program given by its path with `posix_spawn`; output goes to pipes, like ours.
 fn posix_spawn(folder: &Path) {
     let output = Command::new("/bin/true")
         .env_clear()

@@ -1,4 +1,4 @@
-//! Cutting long texts at 12,000 tokens: CPU time, and the cut itself compared with tiktoken's.
+//! Cutting long texts at 12,000 tokens: CPU time, and the cut itself compared to tiktoken's.
 
 use std::hint::black_box;
 
@@ -8,7 +8,7 @@ use tiktoken_rs::{CoreBPE, o200k_base_singleton};
 
 mod texts;
 
-/// Tokens kept: the inline limit of a direct call.
+/// Number of tokens to keep: the inline limit of a direct call.
 const LIMIT: usize = 12_000;
 
 fn main() {
@@ -49,7 +49,7 @@ fn step<'t>(name: &str, text: &'t str) -> Step<'t> {
     )
 }
 
-/// tiktoken-rs has no cut: the usual way encodes all; the careful one encodes a beginning, doubled until it suffices.
+/// tiktoken-rs has no cut: the usual way encodes everything; the careful one encodes a prefix, doubled until it suffices.
 fn peers<'t>(tiktoken: &'t CoreBPE, name: &str, text: &'t str) -> [Step<'t>; 2] {
     let all = move || cpu_ms(|| black_box(whole(tiktoken, text))).0;
     let some = move || cpu_ms(|| black_box(window(tiktoken, text))).0;
@@ -65,20 +65,20 @@ fn peers<'t>(tiktoken: &'t CoreBPE, name: &str, text: &'t str) -> [Step<'t>; 2] 
     ]
 }
 
-/// The cut by encoding the whole text.
+/// Cuts by encoding the whole text.
 fn whole(tiktoken: &CoreBPE, text: &str) -> usize {
     let mut tokens = tiktoken.encode_ordinary(text);
     tokens.truncate(LIMIT);
     end(tiktoken, &tokens, text)
 }
 
-/// The cut by encoding a beginning, doubled until it holds enough tokens.
+/// Cuts by encoding a prefix, doubled until it holds enough tokens.
 fn window(tiktoken: &CoreBPE, text: &str) -> usize {
     let mut size = LIMIT * 4;
     loop {
         let begin = &text[..text.floor_char_boundary(size)];
         let mut tokens = tiktoken.encode_ordinary(begin);
-        // The last tokens of a beginning may come out otherwise in the whole.
+        // The last tokens of a prefix may differ in the whole text.
         if tokens.len() >= LIMIT + 64 || begin.len() == text.len() {
             tokens.truncate(LIMIT);
             return end(tiktoken, &tokens, text);

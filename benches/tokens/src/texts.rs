@@ -1,4 +1,4 @@
-//! Texts of ten megabytes: source code of the dependencies, and a log and JSON made up by a fixed generator.
+//! Texts of ten megabytes: source code of the dependencies, and a log and JSON from a fixed generator.
 
 use std::fmt::Write;
 use std::fs;
@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use measure::random::Random;
 use measure::sources;
 
-/// Bytes of each text, at least.
+/// Minimum size of each text in bytes.
 pub(crate) const SIZE: usize = 10_000_000;
 
-/// Rust source code, files in order of their paths.
+/// Returns Rust source code, files sorted by path.
 pub(crate) fn code() -> String {
     let mut text = String::with_capacity(SIZE + (1 << 20));
     for path in sources::files("rs") {
@@ -23,7 +23,7 @@ pub(crate) fn code() -> String {
 }
 
 fn read(path: &PathBuf) -> String {
-    // A test file of some crate is no UTF-8; such are left out.
+    // Test files of some crates are not UTF-8; they are skipped.
     fs::read_to_string(path).unwrap_or_default()
 }
 
@@ -54,7 +54,7 @@ const WORDS: [&str; 24] = [
     "backoff",
 ];
 
-/// Lines of a service's log.
+/// Returns the lines of a service's log.
 pub(crate) fn log() -> String {
     let mut random = Random::new(11);
     let mut text = String::with_capacity(SIZE + 256);
@@ -78,7 +78,7 @@ pub(crate) fn log() -> String {
     text
 }
 
-/// An array of records, compact.
+/// Returns an array of records, compact.
 pub(crate) fn json() -> String {
     let mut random = Random::new(13);
     let mut text = String::with_capacity(SIZE + 512);

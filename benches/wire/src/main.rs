@@ -1,4 +1,4 @@
-//! Streams of the four dialects read in pieces as a network brings them, and a thousand tools declared of which none or one changed.
+//! Streams of the four dialects read in pieces as from a network, and the declaration of a thousand tools with none or one changed.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use serde_json::value::RawValue;
 
 mod streams;
 
-/// Bytes of a piece.
+/// Size of a piece in bytes.
 const PIECE: usize = 16 << 10;
 
-/// Repeats within a round of what takes microseconds.
+/// Repetitions per round for work of microseconds.
 const MANY: usize = 100;
 
-/// Tools declared.
+/// Number of declared tools.
 const TOOLS: usize = 1_000;
 
 fn read(dialect: Dialect, sse: &str) -> Reply {
@@ -32,7 +32,7 @@ fn read(dialect: Dialect, sse: &str) -> Reply {
     reader.finish().expect("the stream is whole")
 }
 
-/// The plain way: the lines cut, each event a tree.
+/// The plain way: split the lines, parse each event into a tree.
 fn trees(sse: &str) -> usize {
     let data = sse.lines().filter_map(|line| line.strip_prefix("data: "));
     let trees = data.filter_map(|data| serde_json::from_str::<Value>(data).ok());
@@ -76,7 +76,7 @@ fn steps<'a>(all: &'a [(&str, Dialect, String)]) -> Vec<Step<'a>> {
     steps
 }
 
-/// Microseconds of CPU time of what is done many times.
+/// Returns the microseconds of CPU time of work done many times.
 fn micros(mut work: impl FnMut(usize)) -> f64 {
     let all = || (0..MANY).for_each(&mut work);
     cpu_ms(all).0 * 1e3 / MANY as f64
@@ -129,7 +129,7 @@ fn main() {
             drop(black_box(kept.declare(tools)));
         })
     };
-    // What was copied before is there while the next is copied, as with declarations.
+    // The previous copy exists while the next is made, as with declarations.
     let mut held = json.json().to_vec();
     let memcpy = || micros(|_| held = black_box(black_box(json.json()).to_vec()));
     let first =

@@ -1,14 +1,14 @@
-//! Streams as each provider sends them: a text in pieces, then a call whose arguments come in pieces where the provider cuts them.
+//! Streams as each provider sends them: a text in pieces, then a call whose arguments come in pieces if the provider splits them.
 
 use std::fmt::Write;
 
-/// Bytes of a stream.
+/// Size of a stream in bytes.
 const SIZE: usize = 10_000_000;
 
-/// Words that a model writes, a piece each: plain ones, one with an escape, one that is not ASCII.
+/// Words of a model, one per piece: plain ones, one with an escape, one that is not ASCII.
 const WORDS: [&str; 6] = [" capital", " of", " the", "\\n- ", " käse", " framework"];
 
-/// A stream of Chat: text, then a call whose arguments come in pieces.
+/// Returns a stream of Chat: text, then a call whose arguments come in pieces.
 pub(crate) fn chat() -> String {
     let head = r#"data: {"id":"chatcmpl-Dx0Xq5Xx9rHB2ehcHZCRDsnuymUXc","object":"chat.completion.chunk","created":1782955818,"model":"gpt-4o-mini-2024-07-18","service_tier":"default","system_fingerprint":"fp_d0469e1700","choices":[{"index":0,"delta":"#;
     let tail = |finish: &str| {
@@ -43,7 +43,7 @@ pub(crate) fn chat() -> String {
     sse
 }
 
-/// A stream of Responses: a text in pieces, then whole, once as an item and once in the response.
+/// Returns a stream of Responses: a text in pieces, then complete, once as an item and once in the response.
 pub(crate) fn responses() -> String {
     let mut sse = String::with_capacity(SIZE + (1 << 20));
     let mut text = String::new();
@@ -62,7 +62,7 @@ pub(crate) fn responses() -> String {
     sse
 }
 
-/// Adds an event of Anthropic; how many bytes there are now.
+/// Adds an event of Anthropic; returns the length so far.
 fn block(sse: &mut String, kind: &str, rest: &str) -> usize {
     write!(
         sse,
@@ -72,7 +72,7 @@ fn block(sse: &mut String, kind: &str, rest: &str) -> usize {
     sse.len()
 }
 
-/// A stream of Anthropic: a text, then a call whose input comes in pieces of JSON.
+/// Returns a stream of Anthropic: a text, then a call whose input comes in pieces of JSON.
 pub(crate) fn anthropic() -> String {
     let mut sse = String::with_capacity(SIZE + 1024);
     let start = r#","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":1}}"#;
@@ -109,7 +109,7 @@ pub(crate) fn anthropic() -> String {
     sse
 }
 
-/// A stream of Gemini: a few words of a text an event, then a call, which comes whole.
+/// Returns a stream of Gemini: a few words of text per event, then a complete call.
 pub(crate) fn gemini() -> String {
     let mut sse = String::with_capacity(SIZE + 1024);
     let event = |sse: &mut String, parts: &str, finish: &str| {

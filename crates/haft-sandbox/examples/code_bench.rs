@@ -1,4 +1,4 @@
-//! What a locked Python costs: from the warm pool, on demand, a call over the bridge, many in a row.
+//! Measures what a locked Python costs: from the warm pool, on demand, per call over the bridge, and in sequence.
 //!
 //! `cargo run --release -p haft-sandbox --example code_bench [ROUNDS [PYTHON]]`
 
@@ -10,7 +10,7 @@ use haft_sandbox::{Config, Sandbox};
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
-/// Takes a number, makes so many calls, says `done`.
+/// Receives a number, makes that many calls, then sends `done`.
 const RUNTIME: &str = "
 import json, socket, traceback
 BUFFER = memoryview(bytearray(1 << 16))
@@ -56,7 +56,7 @@ fn jail(idle: usize, force_fresh: bool) -> CodeJail {
     CodeJail::new(&Sandbox::new(Config::default()), config)
 }
 
-/// So many calls, answered at once.
+/// Requests this many calls and answers each at once.
 async fn job(script: &Script, calls: &str) -> Fallible<()> {
     script.send(calls.as_bytes()).await?;
     let mut frame = [0; 4096];
@@ -123,7 +123,7 @@ async fn measure(rounds: usize) -> Fallible<()> {
     say("fresh, 10 calls", &mut times)
 }
 
-/// What a warmed child has to itself.
+/// Prints the private memory of a warmed child.
 async fn idle_memory(jail: &CodeJail) -> Fallible<()> {
     let script = jail.take(Kind::Plain).await?;
     let path = format!("/proc/{}/smaps_rollup", script.pid());
@@ -138,7 +138,7 @@ async fn idle_memory(jail: &CodeJail) -> Fallible<()> {
     Ok(())
 }
 
-/// Scripts one after another by two takers, each with one call.
+/// Runs scripts in sequence from two tasks, each with one call.
 async fn sustained(jail: &CodeJail, rounds: usize) -> Fallible<()> {
     let started = Instant::now();
     let many = rounds * 5;
@@ -168,7 +168,7 @@ async fn sustained(jail: &CodeJail, rounds: usize) -> Fallible<()> {
     Ok(())
 }
 
-/// Without a pool; and what does not depend on it.
+/// Measures starts without a pool, and costs that do not depend on it.
 async fn on_demand(rounds: usize) -> Fallible<()> {
     let cold = jail(0, false);
     cold.probe().await;
@@ -200,7 +200,7 @@ async fn on_demand(rounds: usize) -> Fallible<()> {
     Ok(())
 }
 
-/// With numpy and pandas imported beforehand.
+/// Measures starts with numpy and pandas imported beforehand.
 async fn data(jail: &CodeJail, rounds: usize) -> Fallible<()> {
     let started = Instant::now();
     jail.take(Kind::Data).await?;

@@ -1,4 +1,4 @@
-//! Says how strong the jail is here, and runs a command line in it: `jail_probe [LINE [WORKSPACE]]`.
+//! Prints how strong the jail is here, and runs a command line in it: `jail_probe [LINE [WORKSPACE]]`.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! What starting `/bin/true` costs: `posix_spawn` itself, without the jail, in the jail; interleaved.
+//! Measures what starting `/bin/true` costs: with plain `posix_spawn`, without the jail, and in the jail; interleaved.
 //!
 //! `cargo run --release -p haft-sandbox --example spawn_bench [ROUNDS]`
 #![expect(unsafe_code, reason = "the yardstick is the system's own posix_spawn")]
@@ -60,7 +60,7 @@ async fn compare(rounds: usize) -> Fallible<()> {
     let names = ["posix_spawn", "passthrough", "jail", "jail, five guards"];
     let mut base = Duration::ZERO;
     for (name, times) in names.into_iter().zip(&mut times) {
-        // The first rounds find the machine cold and the jail unprobed.
+        // In the first rounds the machine is cold and the jail is not probed.
         times.drain(..5);
         times.sort_unstable();
         let median = times[times.len() / 2];

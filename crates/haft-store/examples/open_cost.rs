@@ -1,4 +1,4 @@
-//! What opening the run index costs a short command: first ever, and as usual.
+//! Measures what opening the run index costs a short command: the first time, and usually.
 
 #![expect(clippy::print_stdout, reason = "a measurement is for the screen")]
 

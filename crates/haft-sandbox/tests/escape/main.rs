@@ -114,7 +114,7 @@ fn inside(name: &str, words: &[String]) -> i32 {
     }
 }
 
-/// A folder to work in, the jail around it, and this binary where the jail can see it.
+/// A folder to work in, the jail around it, and this binary in a place that the jail shows.
 pub(crate) struct Stage {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) mounts: Mounts,
@@ -206,7 +206,7 @@ pub(crate) fn binary() -> &'static Path {
     })
 }
 
-/// An attempt that this binary makes inside the default jail must be stopped.
+/// Asserts that an attempt of this binary inside the default jail is stopped.
 pub(crate) fn stopped(name: &str, words: &[&str]) {
     let seen = Stage::new().attempt(name, words);
     assert!(

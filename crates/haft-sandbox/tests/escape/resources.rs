@@ -1,4 +1,4 @@
-//! Rows 48 to 58: using up the machine.
+//! Rows 48 to 58: exhausting the machine's resources.
 #![expect(unsafe_code, reason = "attempts are raw system calls")]
 
 use std::fs;

@@ -39,7 +39,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("scripts_differ_in_what_is_random", differ),
 ];
 
-/// Where an attempt is made.
+/// The kind of jail in which an attempt is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Setting {
     Full,

@@ -279,7 +279,7 @@ fn dead_child() {
         let code = code(config());
         let script = take(&code).await;
         let zygote = parent(script.pid());
-        // The pool is filled by now, or soon.
+        // The pool is full by now, or soon.
         let children = || {
             let path = format!("/proc/{0}/task/{0}/children", zygote.as_raw_nonzero());
             let text = std::fs::read_to_string(path).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `Server`: a real S3 server of the tests' own (`moto`, in Python), on a free loopback port, ended with its tests.
+//! `Server`: a real S3 server for the tests (`moto`, in Python), on a free loopback port, ended with its tests.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -13,7 +13,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-/// The server, told what to do by lines of JSON.
+/// The server, which reads its jobs as JSON lines.
 const SCRIPT: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../haft-store/tests/bucket/server.py"
@@ -28,7 +28,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// A server that takes any credentials; none, loudly, where Python's `moto` was not installed.
+    /// Starts a server that accepts any credentials; prints a notice and returns `None` if Python's `moto` is not installed.
     pub(crate) fn start() -> Option<Self> {
         let python = std::env::var_os("HAFT_NEEDS")
             .map(|needs| Path::new(&needs).join("moto/bin/python"))
@@ -56,7 +56,7 @@ impl Server {
         Some(server)
     }
 
-    /// Has it do something.
+    /// Sends it a job and returns the reply.
     pub(crate) fn tell(&self, job: &Value) -> Value {
         let mut talk = self.talk.lock();
         let (input, output) = &mut *talk;
@@ -67,7 +67,7 @@ impl Server {
         serde_json::from_str(&answer).unwrap()
     }
 
-    /// The variables that lead to it.
+    /// Returns the variables that lead to it.
     pub(crate) fn variables(&self) -> Vec<(&'static str, String)> {
         vec![
             ("AWS_ACCESS_KEY_ID", "AKIATESTTESTTESTTEST".to_owned()),

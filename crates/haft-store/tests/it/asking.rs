@@ -1,4 +1,4 @@
-//! Calls that wait for a person in an inbox that outlives the process: nothing hangs, and no approval is used up in vain.
+//! Calls that wait for an approval in an inbox that outlives the process: nothing hangs, and no approval is wasted.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::path::Path;
@@ -35,7 +35,7 @@ fn spec() -> ToolSpec {
     }
 }
 
-/// A tool of risk high that counts its runs, and the count.
+/// Returns a tool of risk high that counts its runs, and the count.
 fn counting(
     tool: impl Fn(TestTool) -> TestTool,
     spec: ToolSpec,
@@ -51,7 +51,7 @@ fn counting(
     (registry, runs)
 }
 
-/// A policy without rules over a folder.
+/// Returns a policy without rules over a folder.
 fn over(root: &str) -> Policy {
     let builder = Policy::builder(Profile::Workspace);
     builder.workspace_root(Path::new(root)).build().unwrap()
@@ -75,7 +75,7 @@ fn session(tools: impl Toolset + 'static) -> SessionBuilder {
 
 async fn soon(executor: &Executor, session: &Session) -> Outcome {
     let outcome = timeout(SOON, executor.execute(session, call())).await;
-    // Where it waits for anybody, this is over long before.
+    // A call that waited for an answer would exceed this.
     outcome.unwrap()
 }
 
@@ -84,7 +84,7 @@ async fn e4_without_an_approver_a_call_is_suspended_at_once() {
     let home = tempfile::tempdir().unwrap();
     let inbox: Arc<dyn Inbox> = Arc::new(SqliteInbox::new(home.path()));
     let alone = || Executor::new(workspace()).with_inbox(Arc::clone(&inbox));
-    // Nobody to ask, and one who says that they reach nobody.
+    // No approver, and one that says that it reaches nobody.
     for executor in [alone(), alone().with_approver(ScriptedApprover::default())] {
         let (tools, runs) = plain();
         let session = session(tools).build().unwrap();
@@ -96,7 +96,7 @@ async fn e4_without_an_approver_a_call_is_suspended_at_once() {
             (entry.status, entry.attended),
             (RequestStatus::Pending, false)
         );
-        // It stands: whoever decides later decides about this very call.
+        // The request stays pending: a later decision is about this very call.
         let yes = Decision::approve("bob", "test");
         inbox.decide(&id, &yes).await.unwrap();
         let outcome = executor.resume(&session, &id).await.unwrap();
@@ -119,7 +119,7 @@ async fn e4_without_an_approver_a_call_is_suspended_at_once() {
     assert_eq!(soon(&alone(), &waiting).await.status, Status::Denied);
 }
 
-/// A call that was suspended in a run and approved since.
+/// A call that was suspended in a run and has been approved.
 struct Approved {
     inbox: Arc<dyn Inbox>,
     id: ApprovalId,
@@ -156,7 +156,7 @@ impl Approved {
     }
 }
 
-/// A run of the call elsewhere, and what it is told.
+/// Asserts that resuming the call elsewhere fails with this error.
 async fn refused(policy: Policy, elsewhere: SessionBuilder, kind: ErrorKind, says: &str) {
     let (tools, runs) = plain();
     let tools = Arc::new(tools);
@@ -176,7 +176,7 @@ async fn refused(policy: Policy, elsewhere: SessionBuilder, kind: ErrorKind, say
         (None, 0),
         "{says}"
     );
-    // Where the call is again what was shown, the approval holds.
+    // If the call is again the one that was shown, the approval holds.
     let right = session(Arc::clone(&tools));
     let outcome = approved.resume(workspace(), right).await;
     assert_eq!(outcome.status, Status::Ok, "{says}: {:?}", outcome.error);
@@ -220,7 +220,7 @@ async fn e3_p9_a_resumed_call_is_compared_before_its_approval_is_claimed() {
         .0,
     );
     refused(workspace(), riskier, conflict, "risk").await;
-    // P10: what cannot run here at all uses nothing up either.
+    // P10: a call that cannot run here at all uses nothing up either.
     let nothing = session(ToolRegistry::new());
     refused(workspace(), nothing, ErrorKind::NotFound, "no tool").await;
     let denied = RuleSet {
@@ -260,7 +260,7 @@ async fn p16_bound_values_are_kept_as_written_and_compared() {
     let json = serde_json::to_string(&request).unwrap();
     assert!(!json.contains("swordfish"), "{json}");
     assert_eq!(request.bound["key"], "${env:KEY}");
-    // Without a written form a value is sealed: it is not shown, and another one is another.
+    // Without a written form a value is sealed: it is not shown, and another value counts as different.
     let (sealed, _) = bound("swordfish", None);
     let hidden = Approved::new(sealed).await.entry().await.request;
     assert!(
@@ -358,7 +358,7 @@ async fn w12_of_one_run_a_hundred_requests_wait_and_no_more() {
         assert!(error.message.contains(expect), "{}", error.message);
     };
     refused.iter().for_each(says);
-    // What stands is asked again, also by whoever goes on with the run; nothing new is.
+    // A pending call can be repeated, even after the run was resumed; a new call is refused.
     let again = fresh().resume(one.run().clone(), 150).build().unwrap();
     for session in [&one, &again] {
         let standing = executor.execute(session, numbered(0)).await;
@@ -369,7 +369,7 @@ async fn w12_of_one_run_a_hundred_requests_wait_and_no_more() {
     let other = fresh().build().unwrap();
     let outcome = executor.execute(&other, numbered(0)).await;
     assert_eq!(outcome.status, Status::Suspended);
-    // A decision gives a place back.
+    // A decision frees a place.
     let id = ApprovalId::new(waiting[1].approval.clone().unwrap());
     let no = Decision::deny("bob", "test");
     inbox.decide(&id, &no).await.unwrap();
@@ -378,7 +378,7 @@ async fn w12_of_one_run_a_hundred_requests_wait_and_no_more() {
     says(&executor.execute(&one, numbered(1001)).await);
 }
 
-/// How the wait of a call that is decided while it waits ends without a decision.
+/// How the wait of a call ends without a decision, if it is decided while it waits.
 #[derive(Debug, Clone, Copy)]
 enum Undecided {
     Later,
@@ -386,7 +386,7 @@ enum Undecided {
     Ended,
 }
 
-/// A tool that makes an internal call of use only while it runs.
+/// Returns a tool that makes an internal call, which is useful only while the tool runs.
 fn holding(ended: Arc<Notify>) -> ToolRegistry {
     let tool = TestTool::with_body(TestTool::echo("hold"), move |_, context| {
         let ended = Arc::clone(&ended);

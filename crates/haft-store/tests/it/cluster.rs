@@ -1,4 +1,4 @@
-//! `Cluster`: a `PostgreSQL` server of the tests' own, on a free loopback port, ended with the process that started it.
+//! `Cluster`: a `PostgreSQL` server for the tests, on a free loopback port, ended with the process that started it.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 /// Runs the server until its standard input ends, then stops it: no killed test leaves one behind.
 const KEEPER: &str = r#""$@" & pid=$!; echo $pid; cat >/dev/null; kill -INT $pid; wait $pid"#;
 
-/// Who runs the server where the tests are root, which it refuses: `nobody`.
+/// The user that runs the server if the tests run as root, which the server refuses: `nobody`.
 const NOBODY: u32 = 65_534;
 
 static SHARED: Mutex<Weak<Cluster>> = Mutex::new(Weak::new());
@@ -35,7 +35,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// The server that the tests of this process share; none, loudly, where the programs are not to be had.
+    /// Returns the server that the tests of this process share; prints a notice and returns `None` if the programs are missing.
     pub(crate) fn shared() -> Option<Arc<Self>> {
         let mut shared = SHARED.lock();
         if let Some(running) = shared.upgrade() {
@@ -46,7 +46,7 @@ impl Cluster {
         Some(started)
     }
 
-    /// A server of one's own.
+    /// Starts a separate server.
     pub(crate) fn start() -> Option<Self> {
         let Some(programs) = programs() else {
             eprintln!(
@@ -96,7 +96,7 @@ impl Cluster {
         Some(cluster)
     }
 
-    /// Starts the server, where it was stopped, and waits until it takes connections.
+    /// Starts the server, if it was stopped, and waits until it accepts connections.
     pub(crate) fn run(&self) {
         let mut keeper = Command::new("sh");
         keeper.args(["-c", KEEPER, "sh"]);
@@ -148,7 +148,7 @@ impl Cluster {
         }
     }
 
-    /// Stops the server at once, as a crash does: connections break, nothing is written any more.
+    /// Stops the server at once, like a crash: connections break, and nothing more is written.
     pub(crate) fn crash(&self) {
         let Some((mut keeper, pid)) = self.keeper.lock().take() else {
             return;
@@ -161,7 +161,7 @@ impl Cluster {
         keeper.wait().unwrap();
     }
 
-    /// The URL of a fresh, empty database.
+    /// Returns the URL of a fresh, empty database.
     pub(crate) fn database(&self) -> String {
         let name = format!("t{}", DATABASES.fetch_add(1, Ordering::Relaxed));
         let made = self.client("createdb", &[&name]);
@@ -203,7 +203,7 @@ fn unprivileged(program: &Path) -> Command {
     command
 }
 
-/// The folder of the server's programs: the newest of the distribution's, or that of the search path.
+/// Returns the folder of the server's programs: the distribution's newest, or the one on the search path.
 fn programs() -> Option<PathBuf> {
     let mut folders: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
         .into_iter()

@@ -1,4 +1,4 @@
-//! What every inbox keeps to, in memory, on `SQLite`, on `PostgreSQL`: one suite, run on each.
+//! The contract of every inbox, in memory, on `SQLite`, on `PostgreSQL`: one suite, run on each.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use crate::cluster::Cluster;
 use crate::leases::{renewed, short};
 use crate::request::{MINUTE, all, answer, id, no, request, yes};
 
-/// A place that keeps requests, and ways to it.
+/// A place that stores requests, and connections to it.
 pub(crate) trait Place: Send + Sync {
-    /// Another connection to it, as another process has one.
+    /// Returns another connection, as another process has one.
     fn inbox(&self) -> Arc<dyn Inbox>;
 
-    /// Where it is, for another process; empty where none comes to it.
+    /// Returns its address for another process; empty if no other process can reach it.
     fn address(&self) -> String {
         String::new()
     }
@@ -66,7 +66,7 @@ impl Place for Postgres {
     }
 }
 
-/// The places there are.
+/// The available places.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
     Memory,
@@ -75,7 +75,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// A fresh one; none, loudly, where it is not to be had.
+    /// Returns a fresh place; prints a notice and returns `None` if it is not available.
     pub(crate) fn place(self) -> Option<Box<dyn Place>> {
         Some(match self {
             Self::Memory => Box::new(Memory(Arc::new(MemoryInbox::new()))),
@@ -92,7 +92,7 @@ impl Kind {
     }
 }
 
-/// Each of the suite's tests on each place.
+/// Runs each of the suite's tests on each place.
 macro_rules! on_each {
     ($($test:ident),* $(,)?) => {
         on_each!(memory_keeps Memory $($test)*);
@@ -103,7 +103,7 @@ macro_rules! on_each {
         mod $module { $(
             #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
             async fn $test() {
-                // As a task: what is done alone is done where it is, on a thread that others can do without.
+                // In a task, since blocking work in `block_on` would occupy the test's own thread.
                 let test = tokio::spawn(async {
                     if let Some(place) = super::Kind::$kind.place() {
                         super::$test(&*place).await;
@@ -173,7 +173,7 @@ async fn a_request_goes_one_way(place: &dyn Place) {
     assert_eq!(person.get(&id("b")).await.unwrap(), None);
 }
 
-/// What is done to a request before the step that is refused.
+/// The earlier steps of a request, before the step that is refused.
 #[derive(Debug, Clone, Copy)]
 enum Did {
     Nothing,
@@ -264,7 +264,7 @@ async fn each_wrong_step_is_refused_with_its_reason(place: &dyn Place) {
         let after_claim = decide.replace("approved,", "running,");
         assert!(decided.ends_with(&after_claim), "{name}: {decided}");
         assert_eq!(decided.is_empty(), decide.is_empty(), "{name}: {decided}");
-        // An ending comes too late for what is decided, and for what somebody claimed.
+        // An ending comes too late for a request that is decided or claimed.
         inbox.end(&id(&name), Ending::Withdrawn).await.unwrap();
         if matches!(did, Did::Nothing | Did::Claimed | Did::Finished) {
             inbox.end(&id(&name), Ending::Void).await.unwrap();
@@ -310,7 +310,7 @@ async fn the_same_is_asked_once(place: &dyn Place) {
         let elsewhere = known(&format!("{name}-elsewhere"), &name, "r2").await;
         assert_eq!(elsewhere, None, "{name} in another run");
     }
-    // Whoever asked has heard: the next one is asked about anew.
+    // The outcome was delivered: the next call asks anew.
     assert!(inbox.deliver(&id("Finished")).await.unwrap());
     assert_eq!(known("Finished-anew", "Finished", "r1").await, None);
 }
@@ -341,7 +341,7 @@ async fn what_has_expired_is_not_decided(place: &dyn Place) {
     assert_eq!(person.decide(&a.id, &yes("bob")).await.unwrap_err(), over);
     assert_eq!(asker.claim(&a.id).await.unwrap_err(), over);
     assert_eq!(person.list(&expired).await.unwrap().len(), 1);
-    // It answers nothing: the same may be asked again.
+    // It answers nothing: the same call may ask again.
     assert_eq!(
         asker.submit(&request("b", "f")).await.unwrap(),
         Submission::New
@@ -421,14 +421,14 @@ async fn w12_there_is_room_for_what_stands_and_for_so_many_of_a_run(place: &dyn 
         inbox.has_room(&one, limits).await.unwrap()
     };
     let room = async |fingerprint: &str, most| room_of(fingerprint, most, usize::MAX).await;
-    // AW2: four wait in all, whatever run they are of.
+    // AW2: four are pending in total, in all runs.
     assert!(room_of("new", 9, 5).await && !room_of("new", 9, 4).await);
     assert!(room_of("f0", 9, 0).await && !room_of("f4", 9, 4).await);
-    // Three of the run wait; the other run's and what has expired count for nothing.
+    // Three of the run are pending; the other run's and expired ones do not count.
     assert!(room("new", 4).await && !room("new", 3).await && !room("new", 0).await);
     assert!(room("f0", 3).await && room("f0", 0).await);
     assert!(!room("f3", 3).await && !room("f4", 3).await);
-    // Denied, it stands and does not wait.
+    // A denied request stays, but is not pending.
     inbox.decide(&id("a0"), &no("bob")).await.unwrap();
     assert!(room("f0", 0).await && room("new", 3).await);
     let withdrawn = inbox.end(&id("a1"), Ending::Withdrawn).await;
@@ -438,7 +438,7 @@ async fn w12_there_is_room_for_what_stands_and_for_so_many_of_a_run(place: &dyn 
 
 async fn what_is_kept_is_what_was_written(place: &dyn Place) {
     let (asker, person) = (place.inbox(), place.inbox());
-    // Every control character, marks that turn the direction of writing, HTML, planes beyond the first, no character.
+    // All control characters, bidirectional marks, HTML, characters beyond the first plane, and noncharacters.
     let controls: String = (0..=0x9f).filter_map(char::from_u32).collect();
     let nasty = format!(
         "{controls}\u{202e}\u{2066}\u{200f}<script>alert(1)</script>&amp;'\"\\\u{fffd}\u{ffff}\u{10ffff}𝔘🏳️‍🌈 Ώ"
@@ -483,7 +483,7 @@ async fn a_thousand_wait_side_by_side(place: &dyn Place) {
     assert_eq!(decided.request.fingerprint, "f999");
 }
 
-/// Counts those that won, and checks what the others heard.
+/// Returns the winners, and checks the errors of the others.
 fn winners(results: Vec<Result<StoredApproval, InboxError>>) -> Vec<StoredApproval> {
     let mut won = Vec::new();
     for result in results {
@@ -523,7 +523,7 @@ async fn of_many_deciders_and_claimers_one_wins(place: &dyn Place) {
         took[0].decision, won[0].decision,
         "the first decision stands"
     );
-    // Filed 200 times at once, it is there once.
+    // Submitted 200 times at once, the request exists once.
     let filing = (0..200).map(|n| {
         let inbox = Arc::clone(&inboxes[n % 8]);
         tokio::spawn(async move { inbox.submit(&request(&format!("b{n}"), "g")).await.unwrap() })
@@ -540,10 +540,10 @@ async fn changes_are_heard_from_every_connection(place: &dyn Place) {
     let (asker, person) = (place.inbox(), place.inbox());
     asker.submit(&request("old", "o")).await.unwrap();
     let (mut here, mut there) = (asker.changes(), person.changes());
-    // Read after it was listened: what comes later is heard.
+    // Read after subscribing: later changes are received.
     person.get(&id("old")).await.unwrap();
     asker.get(&id("old")).await.unwrap();
-    // One that was written just before may be told of, too.
+    // A change written just before may be received, too.
     let next = async |from: &mut tokio::sync::broadcast::Receiver<ApprovalId>| {
         loop {
             let heard = timeout(Duration::from_secs(10), from.recv()).await;
@@ -565,7 +565,7 @@ async fn changes_are_heard_from_every_connection(place: &dyn Place) {
 async fn whoever_waits_is_alive_for_as_long(place: &dyn Place) {
     let (asker, other) = (place.inbox(), place.inbox());
     asker.submit(&request("a", "f")).await.unwrap();
-    // It says again that it is alive, with nothing else to do.
+    // The process renews its lease by itself, with nothing else to do.
     if asker.is_durable() {
         renewed(&place.address()).await;
     }
@@ -586,7 +586,7 @@ async fn an_outcome_is_delivered_once(place: &dyn Place) {
         first += usize::from(delivered.await.unwrap());
     }
     assert_eq!(first, 1);
-    // Nobody attends what its process has let go of.
+    // A request that its process has released is not attended.
     bring(&inboxes[0], "b", Did::Nothing).await;
     inboxes[0].attend(&id("b"), false).await.unwrap();
     assert!(!inboxes[1].get(&id("b")).await.unwrap().unwrap().attended);

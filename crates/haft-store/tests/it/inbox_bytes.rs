@@ -1,4 +1,4 @@
-//! What long requests take, in memory, on `SQLite`, on `PostgreSQL`: lists come in pages, and what ended undecided goes.
+//! Memory use of long requests, in memory, on `SQLite`, on `PostgreSQL`: lists come in pages, and undecided requests that ended are removed.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use haft::approval::inbox::{Ending, Filter, RequestStatus, StoredApproval, WaitingLimits};
@@ -15,7 +15,7 @@ on_each!(
     aw3_requests_that_ended_undecided_take_so_many_bytes,
 );
 
-/// A request with arguments of so many MiB.
+/// Returns a request with arguments of `mib` MiB.
 fn long(name: &str, mib: usize) -> ApprovalRequest {
     let mut one = request(name, name);
     one.arguments = format!(r#"{{"text":"{}"}}"#, "x".repeat(mib << 20));

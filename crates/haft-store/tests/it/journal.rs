@@ -1,4 +1,4 @@
-//! Journals in databases: what is read back, who is at a run, and what a killed process leaves.
+//! Journals in databases: what is read back, which process holds a run, and what a killed process leaves.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::path::Path;
@@ -32,7 +32,7 @@ fn call(seq: u64) -> JournalCall {
     }
 }
 
-/// The duty on files and on each database; `make` makes another process's journal of the same place.
+/// Runs the duty on files and on each database; `make` returns another process's journal of the same place.
 fn on_each(duty: impl Fn(&dyn Fn() -> Box<dyn Journal>)) {
     let home = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(home.path().join("runs/r1")).unwrap();
@@ -46,7 +46,7 @@ fn on_each(duty: impl Fn(&dyn Fn() -> Box<dyn Journal>)) {
     }
 }
 
-/// What another process finds, once the one before is known to be gone.
+/// Returns what another process finds once the previous one is known to have exited.
 fn find_interrupted(journal: &dyn Journal, run: &RunId) -> Option<Recorded> {
     let began = Instant::now();
     loop {
@@ -89,7 +89,7 @@ fn an_interrupted_chain_is_gone_on_with_by_another_process() {
             (read.calls[2].call.clone(), read.ends),
             (call(3), vec![2, 1])
         );
-        // Gone on with, what it did before is still so.
+        // After it is resumed, its earlier calls are unchanged.
         wait(second.begin(&run, &chain, &start("x\u{202e}\u{0}"))).unwrap();
         wait(second.call(&run, &chain, &call(3))).unwrap();
         wait(second.end(&run, &chain, 3, "three")).unwrap();
@@ -122,7 +122,7 @@ fn p20_a_journal_is_awaited_on_any_thread() {
     std::fs::create_dir_all(home.path().join("runs/r1")).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
     let journal = DbJournal::sqlite(home.path().join("haft.db"), home.path());
-    // A task of a `LocalSet` runs on a thread that is no worker.
+    // A task of a `LocalSet` runs on a thread that is not a worker.
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, async {
         tokio::task::spawn_local(async move {
@@ -143,7 +143,7 @@ fn entries_are_written_in_their_order_where_nothing_waits_for_them() {
         drop(first.call(&run, &chain, &call(1)));
         drop(first.end(&run, &chain, 1, "one"));
         drop(first.call(&run, &chain, &call(2)));
-        // Read after all of them.
+        // The read comes after all of them.
         assert!(wait(first.abandoned(&run)).unwrap().is_empty());
         drop(first);
         let second = make();

@@ -10,10 +10,10 @@ use rusqlite::Connection;
 use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
 
-/// Far longer than anything takes that is waited for.
+/// Far longer than anything that the tests wait for.
 const LATE: Duration = Duration::from_secs(60);
 
-/// A lease that ends soon, with many signs within it.
+/// Returns a lease that ends soon and is renewed often.
 pub(crate) fn short() -> Lease {
     Lease {
         lasts: Duration::from_secs(3),
@@ -21,7 +21,7 @@ pub(crate) fn short() -> Lease {
     }
 }
 
-/// Until when each process at a database counts as alive.
+/// Returns until when each process at a database counts as alive.
 async fn ends(address: &str) -> HashMap<String, i64> {
     if let Some(home) = address.strip_prefix("sqlite:") {
         let file = Connection::open(Path::new(home).join("haft.db")).unwrap();
@@ -37,8 +37,8 @@ async fn ends(address: &str) -> HashMap<String, i64> {
     rows.into_iter().collect()
 }
 
-/// Waits until each process at a database has said again that it is alive, by itself: from then on it counts as alive for longer
-/// than the lease that it had.
+/// Waits until each process at a database has renewed its lease by itself, so that it counts as alive for longer than the lease
+/// that it had.
 pub(crate) async fn renewed(address: &str) {
     let (before, began) = (ends(address).await, Instant::now());
     assert!(!before.is_empty());

@@ -1,4 +1,4 @@
-//! The memory: what it keeps, what it refuses, who sees it, and several processes at a time.
+//! The memory: what it stores, what it refuses, who sees it, and several processes at once.
 #![expect(
     clippy::unwrap_used,
     reason = "a test's preparation that fails is a failed test"
@@ -160,7 +160,7 @@ async fn the_same_again_is_the_record_that_is_there() {
         ..draft("same", State::Candidate)
     };
     assert_ne!(store.put(&who, elsewhere).await.unwrap().id, one.id);
-    // What is written at once is not held back by a candidate.
+    // A candidate does not hold back a direct write.
     let at_once = store
         .put(&who, draft("same", State::Accepted))
         .await
@@ -309,7 +309,7 @@ async fn what_has_expired_is_gone_at_once_and_swept_later() {
     assert_eq!(store.sweep(late.at).await.unwrap(), 1);
     assert_eq!(store.sweep(late.at).await.unwrap(), 0);
     assert_eq!(store.counts(&late).await.unwrap().accepted, 1);
-    // A write sweeps along the way.
+    // A write also sweeps.
     let short = Draft {
         ttl: Some(Duration::from_secs(1)),
         ..draft("also short", State::Accepted)

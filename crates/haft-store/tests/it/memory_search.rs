@@ -1,4 +1,4 @@
-//! Search in the memory: what finds what, in which order, whatever stands in text and query.
+//! Search in the memory: what finds what, in which order, whatever the text and query contain.
 #![expect(
     clippy::unwrap_used,
     reason = "a test's preparation that fails is a failed test"
@@ -9,7 +9,7 @@ use haft_store::sqlite::SqliteStore;
 
 use crate::memory::{asker, draft, query};
 
-/// What each query finds among these memories, the best first.
+/// Asserts what each query finds among these memories, the best first.
 async fn check(memories: &[&str], rows: &[(&str, &[usize])]) {
     let home = tempfile::tempdir().unwrap();
     let store = SqliteStore::new(home.path());
@@ -99,7 +99,7 @@ async fn all_words_come_before_some_and_of_equals_the_newest_is_first() {
         &[
             ("make deploy", &[2, 3]),
             ("ninja", &[4]),
-            // A word of nearly all of them ranks none above another.
+            // A word that nearly all of them contain ranks none above another.
             ("with", &[4, 3, 2, 0]),
         ],
     )

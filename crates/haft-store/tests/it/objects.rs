@@ -24,7 +24,7 @@ pub(crate) fn put(store: &dyn ArtifactStore, owner: &Owner, text: &str) -> Artif
     wait(store.put(owner, "text/plain", bytes)).unwrap()
 }
 
-/// Every kind of bucket that can be had here, each empty.
+/// Returns every available kind of bucket, each empty.
 fn places() -> Vec<Place> {
     let mut places = vec![Place::memory(), Place::local()];
     places.extend(Server::start().map(|server| Place::s3(&Arc::new(server))));
@@ -158,7 +158,7 @@ fn a_ref_is_good_in_its_own_run_alone() {
         assert!(not_found(
             wait(store.read(&ada, &unknown, 0..1)).unwrap_err()
         ));
-        // No name is in a key.
+        // No key contains a name.
         let keys = place.keys().join("\n");
         assert!(!keys.contains("ada") && !keys.contains("/r/"), "{keys}");
     });
@@ -206,7 +206,7 @@ fn more_than_a_page_of_artifacts_is_listed() {
     let place = Place::s3(&Arc::new(server));
     let store = place.open(Terms::default());
     let ada = owner("t", "ada", "r");
-    // One is stored as it should be, the others are put beside it: 1,000 are in one page of a listing.
+    // The store writes one, the test adds the others: a listing has 1,000 per page.
     put(&store, &ada, "x");
     let folder = place.blobs()[0].rsplitn(3, '/').last().unwrap().to_owned();
     for n in 0..1010 {
@@ -303,7 +303,7 @@ fn many_threads_and_runtimes_use_it_at_once() {
     });
 }
 
-/// Opens every connection by hand, and notes where to.
+/// Opens every connection itself, and notes the address.
 #[derive(Debug, Default)]
 struct Noted(parking_lot::Mutex<Vec<(String, u16)>>);
 

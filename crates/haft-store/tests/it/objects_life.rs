@@ -1,4 +1,4 @@
-//! How long artifacts live in a bucket: clocks are turned by making objects older.
+//! How long artifacts live in a bucket: the tests move the clock by making objects older.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::waiting::wait;
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// The buckets whose objects can be made older.
+/// Runs the test on the buckets whose objects can be made older.
 fn check(life: impl Fn(&Place)) {
     life(&Place::local());
     if let Some(server) = Server::start() {
@@ -65,7 +65,7 @@ fn what_a_session_of_another_haft_holds_stays() {
         let loose = put(&first, &bob, "loose");
         drop(first);
         place.age(PREFIX, 20);
-        // A session goes on with the run: it says so by itself, though it stores nothing.
+        // A session continues the run: the store marks it as used by itself, though it stores nothing.
         let holder = place.open(Terms::default());
         holder.pin(&ada);
         wait_until(|| place.fresh().iter().any(|key| key.ends_with("/run.json")));
@@ -74,7 +74,7 @@ fn what_a_session_of_another_haft_holds_stays() {
         assert_eq!(wait(sweeper.read(&ada, &held, 0..9)).unwrap(), "held");
         let gone = wait(sweeper.read(&bob, &loose, 0..9)).unwrap_err();
         assert!(matches!(gone, ArtifactError::NotFound(_)), "{gone}");
-        // Whoever holds it never takes it, whatever clocks say.
+        // A holder never sweeps its own artifacts, whatever the clocks say.
         place.age(PREFIX, 20);
         assert_eq!(wait(holder.sweep()).unwrap(), 0);
         holder.pin(&ada);
@@ -90,7 +90,7 @@ fn what_a_session_of_another_haft_holds_stays() {
     });
 }
 
-/// What a thread of the store's own does, nobody is told of.
+/// Polls, because nothing reports what a thread of the store does.
 fn wait_until(done: impl Fn() -> bool) {
     for _ in 0..200 {
         if done() {
@@ -137,7 +137,7 @@ fn j14_the_oldest_that_no_run_in_use_holds_makes_room() {
         let usage = wait(first.usage(&old.principal)).unwrap();
         assert_eq!((usage.used, usage.limit), (6, 10));
         place.age(PREFIX, 2);
-        // Another haft has a session of the one run; nobody has one of the other.
+        // Another haft has a session of the one run; no process has one of the other.
         let store = place.open(terms);
         store.pin(&used);
         wait_until(|| place.fresh().iter().any(|key| key.ends_with("/run.json")));

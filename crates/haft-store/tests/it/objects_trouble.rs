@@ -1,4 +1,4 @@
-//! Buckets in trouble: damaged objects, servers that are gone, credentials and names that are wrong.
+//! Buckets in trouble: damaged objects, unreachable servers, wrong credentials and names.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ fn is_damaged(read: &Result<Bytes, ArtifactError>) -> bool {
     matches!(read, Err(ArtifactError::Damaged(_)))
 }
 
-/// What everything that asks the server is told; all of it fails.
+/// Returns the errors of all operations that ask the server; all of them must fail.
 fn refusals(store: &ObjectArtifacts, owner: &Owner, reference: &ArtifactRef) -> Vec<ArtifactError> {
     let errors = [
         wait(store.read(owner, reference, 0..9)).err(),
@@ -111,7 +111,7 @@ fn a_server_that_is_gone_is_told_in_time_and_found_again() {
         );
     }
     assert!(began.elapsed() < Duration::from_mins(2), "beyond the limit");
-    // A pin is not waited for.
+    // A pin does not wait for the server.
     store.pin(&ada);
     server.tell(&json!({"do": "start"}));
     assert_eq!(wait(store.read(&ada, &reference, 0..9)).unwrap(), "before");
@@ -120,7 +120,7 @@ fn a_server_that_is_gone_is_told_in_time_and_found_again() {
 
 #[test]
 fn a_server_that_never_answers_is_given_up() {
-    // It takes connections, and says nothing.
+    // It accepts connections and never answers.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let store = open_s3(
         "s3://some-bucket",
@@ -145,7 +145,7 @@ fn a_server_that_never_answers_is_given_up() {
         let taken =
             tokio::task::spawn_blocking(move || listener.accept().map(|taken| (taken, listener)));
         let _taken = taken.await.unwrap().unwrap();
-        // It waits now, and the runtime's one thread goes on.
+        // The read is waiting, and the runtime's one thread continues.
         tokio::spawn(async {}).await.unwrap();
         assert!(!asked.is_finished());
         asked.await.unwrap().unwrap_err().to_string()
@@ -201,7 +201,7 @@ fn wrong_credentials_and_buckets_are_told_without_showing_a_key() {
     }
 }
 
-/// What the variables say where a row does not.
+/// The values of variables that a row does not set.
 const SOUND: [(&str, &str); 2] = [
     ("AWS_ACCESS_KEY_ID", "id"),
     ("AWS_SECRET_ACCESS_KEY", "hush"),

@@ -1,4 +1,4 @@
-//! `Place`: a bucket of any kind, in which tests look, write and turn clocks behind the store's back.
+//! `Place`: a bucket of any kind, which tests read, write and age behind the store's back.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::server::Server;
 use crate::waiting::wait;
 
-/// Below what the store's keys are.
+/// The prefix of the store's keys.
 pub(crate) const PREFIX: &str = "some/prefix";
 
 static BUCKETS: AtomicU32 = AtomicU32::new(0);
@@ -43,14 +43,14 @@ impl Place {
         Self::Local(tempfile::tempdir().unwrap())
     }
 
-    /// A fresh bucket on a server.
+    /// Creates a fresh bucket on a server.
     pub(crate) fn s3(server: &Arc<Server>) -> Self {
         let name = format!("bucket-{}", BUCKETS.fetch_add(1, Ordering::Relaxed));
         server.tell(&json!({"do": "bucket", "bucket": name}));
         Self::S3(Arc::clone(server), name)
     }
 
-    /// Artifacts in it; each time another haft.
+    /// Opens the artifacts in it, each time as another haft.
     pub(crate) fn open(&self, terms: Terms) -> ObjectArtifacts {
         match self {
             Self::Memory(store) => {
@@ -69,7 +69,7 @@ impl Place {
         }
     }
 
-    /// The keys in it.
+    /// Returns the keys in it.
     pub(crate) fn keys(&self) -> Vec<String> {
         match self {
             Self::Memory(store) => keys(&**store),
@@ -81,14 +81,14 @@ impl Place {
         }
     }
 
-    /// The keys with bytes of artifacts.
+    /// Returns the keys with bytes of artifacts.
     pub(crate) fn blobs(&self) -> Vec<String> {
         let mut keys = self.keys();
         keys.retain(|key| key.starts_with(PREFIX) && key.split('/').count() == 8);
         keys
     }
 
-    /// The keys that were written within the last day.
+    /// Returns the keys that were written within the last day.
     pub(crate) fn fresh(&self) -> Vec<String> {
         match self {
             Self::Memory(_) => self.keys(),
@@ -130,7 +130,7 @@ impl Place {
         }
     }
 
-    /// Makes all objects older whose key has this in it; says how many.
+    /// Makes all objects older whose key contains `part`; returns their number.
     pub(crate) fn age(&self, part: &str, days: i64) -> usize {
         let mut keys = self.keys();
         keys.retain(|key| key.contains(part));
@@ -150,7 +150,7 @@ impl Place {
     }
 }
 
-/// The store that a URL and variables lead to.
+/// Returns the store for a URL and variables.
 pub(crate) fn open_s3(
     url: &str,
     variables: &[(&'static str, String)],

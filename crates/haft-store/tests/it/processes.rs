@@ -21,10 +21,10 @@ use crate::inbox::Kind;
 use crate::leases::{renewed, short};
 use crate::request::{id, request, yes};
 
-/// Tells a process of this test binary what it is: role, place, file for the effect.
+/// Tells a process of this test binary its role, its place, and the file for the effect.
 const ROLE: &str = "HAFT_STORE_TEST_ROLE";
 
-/// How many race in each of the processes.
+/// Number of competing tasks in each process.
 const EACH: usize = 20;
 
 fn open(place: &str) -> Arc<dyn Inbox> {
@@ -34,7 +34,7 @@ fn open(place: &str) -> Arc<dyn Inbox> {
     }
 }
 
-/// What the processes that tests start do; by itself nothing.
+/// The work of the processes that tests start; does nothing on its own.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_plays_its_role() {
     let Ok(role) = std::env::var(ROLE) else {
@@ -53,7 +53,7 @@ async fn a_process_plays_its_role() {
         other => panic!("{other}"),
     }
     println!("\ndone: {role}");
-    // Until it is killed, or the test is: what it holds is not let go of.
+    // Until it or the test is killed: it does not release what it holds.
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
 }
 
@@ -100,7 +100,7 @@ impl Process {
         Self(child, said)
     }
 
-    /// Its lines until it has done its part.
+    /// Returns its lines up to the end of its part.
     fn done(&mut self) -> Vec<String> {
         let mut said = Vec::new();
         loop {
@@ -171,7 +171,7 @@ async fn what_a_killed_process_decided_is_claimed_by_another() {
     .await;
 }
 
-/// Waits until a request reads as it should: the lease of a killed process has to end first.
+/// Waits until a request reads as expected: the lease of a killed process must expire first.
 async fn until(inbox: &Arc<dyn Inbox>, reads: impl Fn(RequestStatus, bool) -> bool) -> Duration {
     let began = Instant::now();
     loop {
@@ -193,7 +193,7 @@ async fn what_a_killed_process_took_is_in_doubt_and_never_taken_again() {
         inbox.decide(&id("a"), &yes("bob")).await.unwrap();
         let mut child = Process::start("claim", place, effect);
         child.done();
-        // While it lives and says so, it runs.
+        // While the process lives and renews its lease, the request is running.
         renewed(place).await;
         let entry = inbox.get(&id("a")).await.unwrap().unwrap();
         assert_eq!(entry.status, RequestStatus::Running, "{place}");
@@ -201,7 +201,7 @@ async fn what_a_killed_process_took_is_in_doubt_and_never_taken_again() {
         until(&inbox, |status, _| status == RequestStatus::InDoubt).await;
         let again = inbox.claim(&id("a")).await.unwrap_err();
         assert_eq!(again, InboxError::Claimed(id("a")), "{place}");
-        // It still answers a call that says the same: nothing is asked, or run, anew.
+        // The request still covers an identical call: haft neither asks nor runs anything anew.
         let filed = inbox.submit(&request("b", "f")).await.unwrap();
         assert_ne!(filed, haft::approval::inbox::Submission::New, "{place}");
     })

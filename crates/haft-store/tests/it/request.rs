@@ -10,7 +10,7 @@ use haft::spec::{Risk, ToolName};
 /// A minute in nanoseconds.
 pub(crate) const MINUTE: i128 = 60_000_000_000;
 
-/// A request of the tenant `local` that says what its number says.
+/// Returns a request of the tenant `local` for the call with this fingerprint.
 pub(crate) fn request(id: &str, fingerprint: &str) -> ApprovalRequest {
     ApprovalRequest {
         id: ApprovalId::new(id),
@@ -58,7 +58,7 @@ pub(crate) fn answer(by: &str) -> Decision {
     Decision::new(Choice::Answer { answers }, by, "terminal")
 }
 
-/// All of the tenant `local`.
+/// Returns a filter for all requests of the tenant `local`.
 pub(crate) fn all() -> Filter {
     Filter {
         tenant: "local".into(),

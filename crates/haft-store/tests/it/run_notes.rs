@@ -1,4 +1,4 @@
-//! What lists say of runs: notes, filters, and the counts by hour, in both databases.
+//! What lists show about runs: notes, filters, and the counts by hour, in both databases.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use haft::audit::RunStart;
@@ -72,7 +72,7 @@ async fn ids(store: &dyn RunIndex, filter: RunFilter) -> Vec<String> {
     listed.iter().map(|entry| entry.run.to_string()).collect()
 }
 
-/// Four runs: r1 ok, r2 with a denied call, r3 with a failed one in another folder, r4 of which nothing is noted.
+/// Writes four runs: r1 ok, r2 with a denied call, r3 with a failed one in another folder, r4 without a note.
 async fn write(store: &dyn RunIndex) -> [RunId; 4] {
     let runs = ["r1", "r2", "r3", "r4"].map(RunId::new);
     for (n, run) in (1..).zip(&runs) {
@@ -160,7 +160,7 @@ async fn states_are_told_apart(store: &dyn RunIndex, r1: &RunId, r2: &RunId) {
 
 async fn counts_may_be_written_twice(store: &dyn RunIndex) {
     let run = RunId::new("r2");
-    // A connection that breaks makes a statement happen twice; a later count replaces the one before.
+    // A broken connection can execute a statement twice; a later count replaces the earlier one.
     let more = noted(20, vec![tally("run_command", Status::Denied, 4, 2500)]);
     store.note(&run, &more).await.unwrap();
     store.note(&run, &more).await.unwrap();
@@ -202,7 +202,7 @@ async fn runs_are_noted_on_a_server() {
     all_of_it(&store).await;
 }
 
-/// The plan of a statement, a step a line.
+/// Returns the plan of a statement, one step per line.
 fn plan(connection: &Connection, sql: &str) -> String {
     let mut query = connection
         .prepare(&format!("EXPLAIN QUERY PLAN {sql}"))

@@ -1,4 +1,4 @@
-//! The run index: what it keeps, what it refuses, and several processes at a time.
+//! The run index: what it stores, what it refuses, and several processes at once.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -107,7 +107,7 @@ async fn what_was_kept_is_there_after_a_restart_and_private() {
     let first = SqliteStore::new(&home);
     assert!(!home.exists(), "made before it is needed");
     first.open(&run, &start("ada"), 1).await.unwrap();
-    // As a killed process leaves it: the log is not folded in.
+    // As a killed process leaves it: the log is not checkpointed.
     drop(first);
     let second = SqliteStore::new(&home);
     assert!(second.get(&run).await.unwrap().is_some());
@@ -122,7 +122,7 @@ async fn what_was_kept_is_there_after_a_restart_and_private() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn many_stores_on_one_file_wait_for_one_another() {
-    // Separate stores share nothing in memory: to SQLite they are as processes are. All of them make the schema.
+    // Separate stores share no memory: SQLite sees them as processes. All of them make the schema.
     let home = tempfile::tempdir().unwrap();
     let tasks: Vec<_> = (0..12)
         .map(|n| {

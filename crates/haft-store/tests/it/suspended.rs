@@ -1,4 +1,4 @@
-//! What every store of suspended calls keeps to: in memory, on `SQLite`, on `PostgreSQL`.
+//! The contract of every store of suspended calls: in memory, on `SQLite`, on `PostgreSQL`.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ fn call(run: &str, call: &str, key: &str) -> SuspendedCall {
     }
 }
 
-/// The duties of a store; `again` is another process's way to it.
+/// Checks the duties of a store; `again` is another process's connection to it.
 async fn check(store: Arc<dyn SuspendedCalls>, again: Arc<dyn SuspendedCalls>) {
     let (first, second) = (call("r1", "call-1", "k"), call("r2", "call-1", "k"));
     for one in [&first, &second, &call("r1", "call-2", "other")] {
@@ -38,15 +38,15 @@ async fn check(store: Arc<dyn SuspendedCalls>, again: Arc<dyn SuspendedCalls>) {
     assert!(again.find("none").await.unwrap().is_empty());
     let (run, id) = (&first.run, &first.call);
     assert_eq!(again.get(run, id).await.unwrap(), Some(first.clone()));
-    // Nothing is collected of what has not ended.
+    // A call that has not ended cannot be collected.
     assert_eq!(again.collect(run, id).await.unwrap(), None);
     store.finish(run, id, "{\"ok\":\"ü\0\"}").await.unwrap();
     let ended = again.get(run, id).await.unwrap().unwrap();
     assert_eq!(ended.outcome.as_deref(), Some("{\"ok\":\"ü\0\"}"));
-    // A list says of an outcome only that there is one.
+    // A list only says whether there is an outcome.
     let listed = again.find("k").await.unwrap().pop().unwrap();
     assert_eq!(listed.outcome.as_deref(), Some(""));
-    // What is suspended once more has not ended.
+    // A call that is suspended again has not ended.
     let later = SuspendedCall {
         approval: ApprovalId::new("ap-2"),
         ..first.clone()
@@ -54,7 +54,7 @@ async fn check(store: Arc<dyn SuspendedCalls>, again: Arc<dyn SuspendedCalls>) {
     store.suspend(&later).await.unwrap();
     assert_eq!(again.find("k").await.unwrap(), [later, second.clone()]);
     store.finish(run, id, "done").await.unwrap();
-    // Of many who collect one gets it.
+    // Of many concurrent attempts to collect, one succeeds.
     let tries = (0..8).map(|n| {
         let (store, run, id) = (
             if n % 2 == 0 {
@@ -79,7 +79,7 @@ async fn check(store: Arc<dyn SuspendedCalls>, again: Arc<dyn SuspendedCalls>) {
     );
     again.forget(&second.run, &second.call).await.unwrap();
     assert!(store.find("k").await.unwrap().is_empty());
-    // What is not known is no error: it was told already.
+    // An unknown call is not an error: its outcome was already delivered.
     store.finish(run, id, "late").await.unwrap();
     store.forget(run, id).await.unwrap();
     assert_eq!(store.get(run, id).await.unwrap(), None);

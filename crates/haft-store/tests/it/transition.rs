@@ -1,4 +1,4 @@
-//! One table for every inbox: each event at each status comes to what `transition` says, in memory and in SQL.
+//! One table for every inbox: for each event at each status, memory and SQL do what `transition` says.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::request::{answer, id, no, request, yes};
 
 on_each!(each_event_at_each_status_comes_to_what_the_rule_says);
 
-/// What is done to a request so that it stands somewhere.
+/// The steps that bring a request to a status.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Past {
     Nothing,
@@ -27,11 +27,11 @@ enum Past {
     Running,
     Done,
     Expired,
-    /// Its time is over, and nothing has marked it so.
+    /// It has expired, and nothing has marked it as expired.
     Overdue,
     Withdrawn,
     Voided,
-    /// Claimed by an inbox that is gone.
+    /// Claimed by an inbox that no longer exists.
     Left,
 }
 
@@ -51,7 +51,7 @@ const PASTS: [(Past, RequestStatus); 13] = [
     (Past::Left, RequestStatus::InDoubt),
 ];
 
-/// Whether a claim is the second one, the request says.
+/// The request itself shows whether a claim is the second one.
 const EVENTS: [Event; 8] = [
     Event::Approve,
     Event::Deny,
@@ -114,7 +114,7 @@ async fn entry(inbox: &Arc<dyn Inbox>, name: &str) -> StoredApproval {
     inbox.get(&id(name)).await.unwrap().unwrap()
 }
 
-/// Waits until a request that was claimed by an inbox that is gone shows it.
+/// Waits until a request that a vanished inbox claimed is shown as in doubt.
 async fn in_doubt(inbox: &Arc<dyn Inbox>, name: &str) {
     let began = Instant::now();
     while entry(inbox, name).await.status != RequestStatus::InDoubt {
@@ -131,7 +131,7 @@ async fn each_event_at_each_status_comes_to_what_the_rule_says(place: &dyn Place
     }
     drop(other);
     for (past, status) in PASTS {
-        // No other process is at what is in memory.
+        // No other process can use an inbox in memory.
         if past == Past::Left && !inbox.is_durable() {
             continue;
         }

@@ -1,4 +1,4 @@
-//! Databases in trouble: a full disk, a lock, a file that is gone, a server that crashes, a clock that jumps.
+//! Databases in trouble: a full disk, a lock, a missing file, a server that crashes, a clock that jumps.
 #![expect(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -34,7 +34,7 @@ fn beside(home: &Path) -> Connection {
     Connection::open(home.join("haft.db")).unwrap()
 }
 
-/// A disk of four MiB, for as long as it lives.
+/// A disk of four MiB, mounted as long as this value lives.
 struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
@@ -81,7 +81,7 @@ async fn a_full_disk_is_said_and_with_room_it_goes_on() {
         assert!(kept < 100, "the disk is not full");
     };
     assert!(told.contains("the disk is full; make room"), "{told}");
-    // What was answered is there; what was refused is not.
+    // Accepted requests are there; refused ones are not.
     assert_eq!(inbox.list(&all()).await.unwrap().len(), kept);
     std::fs::remove_file(&ballast).unwrap();
     let filed = inbox.submit(&request("after", "after")).await.unwrap();
@@ -112,7 +112,7 @@ async fn a_lock_that_does_not_end_is_said_and_then_it_goes_on() {
             .is_some(),
         "{error:?}"
     );
-    // Whoever reads is not kept from it.
+    // Readers are not blocked.
     let seen = inbox.get(&id("a")).await.unwrap().unwrap();
     assert_eq!(seen.status, RequestStatus::Pending);
     other.execute_batch("ROLLBACK").unwrap();
@@ -152,13 +152,13 @@ async fn a_clock_that_jumps_delays_and_doubles_nothing() {
     asker.submit(&request("b", "g")).await.unwrap();
     let beside = beside(home.path());
     for jump in [3600, -3600] {
-        // As it looks to others after the clock was set ahead by an hour, or back.
+        // As others see it after the clock was set forward by an hour, or back.
         let moved = "UPDATE approval_processes SET alive_until = alive_until - ? * 1000000000";
         assert_eq!(beside.execute(moved, [jump]).unwrap(), 1);
         let name = if jump > 0 { "a" } else { "b" };
         let seen = other.get(&id(name)).await.unwrap().unwrap();
         assert!(!seen.attended);
-        // Both take it for theirs to run; one gets it.
+        // Both try to run it; one succeeds.
         other.decide(&id(name), &yes("bob")).await.unwrap();
         let took = [
             asker.claim(&id(name)).await.is_ok(),
@@ -188,7 +188,7 @@ async fn what_ended_over_thirty_days_ago_is_swept_and_the_rest_stays() {
         }
     }
     inbox.shut().await;
-    // It is looked for when the database is opened.
+    // Opening the database checks for this.
     let inbox = SqliteInbox::new(home.path());
     inbox.submit(&request("last", "last")).await.unwrap();
     let listed = inbox.list(&all()).await.unwrap();
@@ -242,7 +242,7 @@ async fn what_is_too_long_is_refused_with_advice() {
     }
 }
 
-/// Asks again while a busy machine owes the answer; and whether it did. What became of a question without an answer nobody knows.
+/// Asks again while a busy machine has not answered; returns whether it did. Without an answer, the result of a request is unknown.
 async fn answered<T>(
     first: Result<T, InboxError>,
     again: impl AsyncFn() -> Result<T, InboxError>,
@@ -255,7 +255,7 @@ async fn answered<T>(
     (answer, owed)
 }
 
-/// Filed, and once: by this answer, or before one that was owed.
+/// Asserts that the request was stored once: by this answer, or before one that was lost.
 async fn filed_once(store: &PostgresStore, first: Result<Submission, InboxError>) {
     match answered(first, async || store.submit(&request("c", "h")).await).await {
         (Ok(Submission::New), _) | (Ok(Submission::Existing(_)), true) => {}
@@ -263,7 +263,7 @@ async fn filed_once(store: &PostgresStore, first: Result<Submission, InboxError>
     }
 }
 
-/// The same of a decision.
+/// The same for a decision.
 async fn decided_once(store: &PostgresStore, first: Result<StoredApproval, InboxError>) {
     match answered(first, async || store.decide(&id("b"), &yes("bob")).await).await {
         (Ok(entry), _) => assert_eq!(entry.status, RequestStatus::Approved),
@@ -272,8 +272,8 @@ async fn decided_once(store: &PostgresStore, first: Result<StoredApproval, Inbox
     }
 }
 
-/// Claimed by one of these, or by nobody who was answered: then a claim that was owed its answer has it, or the next one
-/// takes it. Nobody takes it a second time.
+/// Asserts that one of these claims succeeded, or none that was answered: then a claim whose answer was lost has it, or the next one
+/// gets it. No second claim succeeds.
 async fn claimed_once(store: &PostgresStore, claims: Vec<Result<StoredApproval, InboxError>>) {
     let (mut took, mut owed) = (0, false);
     for claim in claims {
@@ -326,7 +326,7 @@ async fn a_server_that_crashes_loses_nothing_and_doubles_nothing() {
     stores[1].decide(&id("a"), &yes("bob")).await.unwrap();
     stores[0].submit(&request("b", "g")).await.unwrap();
     cluster.crash();
-    // Asked while it is away, and when a client has tried in vain it is back.
+    // The claims start while the server is down; it returns once a client has failed to connect.
     let claiming: Vec<_> = (0..40)
         .map(|n| {
             let store = Arc::clone(&stores[n % 4]);
@@ -347,7 +347,7 @@ async fn a_server_that_crashes_loses_nothing_and_doubles_nothing() {
     filed_once(&stores[2], filing.await.unwrap()).await;
     decided_once(&stores[2], deciding.await.unwrap()).await;
     assert_eq!(stores[0].list(&all()).await.unwrap().len(), 3);
-    // Whoever listened hears of what happened meanwhile.
+    // A subscriber receives the changes of the meantime.
     let mut missing = vec![id("a"), id("b"), id("c")];
     while !missing.is_empty() {
         let next = tokio::time::timeout(Duration::from_secs(20), heard.recv()).await;
@@ -355,7 +355,7 @@ async fn a_server_that_crashes_loses_nothing_and_doubles_nothing() {
         missing.retain(|id| *id != next);
     }
     cluster.crash();
-    // It is told so, however busy the machine is: nobody waits for a server that does not come.
+    // The call fails with this error even on a busy machine: it does not wait for a server that never returns.
     let asked = tokio::time::timeout(Duration::from_secs(120), stores[0].get(&id("a"))).await;
     let told = why(asked.expect("an answer"));
     assert!(told.contains("PostgreSQL at 127.0.0.1:"), "{told}");

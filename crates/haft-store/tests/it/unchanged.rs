@@ -1,4 +1,4 @@
-//! A database that was written with the driver before `rusqlite` opens unchanged: runs, memory and suspended calls.
+//! A database written with the driver before `rusqlite` opens unchanged: runs, memory and suspended calls.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use haft::approval::suspended::SuspendedCalls as _;
@@ -11,10 +11,10 @@ use rusqlite::Connection;
 use crate::memory::{asker, draft, query};
 use crate::request::{all, id, request, yes};
 
-/// The schema as it stood in such a file, and rows.
+/// The schema and rows of such a file.
 const WRITTEN: &str = include_str!("../fixtures/haft_v7.sql");
 
-/// A folder with such a file, and what its schema says.
+/// Returns a folder with such a file, and its schema.
 fn written() -> (tempfile::TempDir, Vec<String>) {
     let home = tempfile::tempdir().unwrap();
     let connection = Connection::open(home.path().join("haft.db")).unwrap();
@@ -44,7 +44,7 @@ async fn a_file_of_the_driver_before_opens_unchanged() {
     inbox.shut().await;
     store.shut().await.unwrap();
     let connection = Connection::open(home.path().join("haft.db")).unwrap();
-    // Later versions add tables; what was there stays as it was.
+    // Later versions add tables; the existing ones stay as they were.
     let after = schema(&connection);
     let gone: Vec<_> = before.iter().filter(|item| !after.contains(item)).collect();
     assert!(gone.is_empty(), "{gone:?}");
@@ -91,7 +91,7 @@ async fn memory(store: &SqliteStore) {
         rejected: 0,
     };
     assert_eq!(store.counts(&who).await.unwrap(), counts);
-    // What waited is decided: the index forgets the words of what it replaces.
+    // A pending candidate is accepted: the index drops the words of the text that it replaces.
     let accept = Decision {
         accept: true,
         by: "ada".into(),

@@ -1,4 +1,4 @@
-//! Databases that an older haft made: what waited in them is there, and goes on.
+//! Databases of an older haft: requests that were pending in them are still there and continue.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use haft::approval::inbox::{Ending, Inbox, RequestStatus, Submission};
@@ -12,7 +12,7 @@ use sqlx::{Connection as _, Executor as _};
 use crate::cluster::Cluster;
 use crate::request::{all, id, request, yes};
 
-/// Up to the schema before requests became lean.
+/// The migrations up to the schema before requests became lean.
 const OLD: &[&str] = &[
     include_str!("../../src/sqlite/migrations/0001_runs.sql"),
     include_str!("../../src/sqlite/migrations/0002_memory.sql"),
@@ -20,7 +20,7 @@ const OLD: &[&str] = &[
     include_str!("../../src/sqlite/migrations/0004_journal.sql"),
 ];
 
-/// A file of that schema with a request of each status, as they were written then.
+/// Makes a file of that schema with a request of each status, in the format of the time.
 fn old(path: &std::path::Path, statuses: &[RequestStatus]) {
     let connection = Connection::open(path).unwrap();
     for step in OLD {
@@ -59,7 +59,7 @@ const STATUSES: [RequestStatus; 7] = [
 #[tokio::test(flavor = "multi_thread")]
 async fn an_older_file_keeps_what_waits_in_it() {
     let statuses = STATUSES;
-    // The connection of the runs and that of the inbox bring it up to date, each where it comes first.
+    // The connection of the runs and that of the inbox each upgrade it if they come first.
     for runs_first in [true, false] {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("haft.db");
@@ -73,7 +73,7 @@ async fn an_older_file_keeps_what_waits_in_it() {
         let found: Vec<_> = listed.iter().map(|entry| entry.status).collect();
         assert_eq!(found, statuses);
         let mut heard = inbox.changes();
-        // After what is read now, all is heard.
+        // After this read, all changes are received.
         assert_eq!(inbox.list(&all()).await.unwrap().len(), statuses.len());
 
         let known = inbox.submit(&request("b", "f0")).await.unwrap();
@@ -133,7 +133,7 @@ async fn an_older_server_keeps_what_waits_in_it() {
     let found: Vec<_> = listed.iter().map(|entry| entry.status).collect();
     assert_eq!(found, STATUSES);
 
-    // What stands is known again, as it was and as it comes to be.
+    // Existing requests are recognised in their old and their later states.
     let known = inbox.submit(&request("b", "f0")).await.unwrap();
     assert!(matches!(known, Submission::Existing(entry) if entry.request.id == id("a0")));
     assert_eq!(
@@ -147,7 +147,7 @@ async fn an_older_server_keeps_what_waits_in_it() {
     let known = inbox.submit(&request("e", "f5")).await.unwrap();
     assert!(matches!(known, Submission::Existing(entry) if entry.request.id == id("d")));
 
-    // What no statement of haft says is still refused.
+    // Values that no statement of haft writes are still refused.
     for wrong in [
         "status = 'perhaps'",
         "status = 'running', claimed_by = NULL",

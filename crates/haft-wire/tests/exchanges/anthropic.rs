@@ -247,7 +247,7 @@ fn history(messages: &[Value]) -> Vec<Message> {
 /// same without them. Each with its reason.
 fn without_what_differs(body: &Value) -> Value {
     let mut body = body.clone();
-    // Not streaming is the default; so is a free choice.
+    // The defaults are no stream and free choice.
     let members = body.as_object_mut().unwrap();
     if members["stream"] == false {
         members.remove("stream");
@@ -264,7 +264,7 @@ fn without_what_differs(body: &Value) -> Value {
         let text = one["text"].clone();
         members.insert("system".to_owned(), text);
     }
-    // An empty description says nothing.
+    // An empty description has no meaning.
     for tool in members
         .get_mut("tools")
         .and_then(Value::as_array_mut)

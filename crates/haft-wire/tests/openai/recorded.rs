@@ -14,7 +14,7 @@ pub(crate) struct Recorded {
     pub(crate) exchanges: Vec<Exchange>,
 }
 
-/// A request and its answer.
+/// A request and its response.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Exchange {
     pub(crate) request: Request,
