@@ -1,6 +1,6 @@
-# Two commands do all the set-up on a fresh machine: `make serve` and `make test`.
+# Two commands set up a fresh machine completely: `make serve` and `make test`.
 
-# The folder in which make was started, also under `make -C`.
+# The folder in which make was started, also with `make -C`.
 WORKSPACE ?= $(PWD)
 CARGO ?= cargo
 NEEDS := target/needs
@@ -11,11 +11,11 @@ NEEDS := target/needs
 serve:
 	$(CARGO) run --profile serve -p haft-cli -- serve --workspace "$(WORKSPACE)" $(ARGS)
 
-## the binary that a release ships: target/dist/haft
+## build the binary that a release ships: target/dist/haft
 dist:
 	$(CARGO) build --profile dist --locked -p haft-cli
 
-## every check: format, lints, tests, docs, dependencies
+## run every check: format, lints, tests, docs, dependencies
 test: needs check
 	HAFT_NEEDS="$(CURDIR)/$(NEEDS)" $(CARGO) test --workspace --all-features
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
@@ -30,15 +30,15 @@ check:
 	@for feature in commands web images; do \
 	  $(CARGO) clippy -p haft-builtins --no-default-features --features $$feature --quiet -- -D warnings || exit 1; done
 
-## install what the tests use (MCP clients in Python and Node, cargo-deny) below target/
+## install what the tests need (MCP clients in Python and Node, cargo-deny) below target/
 needs:
 	@CARGO="$(CARGO)" scripts/needs "$(CURDIR)/$(NEEDS)"
 
-## measure against peers, in a workspace of its own; fails if a peer is missing
+## measure haft and its peers, in a separate workspace; fails if a peer is missing
 bench:
 	scripts/bench
 
-## do a day's work with each toolchain in commands of haft, and write docs/guide/toolchains.md; uses the registries of this machine's settings
+## run a day's work with each toolchain in haft's commands, and write docs/guide/toolchains.md; uses the registries of this machine's settings
 toolchains:
 	$(CARGO) build --quiet -p haft-cli
 	scripts/toolchains "$(or $(CARGO_TARGET_DIR),target)/debug/haft" --write
@@ -47,7 +47,7 @@ toolchains:
 fuzz:
 	HAFT_FUZZ_SECONDS=$(or $(SECONDS),60) $(CARGO) test --release --workspace --all-features fuzz -- --nocapture
 
-## run the tests that read `HAFT_SOAK` with far larger numbers; each of them is listed here
+## run the tests that read `HAFT_SOAK` with much larger numbers; all of them are listed here
 soak: needs
 	HAFT_SOAK=1 $(CARGO) test -p haft-sandbox --test it -- a_thousand_commands
 	HAFT_SOAK=1 $(CARGO) test -p haft-cli --test it servers_cycles:: -- --nocapture

@@ -1,8 +1,8 @@
-"""What the recordings of sessions at a terminal share: a fresh home, a real terminal, an asciicast, and its text.
+"""Shared parts of the scripts that record terminal sessions: a fresh home, a real terminal, an asciicast, and its text.
 
-A session runs the real binary in a fresh home, /home/ana, that a mount namespace holds and nothing else sees: so no path of the
-machine that records is in the recording. What a person would type is written in the session; everything else is what haft
-printed. The pauses of typing and reading are made up, so that two recordings differ in what haft prints alone.
+A session runs the real binary in a fresh home, /home/ana, inside a mount namespace that nothing else sees, so that the recording
+contains no path of the recording machine. The session defines what the user types; everything else is haft's output. The pauses of
+typing and reading are simulated, so that two recordings differ only in what haft prints.
 """
 
 import codecs
@@ -29,7 +29,7 @@ PROMPT = "\x1b[1;32m~/shop\x1b[0m $ "
 
 
 class Cast:
-    """The recording: output at times that pass by themselves and by what is typed."""
+    """The recording: output with simulated times."""
 
     def __init__(self, title):
         self.now, self.events, self.title = 0.5, [], title
@@ -56,7 +56,7 @@ class Cast:
         pathlib.Path(file).write_text(text, encoding="utf-8")
 
     def text(self):
-        """What stands on the screen in the end, without colours and without what was drawn over."""
+        """Returns the final text on the screen, without colours and overwritten parts."""
         whole = "".join(text for _, _, text in self.events).replace("\r\n", "\n")
         whole = re.sub(r"[^\n]*\r(?:\x1b\[2K)?", "", whole)
         whole = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", whole)
@@ -64,13 +64,13 @@ class Cast:
 
 
 def run(cast, command, answers):
-    """Runs a command line at a terminal of its own; what it printed."""
+    """Runs a command line at a terminal of its own; returns its output and exit code."""
     child, screen = pty.fork()
     if child == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         os.execvp("bash", ["bash", "--norc", "-c", command])
     seen, looked, answers = "", 0, list(answers)
-    # A character may come in two pieces.
+    # A character may arrive in two pieces.
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     until = time.monotonic() + PATIENCE
     try:
@@ -104,7 +104,7 @@ def run(cast, command, answers):
 
 
 def play(cast, command, answers, expected):
-    """Types a command, lets it run and end with this code; what it printed."""
+    """Types a command, runs it and expects this exit code; returns its output."""
     cast.show(PROMPT)
     cast.type(command)
     cast.show("\r\n")
@@ -116,7 +116,7 @@ def play(cast, command, answers, expected):
 
 
 def project(files):
-    """A repository in the home, with these files."""
+    """Makes a repository in the home with these files."""
     work = pathlib.Path(HOME, "shop")
     for name, text in files.items():
         work.joinpath(name).parent.mkdir(parents=True, exist_ok=True)
@@ -129,7 +129,7 @@ def project(files):
 
 
 def main(session, *files):
-    """SCRIPT HAFT FILE: records the session into FILE, and prints its text. Where a repository has the session's `files` they are
+    """SCRIPT HAFT FILE: records the session into FILE, and prints its text. `files` of the repository that the session needs are
     copied into the home."""
     if sys.argv[1:2] == ["--inside"]:
         _, _, path, file = sys.argv
@@ -148,7 +148,7 @@ def main(session, *files):
         sys.exit(f"{haft} is no program: cargo build -p haft-cli makes target/debug/haft")
     script = pathlib.Path(sys.argv[0]).resolve()
     with tempfile.TemporaryDirectory() as folder:
-        # All is there before /home is covered: the repository may lie below it.
+        # Everything is in place before /home is covered: the repository may be below it.
         stage, cast = pathlib.Path(folder, "home"), pathlib.Path(folder, "cast")
         stage.mkdir()
         for file in [script, script.with_name("recording.py")]:

@@ -1,8 +1,8 @@
-"""Times how long a held connection takes to be shown: python3 benches/inbox/held.py 127.0.0.1:7420 "$HAFT_HOME"
+"""Measures how long it takes to show a held connection: python3 benches/inbox/held.py 127.0.0.1:7420 "$HAFT_HOME"
 
-ADDRESS is that of a running `haft serve` whose workspace has the profile `workspace`; commands need python3 in the jail. A
-command notes the time, asks the proxy of its jail for a host, and is denied; what is printed is the time from there until the
-live stream tells of the request. Nothing is connected to.
+The address is that of a running `haft serve` whose workspace has the profile `workspace`; commands need python3 in the jail. A
+command notes the time, asks the proxy of its jail for a host, and is denied; the script prints the time from there until the live
+stream reports the request. It makes no connection.
 """
 
 import http.client
@@ -43,11 +43,11 @@ def listen():
 
 
 def measure(place, number):
-    """Seconds from a connection to its request."""
+    """Returns the seconds from a connection to its request."""
     known, told = set(seen), []
 
     def call():
-        # Another line each time: a denial of one says nothing of the next.
+        # Each time another line, because a denial of one does not affect the next.
         script = f"{SCRIPT.replace('PLACE', place)}# {number}"
         body = {"tool": "run_command", "arguments": {"argv": ["python3", "-c", script]}}
         told.append(json.loads(ask("POST", "/api/v1/calls", CALL, json.dumps(body)).read()))

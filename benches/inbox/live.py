@@ -1,6 +1,6 @@
-"""Decides about calls of a running `haft serve` and times it: python3 benches/inbox/live.py 127.0.0.1:7420 "$HAFT_HOME"
+"""Decides requests of a running `haft serve` and measures the times: python3 benches/inbox/live.py 127.0.0.1:7420 "$HAFT_HOME"
 
-Prints how long after a request was written the live stream tells of it, and how long after a decision was answered the
+Prints how long after a request was written the live stream reports it, and how long after the response to a decision the
 call is answered. It writes live-0.txt to live-59.txt in the workspace of the server.
 """
 

@@ -1,5 +1,5 @@
-// How quickly the console stands: `node benches/runs/console.mjs HAFT HOME NODE`, with the program, a state folder (filled by the program
-// beside this file) and a folder that holds playwright-core (`target/needs/node`). It prints milliseconds: best, median, most.
+// Measures how quickly the console appears: `node benches/runs/console.mjs HAFT HOME NODE`, with the program, a state folder (filled by the
+// program beside this file) and a folder with playwright-core (`target/needs/node`). It prints milliseconds: best, median, maximum.
 import { spawn } from "node:child_process";
 import fs from "node:fs";
 import http from "node:http";
@@ -10,7 +10,7 @@ import path from "node:path";
 const [program, home, needs] = process.argv.slice(2);
 if (!needs) throw new Error("usage: console.mjs HAFT HOME NODE");
 const { chromium } = createRequire(path.join(path.resolve(needs), "x.js"))("playwright-core");
-/** Answers that are timed, and loads of the page. */
+/** Number of timed responses, and of page loads. */
 const [ANSWERS, LOADS] = [51, 11];
 
 const workspace = fs.mkdtempSync(path.join(os.tmpdir(), "haft-console-bench-"));
@@ -28,7 +28,7 @@ const address = new URL(link).origin;
 const operator = fs.readFileSync(path.join(home, "operator-token"), "utf8").trim();
 const agent = new http.Agent({ keepAlive: true });
 
-/** One request, to its last byte. */
+/** Sends one request and reads the complete response. */
 const ask = (route, method = "GET") => new Promise((resolve, reject) => {
   const begun = performance.now();
   const request = http.request(`${address}/api/v1${route}`, { agent, method, headers: { authorization: `Bearer ${operator}` } }, (answer) => {
@@ -63,7 +63,7 @@ try {
   for (let round = 0; round < LOADS; round += 1) {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
     const page = await context.newPage();
-    // When the figures stand there, by the page's own clock.
+    // The time at which the figures appear, by the page's own clock.
     await page.addInitScript(() => {
       new MutationObserver((_, watch) => {
         if (!document.querySelector(".figures")) return;
@@ -72,7 +72,7 @@ try {
       }).observe(document, { childList: true, subtree: true });
     });
     const painted = () => page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime).then((found) => found.jsonValue());
-    // A browser that has nothing of the console yet, by a login link.
+    // A browser without any cached part of the console, through a login link.
     await page.goto(round ? JSON.parse((await ask("/login-link", "POST")).body).url : link);
     paints.cold.push(await painted());
     await page.locator(".figures, .queue, .empty").first().waitFor();

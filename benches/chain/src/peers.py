@@ -1,5 +1,5 @@
-"""The peers' job: a fresh sandbox, a script that calls a trivial tool ten times, what it prints. A line `NAME COUNT` runs it
-so often and prints the microseconds of each."""
+"""The peers' job: a fresh sandbox, a script that calls a trivial tool ten times, and its output. A line `NAME COUNT` runs it
+COUNT times and prints the microseconds of each."""
 import json
 import sys
 import time
@@ -39,7 +39,7 @@ def main():
             name, count = line.split()
             times = []
             for _ in range(int(count)):
-                # As long as ours waits: a processor that was idle answers later.
+                # The same pause as before our jobs, because an idle processor responds later.
                 time.sleep(0.025)
                 begun = time.perf_counter()
                 said = jobs[name](pool)

@@ -1,4 +1,4 @@
-"""What the attempts of the network's rows are made of."""
+"""Shared parts of the attempts in the network's rows."""
 import os
 import socket
 import ssl
@@ -25,7 +25,7 @@ def rest(stream):
 
 
 def raw(text):
-    """Sends bytes to the proxy and prints all that comes back."""
+    """Sends bytes to the proxy and prints the complete response."""
     stream = dial()
     stream.sendall(text.encode("latin1"))
     print(rest(stream))
@@ -36,7 +36,7 @@ def connect(place):
 
 
 def opened(place):
-    """A tunnel, just opened."""
+    """Returns a tunnel, just opened."""
     stream = dial()
     stream.sendall(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n\r\n".encode())
     head = b""
@@ -64,7 +64,7 @@ def tunnel(place, name):
 
 
 def through(place, data):
-    """Sends bytes that are no TLS through a tunnel."""
+    """Sends bytes that are not TLS through a tunnel."""
     stream = opened(place)
     stream.sendall(data)
     print("GOT", repr(rest(stream)))

@@ -1,4 +1,4 @@
-// No breach of accessibility in light or dark, wide or narrow: every address of the router, full and empty, every panel and dialog, and what a browser without a session sees.
+// No accessibility violations in light or dark, wide or narrow: every address of the router, full and empty, every panel and dialog, and the pages without a session.
 
 import { accessible, assert, fs, path, play, until, visit } from "./stage.mjs";
 import { addresses } from "./routes.mjs";
@@ -10,13 +10,13 @@ enable = ["delete_file"]
 ask = ["Bash(make *)"]
 `;
 
-// Every colour that code has, on every ground of a diff.
+// Every colour of highlighted code, on every background of a diff.
 const code = "// A comment.\npub fn wait() -> u32 {\n    let text = \"a string\";\n    100\n}\n";
 const changed = "// Another comment.\npub const fn wait() -> u32 {\n    let text = \"other words\";\n    2500\n}\n";
 
 const lists = (page) => page.locator("main").getByText("Reading …").first().waitFor({ state: "detached" });
 
-/** Makes a call that asks, and gives the request. */
+/** Makes a call that needs an approval, and returns the request. */
 async function asked(server, tool, args) {
   const before = new Set((await server.api("GET", "/approvals")).value.map((one) => one.id));
   void server.call(tool, args);
@@ -36,7 +36,7 @@ await play({ name: "full", settings, args: ["--trust"], expected: [/status of 40
   const gone = await asked(server, "write_file", { path: "b.txt", content: "two\n" });
   await server.api("POST", `/approvals/${gone.id}/deny`, { message: "not there" });
 
-  // The command of another client: its own run would wait for the question.
+  // Another client's command: in its own run it would wait for the question.
   void server.callAs("codex", "run_command", { command: "curl -sS https://packages.example.org/index.json" });
   const requests = {
     "a connection": await until("the command connects", async () => (await server.api("GET", "/approvals")).value.find((one) => one.tool === "connect")),
@@ -92,7 +92,7 @@ await play({ name: "full", settings, args: ["--trust"], expected: [/status of 40
   await page.getByLabel("The rule that will be stored").fill("Read(/a.*)");
   await page.locator(".panel .past a").first().waitFor();
   await accessible(page, "a rule to accept");
-  // Another one: the first is withdrawn when its client waits no longer.
+  // Another one, because the first is withdrawn when its client stops waiting.
   void server.callAs("cursor", "run_command", { command: "curl -sS https://mirror.example.org/index.json" });
   const held = await until("the other command connects", async () => (await server.api("GET", "/approvals")).value.find((one) => one.tool === "connect" && JSON.stringify(one).includes("mirror.example.org")));
   await visit(page, server, `/waiting/${held.id}`);
@@ -109,7 +109,7 @@ await play({ name: "full", settings, args: ["--trust"], expected: [/status of 40
   await page.locator(".decided", { hasText: "Denied" }).waitFor();
   await accessible(page, "a decided request");
 
-  // All that may be approved together, one shown, and what came of them.
+  // All eligible requests, one of them shown, and the results.
   await visit(page, server, "/waiting/eligible");
   await page.getByRole("button", { name: /not opened yet$/ }).click();
   await page.locator(".eligible-whole").waitFor();
@@ -121,7 +121,7 @@ await play({ name: "full", settings, args: ["--trust"], expected: [/status of 40
 
   // Several selected.
   await visit(page, server, "/waiting");
-  // `all` waits for nothing.
+  // `all` does not wait for elements.
   await page.locator(".queue-row").nth(1).waitFor();
   for (const box of await page.locator(".queue-row").getByRole("checkbox").all()) await box.check();
   await page.getByRole("region", { name: "batch" }).waitFor();
@@ -141,7 +141,7 @@ await play({ name: "full", settings, args: ["--trust"], expected: [/status of 40
   await accessible(page, "the palette without a fit");
   await page.keyboard.press("Escape");
 
-  // A memory that is written.
+  // The form to write a memory.
   await visit(page, server, "/memory/accepted");
   await page.getByRole("button", { name: /^Add/ }).click();
   await page.getByLabel("Text").waitFor();
@@ -149,7 +149,7 @@ await play({ name: "full", settings, args: ["--trust"], expected: [/status of 40
   for (const one of Object.values(requests)) await server.api("POST", `/approvals/${one.id}/deny`, {});
 });
 
-// The same addresses with nothing on them, one that names nothing, and a connection that is lost.
+// The same addresses without data, an unknown address, and a lost connection.
 await play({ name: "empty", expected: [/status of 404/, /net::ERR_/] }, async ({ server, page }) => {
   for (const { address } of addresses({ request: "ap-none", run: "none", call: "none", tool: "none", skill: "none" })) {
     await visit(page, server, address);
@@ -162,7 +162,7 @@ await play({ name: "empty", expected: [/status of 404/, /net::ERR_/] }, async ({
   await accessible(page, "a lost connection");
 });
 
-// A browser without a session: the same for every address, with a link that is no link, and one that was used.
+// A browser without a session: the same page for every address, with an invalid link, and with a used one.
 await play({ name: "signed out", login: false, expected: [/status of 40[14]/] }, async ({ server, page }) => {
   await page.goto(`${server.url}/runs`);
   await page.getByRole("heading", { name: "haft" }).waitFor();

@@ -1,5 +1,5 @@
-// A client that starts haft on pipes, and its user: told on the desktop, deciding in the console of the server in the background,
-// and not told while a page is looked at.
+// A client that starts haft on pipes, and its user: notified on the desktop, deciding in the console of the background server,
+// and not notified while a page is in view.
 
 import { spawn, spawnSync } from "node:child_process";
 import readline from "node:readline";
@@ -33,12 +33,12 @@ await play({ login: false, expected: [/status of 401/] }, async ({ server, conte
     await until("the handshake", () => answers.has(1));
     send({ method: "notifications/initialized" });
 
-    // Nobody looks: the desktop says it.
+    // No page is in view: the desktop notifies the user.
     call(2, "first.txt");
     const [first] = await until("a notice", () => notices().length && notices());
     assert.match(first, /haft: write_file needs approval\nfirst\.txt\nDecide with: haft console\n$/);
 
-    // The console is there by now, for all folders, and opens logged in.
+    // The console is running by now, for all folders, and opens logged in.
     const opened = JSON.parse(haft("console", "--json").stdout);
     assert.equal(opened.started, false, "the server on pipes has started it");
     await page.goto(opened.login);
@@ -53,14 +53,14 @@ await play({ login: false, expected: [/status of 401/] }, async ({ server, conte
     assert.equal(answers.get(2).result.isError, false, JSON.stringify(answers.get(2)));
     assert.equal(server.read("first.txt"), "x");
 
-    // While the page is looked at, the request comes to the page alone. The pace of notices would hold one back: it is taken away.
+    // While the page is in view, only the page shows the request. The minimum interval would also suppress a notification, so it is reset.
     fs.rmSync(path.join(home, "servers", "notified.lock"));
     call(3, "second.txt");
     await page.getByText("second.txt").first().waitFor();
     await page.waitForTimeout(1500);
     assert.equal(notices().length, 1);
 
-    // The page is closed: what comes once the server has heard of that is told.
+    // The page is closed: once the server knows, it notifies the user of new requests.
     await page.close();
     let last = 0;
     let next = 4;
@@ -74,7 +74,7 @@ await play({ login: false, expected: [/status of 401/] }, async ({ server, conte
     });
     assert.match(all[1], /later-\d+\.txt/);
 
-    // No tool can be tried where there is no folder.
+    // Without a folder no tool can be tried.
     const tools = await context.newPage();
     watch(tools, expected);
     await tools.goto(`${opened.console}tools/read_file`);

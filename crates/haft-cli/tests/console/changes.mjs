@@ -1,11 +1,11 @@
-// What a run changed is on its page, each file with its diff, and is undone there: the plan first, then the deed, or the conflict.
+// A run's page shows its changes, each file with its diff, and can undo them: first the plan, then the undo or the conflict.
 
 import { accessible, assert, fs, play, until, visit } from "./stage.mjs";
 
 const COMMAND = "sed -i s/two/2/ kept.txt; rm gone.txt; chmod +x kept.txt";
 const BEFORE = { "kept.txt": "one\ntwo\nthree\n", "gone.txt": "still here\n" };
 
-/** A run with two calls that change files, and its id. */
+/** Makes a run with two calls that change files, and returns its id. */
 async function changed(server) {
   for (const [name, text] of Object.entries(BEFORE)) fs.writeFileSync(server.file(name), text);
   assert.equal((await server.call("write_file", { path: "new.txt", content: "first\nsecond\n" })).status, "ok");
@@ -31,7 +31,7 @@ await play({ name: "undo", args: ["--profile", "trusted"], expected: [/status of
   await file(page, "new.txt").getByText("second").waitFor();
   await accessible(page, "changes of a run");
 
-  // The plan says what it would do, and does nothing. Escape closes it.
+  // The plan shows what the undo would do, and changes nothing. Escape closes it.
   await undoButton(page).click();
   const box = page.getByRole("group", { name: "undo this run" });
   await box.getByText("Undoing this run would change 3 paths").waitFor();
@@ -55,7 +55,7 @@ await play({ name: "undo", args: ["--profile", "trusted"], expected: [/status of
   fs.writeFileSync(server.file("kept.txt"), after);
   await box.getByRole("button", { name: "Close" }).click();
 
-  // With the keyboard alone: one call, whose page has its changes alone.
+  // With the keyboard alone: one call, whose page shows only its own changes.
   await page.keyboard.press("Tab");
   await visit(page, server, `/runs/${run}/call-2`);
   await changesOf(page).getByText("2 files").waitFor();
@@ -76,7 +76,7 @@ await play({ name: "undo", args: ["--profile", "trusted"], expected: [/status of
   assert.equal(fs.statSync(server.file("kept.txt")).mode & 0o777, 0o644);
   assert.equal(server.read("new.txt"), "first\nsecond\n");
 
-  // The undo is a run, and is undone on its page.
+  // The undo is a run, and can be undone on its page.
   await plan.getByRole("link", { name: "The undo's run" }).click();
   await until("the page of the undo's run", () => !page.url().includes(run));
   await page.getByText("archive sound").waitFor();
@@ -87,14 +87,14 @@ await play({ name: "undo", args: ["--profile", "trusted"], expected: [/status of
   assert.equal(server.read("kept.txt"), after);
   assert.equal(server.read("gone.txt"), undefined);
 
-  // What a call changes while the page is open is on it at once: the stream says so.
+  // Changes of a call appear on the open page at once, through the event stream.
   await visit(page, server, `/runs/${run}`);
   await changesOf(page).getByText("3 files").waitFor();
   assert.equal((await server.call("write_file", { path: "later.txt", content: "later\n" })).run, run);
   await changesOf(page).getByText("4 files").waitFor();
 });
 
-// A run that changed nothing has no such section, and what waits with the page open gets one when it is decided.
+// A run without changes has no such section. A pending one with its page open gets the section after the decision.
 await play({ name: "request" }, async ({ server, page }) => {
   fs.writeFileSync(server.file("kept.txt"), BEFORE["kept.txt"]);
   const read = await server.call("read_file", { path: "kept.txt" });
@@ -112,7 +112,7 @@ await play({ name: "request" }, async ({ server, page }) => {
   await card.locator("td.in", { hasText: "2" }).waitFor();
   // A folder has no text to show: it is in the list below the diff.
   await card.getByRole("list", { name: "what else it changes" }).getByText("empty").waitFor();
-  // What only binds the approval is there for those who look for it.
+  // The values that only bind the approval are hidden until the user opens them.
   const bound = card.getByText("sha256");
   assert.ok(!(await bound.isVisible()));
   await accessible(page, "a command's changes");

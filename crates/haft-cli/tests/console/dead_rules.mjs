@@ -1,4 +1,4 @@
-// Rules that decide nothing are marked with the reason on the policy page, in light, dark and on a phone.
+// The policy page marks rules that decide nothing, with the reason, in light, dark and on a phone.
 
 import { accessible, assert, play, visit } from "./stage.mjs";
 

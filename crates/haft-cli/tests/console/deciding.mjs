@@ -1,4 +1,4 @@
-// A person decides with the mouse, and the disk shows what came of it: every choice that a card has, and the batch.
+// A user decides with the mouse, and the disk shows the result: every choice of a card, and the batch.
 
 import { assert, fs, play, until } from "./stage.mjs";
 
@@ -10,7 +10,7 @@ commands = "ask"
 `;
 
 await play({ settings, expected: [/status of (403|422)/] }, async ({ server, page }) => {
-  /** Makes a call that asks, and opens its card by what it leads with. */
+  /** Makes a call that needs an approval, and opens its card by the leading text. */
   const asked = async (tool, args, fact) => {
     const made = server.call(tool, args);
     const row = page.locator(".queue-row:not(.settled)").filter({ hasText: fact });
@@ -24,7 +24,7 @@ await play({ settings, expected: [/status of (403|422)/] }, async ({ server, pag
   // The empty page says what would appear.
   await page.getByRole("heading", { name: "No pending requests" }).waitFor();
 
-  // A change: both sides in view, then the yes.
+  // A change: both sides are in view before the approval.
   fs.writeFileSync(server.file("a.txt"), "one\ntwo\nthree\n");
   let made = asked("write_file", { path: "a.txt", content: "one\n2\nthree\n" }, "a.txt");
   await page.locator("td.out", { hasText: "two" }).waitFor();
@@ -37,7 +37,7 @@ await play({ settings, expected: [/status of (403|422)/] }, async ({ server, pag
   assert.equal(server.read("a.txt"), "one\n2\nthree\n");
   await page.locator(".outcome").waitFor();
 
-  // A no with a note that the model hears.
+  // A denial with a note for the model.
   made = asked("write_file", { path: "b.txt", content: "b" }, "b.txt");
   await page.locator(".path", { hasText: "b.txt" }).waitFor();
   await page.getByLabel("more choices").selectOption("deny");
@@ -48,7 +48,7 @@ await play({ settings, expected: [/status of (403|422)/] }, async ({ server, pag
   assert.match(JSON.stringify(outcome.error), /c\.txt instead/);
   assert.equal(server.read("b.txt"), undefined);
 
-  // Edits: what the policy forbids is refused and said, what it allows is what runs.
+  // Edits: forbidden ones are refused with the reason, allowed ones are what runs.
   made = asked("write_file", { path: "c.txt", content: "bad" }, "c.txt");
   await page.locator(".path", { hasText: "c.txt" }).waitFor();
   await button(/^Edit/).click();
@@ -64,7 +64,7 @@ await play({ settings, expected: [/status of (403|422)/] }, async ({ server, pag
   assert.equal(outcome.status, "ok", JSON.stringify(outcome));
   assert.equal(server.read("c.txt"), "good");
 
-  // Always: the exact rule, what it covers said while it is typed, and no question the next time.
+  // Always: the exact rule, its coverage shown while typing, and no request the next time.
   made = asked("write_file", { path: "notes/d.txt", content: "d" }, "d.txt");
   await page.locator(".path", { hasText: "d.txt" }).waitFor();
   await button(/^Always/).click();
@@ -91,7 +91,7 @@ await play({ settings, expected: [/status of (403|422)/] }, async ({ server, pag
   assert.match(JSON.stringify(outcome.content), /pretend/);
   assert.equal(server.read("f.txt"), undefined);
 
-  // What cannot be undone wants its word typed.
+  // A call that cannot be undone requires typing its word.
   fs.writeFileSync(server.file("old.txt"), "old");
   made = asked("delete_file", { path: "old.txt" }, "old.txt");
   await button(/^Approve/).click();
@@ -104,20 +104,20 @@ await play({ settings, expected: [/status of (403|422)/] }, async ({ server, pag
   assert.equal((await made).status, "ok");
   assert.equal(server.read("old.txt"), undefined);
 
-  // A command shows its parts, each with its verdict, and where it writes.
+  // A command shows its parts, each with its verdict, and the files that it writes.
   made = asked("run_command", { command: "cat a.txt | tee copy.txt > out.txt" }, "tee copy.txt");
   await page.locator(".command .parts li", { hasText: /^ask\s+runs\s+tee copy\.txt/ }).waitFor();
   await page.locator(".command .writes", { hasText: "out.txt" }).waitFor();
   await button(/^Deny n/).click();
   assert.equal((await made).status, "denied");
 
-  // An address shows its host large.
+  // A URL shows its host in large type.
   made = asked("fetch_url", { url: "https://docs.example.org/a/b" }, "docs.example.org");
   assert.equal(await page.locator(".host").textContent(), "docs.example.org");
   await button(/^Deny n/).click();
   assert.equal((await made).status, "denied");
 
-  // A question is answered by its form.
+  // A question is answered with its form.
   made = asked("ask_user", { title: "Before I go on", questions: [
     { id: "db", type: "single", text: "Which database?", options: ["SQLite", "PostgreSQL"] },
     { id: "n", type: "number", text: "How many?" },
@@ -131,7 +131,7 @@ await play({ settings, expected: [/status of (403|422)/] }, async ({ server, pag
   outcome = await made;
   assert.deepEqual(outcome.data.answers, { db: "PostgreSQL", n: 3, sure: true }, JSON.stringify(outcome));
 
-  // Somebody else decides: the card says so.
+  // Another user decides: the card says so.
   made = asked("write_file", { path: "g.txt", content: "g" }, "g.txt");
   await page.locator(".path", { hasText: "g.txt" }).waitFor();
   const waiting = (await server.api("GET", "/approvals")).value;
@@ -139,7 +139,7 @@ await play({ settings, expected: [/status of (403|422)/] }, async ({ server, pag
   await decided(/Denied by/);
   assert.equal((await made).status, "denied");
 
-  // Several at once, each with a choice of its own; what nobody has seen is not approved.
+  // Several at once, each with a choice of its own; unseen requests are not approved.
   await page.mouse.move(2, 2);
   const calls = ["h1.txt", "h2.txt", "h3.txt"].map((name) => server.call("write_file", { path: name, content: name }));
   for (const name of ["h1.txt", "h2.txt", "h3.txt"]) await page.locator(".queue-row:not(.settled)", { hasText: name }).waitFor();
@@ -159,7 +159,7 @@ await play({ settings, expected: [/status of (403|422)/] }, async ({ server, pag
   assert.equal(server.read("h1.txt"), "h1.txt");
   assert.equal(server.read("h2.txt"), undefined);
 
-  // Decided cards go after ten seconds, and nothing is left.
+  // Decided cards disappear after ten seconds, and nothing is left.
   await page.mouse.move(2, 2);
   await until("the queue is empty", async () => (await page.locator(".queue-row").count()) === 0, 60_000).catch(async (error) => {
     throw new Error(`${error}: ${await page.locator(".queue-row").allInnerTexts()} of ${JSON.stringify((await server.api("GET", "/approvals")).value)}`);

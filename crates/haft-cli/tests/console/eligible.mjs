@@ -1,4 +1,4 @@
-// All eligible requests are approved together: each seen first, each by itself; never a critical one, a secret, the network or a question; what came of each is said.
+// All eligible requests are approved together, each after it was seen; never a critical one, a secret, the network or a question; every result is shown.
 
 import { assert, fs, play, until } from "./stage.mjs";
 
@@ -9,7 +9,7 @@ await play({ settings: '[tools]\nenable = ["delete_file"]\n', args: ["--trust"],
   const calls = {};
   const asks = async (name, tool, args) => {
     const before = (await server.api("GET", "/approvals")).value.length;
-    // A question holds up what its own run writes.
+    // A question would block the writes of its own run.
     calls[name] = tool === "ask_user" ? server.callAs("codex", tool, args) : server.call(tool, args);
     await until(`${name} asks`, async () => (await server.api("GET", "/approvals")).value.length > before);
   };
@@ -19,7 +19,7 @@ await play({ settings: '[tools]\nenable = ["delete_file"]\n', args: ["--trust"],
   await asks("secret", "write_file", { path: ".env", content: "KEY=1" });
   await asks("question", "ask_user", { title: "Which one?", questions: [{ id: "q", type: "text", text: "Which?" }] });
 
-  // The queue says how many; the page lists them, and why the others are not among them.
+  // The queue shows their number; the page lists them, and the reasons for the others.
   await page.getByRole("link", { name: "Approve all eligible (4)" }).click();
   await page.getByRole("heading", { name: "Approve all eligible" }).waitFor();
   const rows = page.locator(".eligible-list > li");
@@ -28,7 +28,7 @@ await play({ settings: '[tools]\nenable = ["delete_file"]\n', args: ["--trust"],
   const others = await page.locator(".alone li").allTextContents();
   for (const why of ["it connects to the network", "critical", "it touches a file that may hold secrets", "a question is answered on its own"]) assert.ok(others.some((text) => text.includes(why)), `${why}: ${others.join("; ")}`);
 
-  // Nothing that nobody has seen counts; the queue had opened the first.
+  // Unseen requests do not count; the queue had opened the first.
   const approve = page.getByRole("button", { name: /^Approve \d+ of 4$/ });
   assert.equal(await approve.textContent(), "Approve 1 of 4");
   assert.ok(await rows.nth(1).getByRole("checkbox").isDisabled());
@@ -42,7 +42,7 @@ await play({ settings: '[tools]\nenable = ["delete_file"]\n', args: ["--trust"],
   await rows.nth(3).getByRole("button", { name: "Open all" }).click();
   await page.getByRole("button", { name: "Approve 4 of 4" }).waitFor();
 
-  // One is left out, by its key; one is denied elsewhere at the last moment.
+  // One is excluded by its key; one is denied elsewhere at the last moment.
   await page.evaluate(() => document.activeElement?.blur?.());
   await page.keyboard.press("k");
   await page.locator(".eligible-list > li.open", { hasText: "three.txt" }).waitFor();
@@ -69,7 +69,7 @@ await play({ settings: '[tools]\nenable = ["delete_file"]\n', args: ["--trust"],
   assert.equal(server.read("four.txt"), long);
   for (const name of ["two.txt", "three.txt", ".env"]) assert.equal(server.read(name), undefined, name);
 
-  // The rest still waits.
+  // The others are still pending.
   assert.deepEqual(await rows.locator(".show").allTextContents(), ["three.txt"]);
   const left = (await server.api("GET", "/approvals")).value;
   assert.deepEqual(left.map((one) => one.tool).sort(), ["ask_user", "delete_file", "fetch_url", "write_file", "write_file"]);

@@ -1,12 +1,12 @@
-// Every address of the router with the keyboard alone: reached by its letters, its links and the palette, gone through by Tab with the focus always seen, left again.
+// Every address of the router with the keyboard alone: reached by its letters, its links and the palette, traversed by Tab with a visible focus, and left again.
 
 import { assert, fs, path, play, until } from "./stage.mjs";
 import { addresses, pages } from "./routes.mjs";
 
-/** How often Tab is pressed at most until a link has the focus. */
+/** Maximum number of Tab presses until a link has the focus. */
 const STOPS = 200;
 
-/** What has the focus, and whether it can be seen that it has. */
+/** Returns the focused element, and whether the focus is visible. */
 const focused = (page) => page.evaluate(() => {
   const element = document.activeElement;
   if (!element || element === document.body) return undefined;
@@ -38,7 +38,7 @@ await play({ args: ["--trust"] }, async ({ server, page }) => {
     await until(`g ${letter} goes to ${name}`, () => pathname() === `/${name}`);
     await page.locator("main").getByText("Reading …").first().waitFor({ state: "detached" });
   };
-  /** Goes to an address below the page that is shown: by a link that Tab comes to, else by the keys of a list. */
+  /** Goes to an address below the current page: by a link that Tab reaches, otherwise by the keys of a list. */
   const descend = async (address) => {
     await page.locator(`main a[href="${address}"], main [role=listbox]`).first().waitFor();
     await blur();
@@ -57,7 +57,7 @@ await play({ args: ["--trust"] }, async ({ server, page }) => {
     }
     await until(`the keyboard goes to ${address}`, () => pathname() === address);
   };
-  /** Tab goes through what is shown: whatever it stops at is on the screen and shows that it has the focus. */
+  /** Tabs through the page: every stop is on the screen and shows its focus. */
   const walk = async (address) => {
     await blur();
     let within = 0;
@@ -72,7 +72,7 @@ await play({ args: ["--trust"] }, async ({ server, page }) => {
       stops.add(at.name);
     }
     assert.ok(within > 0, `${address}: Tab never comes into the page: ${[...stops].join(", ")}`);
-    // Every page says its keys.
+    // Every page lists its keys.
     await blur();
     await page.keyboard.press("?");
     await page.getByRole("dialog", { name: "keys" }).getByText("go to Overview").waitFor();
@@ -98,13 +98,13 @@ await play({ args: ["--trust"] }, async ({ server, page }) => {
     await page.getByRole("combobox", { name: /^Go to/ }).waitFor();
     await page.keyboard.type(words);
     await page.getByRole("listbox", { name: "what fits" }).getByRole("option").first().waitFor();
-    // Lists are read when the palette opens: the one that fits may come a moment later.
+    // The palette reads its lists when it opens: the matching entry may appear a moment later.
     if (/run|ap-/.test(String(goes))) await page.getByRole("option", { name: goes.source.includes("ap-") ? /pending/ : /^read_file a\.txt.*run$/ }).first().waitFor();
     await page.keyboard.press("Enter");
     await until(`the palette goes to ${words}`, () => goes.test(new URL(page.url()).pathname));
   }
 
-  // In a run: what waits is selected; the failed call by f, others by j and k, the table by t, back by u.
+  // In a run: the pending call is selected; f selects the failed call, j and k others, t the table, u goes back.
   await page.locator(".bar-row.current", { hasText: "write_file" }).waitFor();
   await page.keyboard.press("f");
   await page.locator(".bar-row.current", { hasText: "none.txt" }).waitFor();
@@ -120,7 +120,7 @@ await play({ args: ["--trust"] }, async ({ server, page }) => {
   await page.keyboard.press("Enter");
   await until("Enter opens a run", () => /\/runs\/./.test(new URL(page.url()).pathname));
 
-  // All eligible requests are looked at and approved, by keys alone.
+  // All eligible requests are reviewed and approved by keys alone.
   const more = server.call("write_file", { path: "c.txt", content: "three\n" });
   await until("it waits", async () => (await server.api("GET", "/approvals")).value.length === 2);
   await page.keyboard.press("g");
@@ -162,7 +162,7 @@ await play({ args: ["--trust"] }, async ({ server, page }) => {
     await page.locator(".card.seen").waitFor();
     await page.keyboard.press("y");
     await page.getByLabel("The rule that will be stored").waitFor();
-    // The panel takes the focus once it is drawn, so the first Tab may go from elsewhere.
+    // The panel takes the focus once it is drawn, so the first Tab may start elsewhere.
     await until("Tab goes to the word", async () => {
       await page.keyboard.press("Tab");
       return page.evaluate(() => document.activeElement?.labels?.[0]?.textContent?.startsWith("Type "));
@@ -173,7 +173,7 @@ await play({ args: ["--trust"] }, async ({ server, page }) => {
     await until("the rule is kept", async () => (await server.api("GET", "/policy/rules")).value.length === 1);
   }
 
-  // What waits is decided, too.
+  // The pending requests are decided, too.
   await page.keyboard.press("g");
   await page.keyboard.press("w");
   await page.locator(".card .path", { hasText: "b.txt" }).waitFor();

@@ -1,5 +1,5 @@
-// Three coding agents at once under one file of settings: their own calls wait in one inbox, a person decides, each agent is
-// answered in its own form, and the record names agent, rule and person.
+// Three coding agents at once under one settings file: their own calls wait in one inbox, a user decides, each agent gets the
+// answer in its own format, and the record names agent, rule and user.
 
 import { spawn } from "node:child_process";
 import { assert, path, play, until, visit } from "./stage.mjs";
@@ -16,7 +16,7 @@ await play({ settings }, async ({ server, page }) => {
   const ws = path.join(server.root, "ws");
   const env = { PATH: process.env.PATH, HOME: server.root, HAFT_HOME: server.home, XDG_CONFIG_HOME: path.join(server.root, "config"), CI: "1" };
 
-  /** What an agent reads of its hook. */
+  /** Returns what an agent reads from its hook. */
   const hook = (agent, event) => new Promise((resolve) => {
     const child = spawn(process.env.HAFT_BIN, ["hook", agent], { cwd: ws, env, stdio: ["pipe", "pipe", "inherit"] });
     let said = "";
@@ -37,7 +37,7 @@ await play({ settings }, async ({ server, page }) => {
     tool_name: "run_shell_command", tool_input: { command, description: "x" },
   });
 
-  // The same rule denies all three, and nobody is asked.
+  // The same rule denies all three without an approval request.
   assert.equal((await claude("shutdown now", "1")).hookSpecificOutput.permissionDecision, "deny");
   assert.equal((await codex("shutdown now", "1")).hookSpecificOutput.permissionDecision, "deny");
   assert.equal((await gemini("shutdown now")).decision, "deny");

@@ -1,4 +1,4 @@
-// Over TLS: the link logs in, the cookie is this host's alone, and the session survives a reload and hears what happens.
+// Over TLS: the link logs in, the cookie is for this host alone, and the session survives a reload and receives events.
 
 import { assert, connected, play } from "./stage.mjs";
 

@@ -1,4 +1,4 @@
-// A job with five steps: a real MCP client searches, edits, installs a dependency and runs the tests; a person approves in the browser, and undoes the edit there.
+// A job with five steps: a real MCP client searches, edits, installs a dependency and runs the tests; a user approves in the browser, and undoes the edit there.
 
 import { spawn } from "node:child_process";
 import readline from "node:readline";
@@ -7,7 +7,7 @@ import { assert, fs, path, play, until } from "./stage.mjs";
 import { serveRegistry } from "./registry.mjs";
 
 const CLIENT = process.env.HAFT_CLIENT.split("\n");
-/** How long a step may take that runs npm, on a machine with other things to do. */
+/** Maximum duration of a step that runs npm, on a busy machine. */
 const WORK = 120_000;
 const OLD = "exports.gross = (net) => net * 1.2;\n";
 const NEW = "const { round } = require(\"rounding\");\nexports.gross = (net) => round(net * 1.2);\n";
@@ -25,7 +25,7 @@ const settings = `
 NPM_CONFIG_REGISTRY = "${registry.url}"
 `;
 
-/** The client at work: what it says, line by line, and the word that lets it go on. */
+/** The running client: its output lines, and the line that makes it continue. */
 class Client {
   constructor(server) {
     const [program, ...args] = CLIENT;
@@ -39,7 +39,7 @@ class Client {
     void this.ended.then((code) => { this.code = code; });
   }
 
-  /** What it says of a step, once it does. */
+  /** Waits for the client's line on a step. */
   step(name) {
     return until(`the client's step ${name}`, () => {
       const found = this.said.find((line) => line.step === name);
@@ -68,7 +68,7 @@ try {
     };
     const approve = () => card.getByRole("button", { name: /^Approve/ }).click();
     try {
-      // 1: a search asks nothing.
+      // 1: a search needs no approval.
       assert.deepEqual((await client.step("search")).paths, ["src/price.js"]);
 
       // 2: an edit waits, with its diff.
@@ -80,12 +80,12 @@ try {
       await client.step("edit");
       assert.equal(server.read("src/price.js"), NEW);
 
-      // 3: an install asks where it connects to, then about the files that git keeps.
+      // 3: an install asks about its connection, then about the files that git tracks.
       await open(registry.place);
       await card.getByText(registry.place).first().waitFor();
       await card.getByText("is private").first().waitFor();
       assert.equal(server.read("package-lock.json"), undefined);
-      // It is a critical call, and yet a rule for just this place can be kept.
+      // The call is critical, but a rule for exactly this place can be stored.
       await card.getByRole("button", { name: /^Always/ }).click();
       assert.equal(await page.getByLabel("This exact rule goes into your settings").inputValue(), `Network(${registry.place})`);
       await page.getByText("it covers this call").waitFor();
@@ -98,13 +98,13 @@ try {
       await client.step("install");
       assert.match(server.read("package.json"), /"rounding"/);
 
-      // 4: the tests run unasked: they change nothing, and connect to nothing.
+      // 4: the tests run without an approval: they change nothing and make no connection.
       const { passed } = await client.step("test");
       assert.equal(passed, 1);
       const asked = (await server.api("GET", "/approvals?status=all")).value;
       assert.deepEqual(asked.map((one) => one.tool), ["edit_file", "connect", "apply_changes"]);
 
-      // 5: the person undoes the edit on its page, and the client finds the file as it was.
+      // 5: the user undoes the edit on its page, and the client finds the file as it was.
       await page.getByRole("navigation", { name: "pages" }).getByRole("link", { name: /^Runs/ }).click();
       await page.locator(".run-row a", { hasText: "five-steps" }).first().click();
       await page.locator(".bar-row", { hasText: "edit_file" }).first().click();

@@ -1,4 +1,4 @@
-// A person decides with the keyboard alone: moves, looks, takes a decision back, decides.
+// A user decides with the keyboard alone: moves, looks, takes a decision back, decides.
 
 import { assert, play, until } from "./stage.mjs";
 
@@ -26,7 +26,7 @@ await play({}, async ({ server, page }) => {
   await page.keyboard.press("Escape");
   await keys.waitFor({ state: "hidden" });
 
-  // A yes that is taken back within its half-second was never said.
+  // An approval that is taken back within its half-second is never sent.
   await page.keyboard.press("y");
   await page.getByText("Approving").waitFor();
   await page.keyboard.press("Escape");
@@ -35,7 +35,7 @@ await play({}, async ({ server, page }) => {
   assert.equal(still.length, 3);
   assert.equal(server.read("one.txt"), undefined);
 
-  // A yes that stands. Its answer is slow to come: the next decision does not wait for it.
+  // An approval that is sent. Its response is slow, and the next decision does not wait for it.
   let release;
   const held = new Promise((resolve) => { release = resolve; });
   await page.route("**/approvals/*/approve", async (route) => {
@@ -48,14 +48,14 @@ await play({}, async ({ server, page }) => {
   assert.equal(server.read("one.txt"), "one");
   await page.locator(".decided", { hasText: "Approved" }).waitFor();
 
-  // A no.
+  // A denial.
   await page.keyboard.press("j");
   await card("two.txt");
   await page.keyboard.press("n");
   assert.equal((await second).status, "denied");
   release();
 
-  // Edit, by keys alone: the form takes the focus, Tab goes through it, Enter on its button decides.
+  // Edit, by keys alone: the form takes the focus, Tab moves through it, Enter on its button decides.
   await page.keyboard.press("j");
   await card("three.txt");
   await page.keyboard.press("e");

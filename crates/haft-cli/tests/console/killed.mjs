@@ -1,9 +1,9 @@
-// The haft that asked is killed with -9 while its request waits. Whatever the person then does in the console comes to pass
-// once: in the same haft, started again, or, where two share a PostgreSQL database, in the one that is left.
+// The haft that asked is killed with -9 while its request is pending. The user's decision in the console then takes effect
+// once: in the same haft after a restart or, if two share a PostgreSQL database, in the remaining one.
 
 import { KILLED, assert, connected, fs, play, until } from "./stage.mjs";
 
-/** Databases of the test's own, one a row; none: one haft that is started again. */
+/** Databases of the test, one per row; empty for a single haft that is restarted. */
 const stores = (process.env.HAFT_STORES ?? "").split(" ").filter(Boolean);
 
 const OLD = "old\n";
@@ -11,7 +11,7 @@ const card = (page) => page.locator(".card");
 const approve = (page) => card(page).getByRole("button", { name: /^Approve/ });
 const decided = (page, words) => page.locator(".decided").filter({ hasText: words }).waitFor();
 
-/** What the person does, how it ends for the request and for the call, what is on disk after it, and how often it ran. */
+/** The user's action, the status of request and outcome, the file afterwards, and the number of runs of the call. */
 const ROWS = [
   {
     name: "approved", status: "done", outcome: "ok", log: `${OLD}line\n`, ran: 1,
@@ -48,7 +48,7 @@ const ROWS = [
       assert.deepEqual(JSON.parse(entry.arguments), ASKED);
       const ended = lines.filter((line) => line.type === "call_ended" && line.status === "ok");
       assert.equal(ended.length, 1);
-      // Both digests are kept: of what was asked with the request, of what ran on record.
+      // Both digests are stored: the request has that of the original arguments, the record that of the executed ones.
       assert.match(entry.args_digest, /^[0-9a-f]{64}$/);
       assert.notEqual(ended[0].args_digest, entry.args_digest);
     },
@@ -75,7 +75,7 @@ const ROWS = [
 
 const ASKED = { path: "log.txt", content: "line\n", mode: "append" };
 
-/** Has a request wait in a haft, kills that, and leaves the person before the card. */
+/** Makes a request in a haft, kills it, and opens the card. */
 async function killed(row, { server, page }) {
   fs.writeFileSync(server.file("log.txt"), OLD);
   const asker = stores.length ? server.another("other") : server;
@@ -92,7 +92,7 @@ async function killed(row, { server, page }) {
   return { asker, id: request.id };
 }
 
-/** Starts the haft again and logs in by the bar of the page that stayed open. */
+/** Restarts the haft and logs in with the bar of the page that stayed open. */
 async function again(server, page) {
   await page.getByText("The connection to haft is lost").waitFor();
   await server.start(server.port);
@@ -113,7 +113,7 @@ for (const [index, row] of ROWS.entries()) {
       return value.status === row.status && (!row.outcome || value.outcome) && value;
     });
     assert.equal(entry.outcome?.status, row.outcome);
-    // Whoever comes after finds it decided.
+    // A later decision finds it decided.
     assert.ok([409, 410].includes((await server.api("POST", `/approvals/${id}/approve`, {})).status));
     assert.equal(server.read("log.txt"), row.log);
     const lines = [...new Set([asker, server])].flatMap((one) => one.record(entry.run));

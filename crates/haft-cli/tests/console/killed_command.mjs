@@ -1,5 +1,5 @@
-// A command has ended and what it changed waits for a person when haft is killed with -9. Started again on the same home, it
-// shows the diff; approved, the file is as shown, and is brought back on the run's page. What the host wrote meanwhile stays.
+// haft is killed with -9 after a command has ended and while its changes wait for an approval. Restarted on the same home, it
+// shows the diff; after the approval the file is as shown, and the run's page can undo it. Changes that the host made meanwhile stay.
 
 import { spawnSync } from "node:child_process";
 import { KILLED, assert, connected, fs, play, until, visit } from "./stage.mjs";
@@ -10,7 +10,7 @@ const COMMAND = "sed -i s/two/2/ tracked.txt";
 const card = (page) => page.locator(".card");
 const approve = (page) => card(page).getByRole("button", { name: /^Approve/ });
 
-/** A repository with one file that git tracks. */
+/** Creates a repository with one tracked file. */
 function repository(server) {
   fs.writeFileSync(server.file("tracked.txt"), BEFORE);
   for (const words of [["init", "-q"], ["add", "tracked.txt"], ["-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-qm", "first"]]) {
@@ -19,7 +19,7 @@ function repository(server) {
   }
 }
 
-/** Has the command run, kills haft while its changes wait, starts it again, and leaves the person before the card. */
+/** Runs the command, kills haft while its changes are pending, restarts it, and opens the card. */
 async function killed({ server, page }, meanwhile) {
   repository(server);
   void server.call("run_command", { command: COMMAND });
@@ -39,7 +39,7 @@ async function killed({ server, page }, meanwhile) {
   return request;
 }
 
-/** The request with what came of it. */
+/** Returns the request's outcome. */
 const outcome = (server, request) => until("the outcome", async () => {
   const { value } = await server.api("GET", `/approvals/${request.id}`);
   return value.status === "done" && value.outcome;

@@ -1,11 +1,11 @@
-// Logging in: the link works once, leaves nothing in the address, and its session is held to this site.
+// Logging in: the link works once, leaves nothing in the URL, and its session is bound to this site.
 
 import { assert, connected, enter, play, watch } from "./stage.mjs";
 
 const refused = [/status of 401/];
 
 await play({ login: false, expected: refused }, async ({ server, browser, context, page }) => {
-  // Nobody: the pages come, the data does not.
+  // Without a session: the pages load, the data does not.
   await page.goto(server.url);
   await page.getByRole("heading", { name: "haft" }).waitFor();
   assert.equal((await page.request.get(`${server.url}/api/v1/runs`)).status(), 401);
@@ -25,7 +25,7 @@ await play({ login: false, expected: refused }, async ({ server, browser, contex
   await page.reload();
   await connected(page);
 
-  // The cookie alone gives nothing, to read or to change; the secret lies in the page's own storage.
+  // The cookie alone permits neither reads nor changes; the secret is in the page's own storage.
   const secret = await page.evaluate(() => localStorage.getItem("haft-secret"));
   assert.match(secret, /^[0-9a-f]{64}$/);
   const withSecret = { "x-haft-console": secret };
@@ -40,7 +40,7 @@ await play({ login: false, expected: refused }, async ({ server, browser, contex
   const read = (route) => page.request.get(`${server.url}/api/v1${route}`, { headers: withSecret });
   assert.equal((await read("/runs")).status(), 200);
   assert.ok(!(await (await read("/session")).text()).includes(secret), "the secret is told again");
-  // A ticket opens one address once, for the browser that has the cookie.
+  // A ticket opens one URL once, for the browser that has the cookie.
   const ticket = async (path) => (await (await page.request.post(`${server.url}/api/v1/tickets`, { data: { path }, headers: withSecret })).json()).ticket;
   const open = async (route, value) => (await page.request.get(`${server.url}/api/v1${route}?ticket=${value}`)).status();
   const first = await ticket("/api/v1/runs");
@@ -51,25 +51,25 @@ await play({ login: false, expected: refused }, async ({ server, browser, contex
   const nobody = await fetch(`${server.url}/api/v1/runs?ticket=${stolen}`);
   assert.equal(nobody.status, 401, "a ticket without the cookie");
   await nobody.text();
-  // Another site's request is refused whatever it carries.
+  // Another site's request is refused whatever its headers.
   const foreign = await page.request.get(`${server.url}/api/v1/runs`, { headers: { ...withSecret, origin: "http://evil.example" } });
   assert.equal(foreign.status(), 403);
-  // A session is for the console; MCP has its tokens.
+  // A session is for the console; MCP has its own tokens.
   assert.equal((await page.request.post(`${server.url}/mcp`, { data: {} })).status(), 401);
 
-  // The same link again, by somebody else.
+  // Another user opens the same link.
   const other = await browser.newContext();
   const stranger = await other.newPage();
   watch(stranger, refused);
   await stranger.goto(server.link);
   await stranger.getByText("was used").waitFor();
   assert.equal((await stranger.request.get(`${server.url}/api/v1/runs`)).status(), 401);
-  // With a fresh one, pasted, they are in.
+  // A fresh link, pasted, logs them in.
   await stranger.getByLabel("Login link").fill(await server.freshLink());
   await stranger.getByRole("button", { name: "Log in" }).click();
   await connected(stranger);
 
-  // A call token mints no link.
+  // The call token cannot create a link.
   assert.equal((await server.api("POST", "/login-link", undefined, server.token)).status, 403);
 
   await page.getByRole("button", { name: "Log out" }).click();
@@ -78,7 +78,7 @@ await play({ login: false, expected: refused }, async ({ server, browser, contex
   assert.equal(await page.evaluate(() => localStorage.getItem("haft-secret")), null);
   assert.equal((await read("/runs")).status(), 401);
 
-  // W14: wrong codes, however many, keep nobody out.
+  // W14: any number of wrong codes locks nobody out.
   for (let guess = 0; guess < 40; guess += 1) {
     const wrong = await page.request.post(`${server.url}/api/v1/login`, { data: { code: `${guess}`.padStart(64, "0") } });
     assert.equal(wrong.status(), 401);

@@ -1,4 +1,4 @@
-// A thousand calls wait at once: the page stays usable, and one of them is found, decided and done, the others left alone.
+// A thousand calls are pending at once: the page stays usable, and one of them can be found, decided and completed without the others.
 
 import { PATIENCE, assert, connected, fs, play, until } from "./stage.mjs";
 
@@ -12,7 +12,7 @@ await play({}, async ({ server, page }) => {
   const says = (count, timeout = PATIENCE) => page.locator(".queue-count", { hasText: `${count.toLocaleString("en")} pending` }).waitFor({ timeout });
   const pathOnCard = (path) => page.locator(".card .path", { hasText: path }).waitFor();
 
-  // They come in while the page looks on, by two servers, since one takes no thousand calls at a time; of each run at most a hundred.
+  // They arrive while the page is open, through two servers, since one accepts fewer than a thousand calls at once; at most 100 per run.
   const other = server.another("home");
   await other.start();
   const args = (index) => ({ path: `many/${name(index)}`, content: `${index}` });
@@ -24,13 +24,13 @@ await play({}, async ({ server, page }) => {
   const calls = Array.from({ length: OWN }, (_, index) => server.call("write_file", args(COUNT - OWN + index)));
   await says(COUNT, 6 * PATIENCE);
   const listed = (await server.api("GET", `/approvals?limit=${COUNT + 1}`)).value;
-  // As the page has them: oldest first.
+  // In the page's order: oldest first.
   listed.sort((a, b) => (a.created + a.id < b.created + b.id ? -1 : 1));
   assert.equal(listed.length, COUNT);
   assert.equal(new Set(listed.map((one) => one.fact.text)).size, COUNT);
   assert.equal(await page.title(), `(${COUNT}) Waiting · haft`);
 
-  // Only what is in view is drawn, at the start and at the end of the list; so it is after the page is loaded anew.
+  // Only the visible part is drawn, at the start and at the end of the list, and also after a reload.
   await page.goto(`${server.url}/waiting`);
   await connected(page);
   await says(COUNT);
@@ -40,7 +40,7 @@ await play({}, async ({ server, page }) => {
   await rows.filter({ hasText: listed.at(-1).fact.text }).waitFor();
   await few();
 
-  // j and k go down and up the list, one a press; the list follows.
+  // j and k move one row down and up per press; the list follows.
   await page.locator(".queue-list").evaluate((list) => list.scrollTo(0, 0));
   await pathOnCard(listed[0].fact.text);
   for (let step = 0; step < 40; step += 1) await page.keyboard.press("j");
@@ -50,12 +50,12 @@ await play({}, async ({ server, page }) => {
   for (let step = 0; step < 10; step += 1) await page.keyboard.press("k");
   await pathOnCard(listed[30].fact.text);
 
-  // One is denied by its key, where it stands.
+  // One is denied by its key, in its place.
   await page.keyboard.press("n");
   await page.locator(".decided", { hasText: "Denied by" }).waitFor();
   await says(COUNT - 1);
 
-  // Another is looked for, and approved.
+  // Another is searched for and approved.
   const wanted = Number(/(\d+)\.txt$/.exec(listed[COUNT - 50].fact.text)[1]);
   await page.keyboard.press("/");
   await page.keyboard.type("no such file");
@@ -73,7 +73,7 @@ await play({}, async ({ server, page }) => {
   await says(COUNT - 2);
   await until("the title counts", async () => (await page.title()) === `(${COUNT - 2}) Waiting · haft`);
 
-  // Nothing else happened: one file on disk, all others wait.
+  // Nothing else happened: one file on disk, all others are pending.
   assert.deepEqual(fs.readdirSync(server.file("many")), [name(wanted)]);
   assert.equal(server.read(`many/${name(wanted)}`), `${wanted}`);
   const left = (await server.api("GET", `/approvals?limit=${COUNT + 1}`)).value;

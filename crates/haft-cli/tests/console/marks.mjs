@@ -1,4 +1,4 @@
-// Arguments made to deceive: HTML, control characters, right-to-left marks, letters that pass for others, a megabyte of them.
+// Deceptive arguments: HTML, control characters, right-to-left marks, lookalike letters, a megabyte of them.
 
 import { assert, play } from "./stage.mjs";
 
@@ -19,7 +19,7 @@ await play({ settings }, async ({ server, page }) => {
     for (const tag of ["img", "iframe", "script:not([src='/app.js'])", "svg image"]) assert.equal(await page.locator(`#app ${tag}`).count(), 0, tag);
   };
 
-  // A command with everything in it.
+  // A command with all of it.
   const command = `echo \u202egpj.exe \u0007\u001b[31m p\u0430ypal.com ${evil}`;
   let made = open("run_command", { command }, "echo");
   await page.locator(".command .mark.hidden", { hasText: "\\u{202e}" }).waitFor();
@@ -30,7 +30,7 @@ await play({ settings }, async ({ server, page }) => {
   await page.locator(".card").getByRole("button", { name: /^Deny n/ }).click();
   assert.equal((await made).status, "denied");
 
-  // A megabyte: folded with its count, not to be approved before it was opened, written as it was.
+  // A megabyte: folded with its count, cannot be approved before it was opened, and is written unchanged.
   const line = `${evil}\u202e\u0000\u200b tail\n`;
   const content = line.repeat(Math.ceil((1 << 20) / line.length));
   made = open("write_file", { path: "big.txt", content }, "big.txt");
@@ -40,7 +40,7 @@ await play({ settings }, async ({ server, page }) => {
   assert.ok(await approve.isDisabled(), "approved what was folded");
   await page.keyboard.press("y");
   await clean();
-  // The key opened what was folded instead.
+  // The key opened the folded part instead.
   await page.locator(".card .windowed").first().waitFor();
   const rows = await page.locator(".card .windowed .row").count();
   assert.ok(rows > 5 && rows < 400, `${rows} rows are laid out`);

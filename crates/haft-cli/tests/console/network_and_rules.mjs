@@ -1,11 +1,11 @@
-// The cards of a command's connection and of a proposed rule: the fact first, the client's words as a quote, what a rule would have covered; edited, accepted, denied.
+// The cards of a command's connection and of a proposed rule: the fact first, the client's words as a quote, a rule's past coverage; edited, accepted, denied.
 
 import { assert, play, until, visit } from "./stage.mjs";
 
 await play({ args: ["--trust"], expected: [/status of 403/] }, async ({ server, page }) => {
   const card = page.locator(".card");
   const waiting = async () => (await server.api("GET", "/approvals")).value;
-  /** Opens the card of the request of this tool that comes next. */
+  /** Opens the card of this tool's next request. */
   const opened = async (tool) => {
     const request = await until(`${tool} asks`, async () => (await waiting()).find((one) => one.tool === tool));
     await visit(page, server, `/waiting/${request.id}`);
@@ -13,7 +13,7 @@ await play({ args: ["--trust"], expected: [/status of 403/] }, async ({ server, 
     return request;
   };
 
-  // A connection: program, host, port and command line, no JSON; the rule for good names the host.
+  // A connection: program, host, port and command line, no JSON; the permanent rule names the host.
   const line = "curl -sS https://packages.example.org/index.json";
   const made = server.call("run_command", { command: line });
   await opened("connect");
@@ -35,7 +35,7 @@ await play({ args: ["--trust"], expected: [/status of 403/] }, async ({ server, 
   await page.locator(".decided", { hasText: "Denied" }).waitFor();
   assert.equal((await made).status, "error");
 
-  // A proposal: what would deceive in its reason is a mark, and nothing of it is HTML.
+  // A proposal: deceptive characters in its reason are marked, and none of it is HTML.
   const notes = (name) => server.call("write_file", { path: `notes/${name}.md`, content: name });
   for (const name of ["a", "b"]) {
     const wrote = notes(name);
@@ -52,7 +52,7 @@ await play({ args: ["--trust"], expected: [/status of 403/] }, async ({ server, 
   assert.deepEqual(await card.locator(".past li code").allTextContents(), ["notes/b.md", "notes/a.md"]);
   assert.equal(await card.getByRole("button", { name: /session|Always/ }).count(), 0, "a rule is accepted or not");
 
-  // The user narrows it: what that one would have covered is shown, and the word is typed.
+  // The user narrows it: the calls that the rule would have covered are shown, and the word is typed.
   await card.getByRole("button", { name: /^Accept/ }).click();
   const rule = page.getByLabel("The rule that will be stored");
   assert.equal(await rule.inputValue(), "Edit(/notes/**)");

@@ -1,10 +1,10 @@
-// W1: another server of this machine, on another port, which the same browser visits. It gets the console's cookie, and can do
-// nothing with it: not from its own program, not from its pages, not through frames, forms or opened windows.
+// W1: another server of this machine, on another port, which the same browser visits. It receives the console's cookie, but cannot
+// use it: not from its own program, not from its pages, not through frames, forms or opened windows.
 
 import http from "node:http";
 import { assert, connected, enter, play, until, watch } from "./stage.mjs";
 
-/** A server that keeps the cookies it is sent, and serves one empty page. */
+/** A server that stores the cookies that it receives, and serves one empty page. */
 function plainServer() {
   const cookies = [];
   const server = http.createServer((request, response) => {
@@ -15,7 +15,7 @@ function plainServer() {
   return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve({ server, cookies, port: server.address().port })));
 }
 
-/** What the other server's own program gets with the stolen cookie; `fetch` would not let it set the header. */
+/** Returns what the other server's own program gets with the stolen cookie; `fetch` would not let it set the header. */
 function asProgram(server, method, route, headers) {
   return new Promise((resolve, reject) => {
     const request = http.request({ host: "127.0.0.1", port: server.port, method, path: route, headers: { connection: "close", ...headers } }, (response) => {
@@ -28,7 +28,7 @@ function asProgram(server, method, route, headers) {
   });
 }
 
-/** What the browser says of the other page's attempts. */
+/** Returns the browser's results of the other page's attempts. */
 const refused = [/status of 40[13]/, /has been blocked by CORS/, /Failed to load resource/, /Content Security Policy directive: "frame-ancestors 'none'"/, /WebSocket connection/];
 
 await play({}, async ({ server, context, page }) => {
@@ -114,14 +114,14 @@ await play({}, async ({ server, context, page }) => {
   assert.equal(await popup.evaluate(() => window.opener), null);
   await popup.close();
 
-  // Nothing was decided, and the operator's session is as it was; so it is after the other server set cookies of its own.
+  // Nothing was decided, and the operator's session is unchanged, even after the other server sets its own cookies.
   await context.addCookies([{ name: `haft_session_${server.port}`, value: "1".repeat(64), domain: "127.0.0.1", path: "/api" }]);
   await page.reload();
   await connected(page);
   assert.equal((await server.api("GET", `/approvals/${id}`)).value.status, "pending");
   assert.equal(server.read("stolen.txt"), undefined);
 
-  // Under its other name the server is another site to the browser: no cookie, no secret, a login of its own.
+  // Under its other name the server is another site to the browser: no cookie, no secret, a separate login.
   const local = await context.newPage();
   watch(local);
   await local.goto(`http://localhost:${server.port}/waiting`);
@@ -131,7 +131,7 @@ await play({}, async ({ server, context, page }) => {
 
   await page.locator(".card").getByRole("button", { name: /^Deny n/ }).click();
   assert.equal((await made).status, "denied");
-  // What logs out ends the stream, too, and leaves nothing in the browser.
+  // Logging out also ends the stream, and leaves nothing in the browser.
   await page.getByRole("button", { name: "Log out" }).click();
   await page.getByText("You have logged out").waitFor();
   assert.equal(await page.evaluate(() => localStorage.getItem("haft-secret")), null);

@@ -1,4 +1,4 @@
-// Runs of another process on the same state: listed as they happen, with their calls; and one whose record was changed says so.
+// Runs of another process on the same state: listed as they happen, with their calls; a run whose record was changed is marked.
 
 import { spawnSync } from "node:child_process";
 import { assert, fs, path, play, until, visit } from "./stage.mjs";
@@ -10,7 +10,7 @@ await play({}, async ({ server, page }) => {
   await visit(page, server, "/runs");
   await page.getByText("No runs yet").waitFor();
 
-  // It comes by itself.
+  // It appears without a reload.
   assert.equal(haft("call", "read_file", "--args", '{"path":"a.txt"}').status, 0);
   await page.locator(".run-row", { hasText: "read_file a.txt" }).waitFor();
   const failed = haft("call", "read_file", "--args", '{"path":"none.txt"}', "--json");
@@ -22,14 +22,14 @@ await play({}, async ({ server, page }) => {
   await page.locator(".run-row", { hasText: "none.txt" }).click();
   await page.locator(".call-detail .failure", { hasText: "not_found" }).waitFor();
 
-  // Somebody edits the record: the page says where and what that means.
+  // The record is edited: the page says where, and what that means.
   const record = path.join(server.home, "runs", run, "events.jsonl");
   fs.writeFileSync(record, fs.readFileSync(record, "utf8").replace("none.txt", "nine.txt"));
   await page.reload();
   await page.getByRole("alert").filter({ hasText: /does not verify at line \d+/ }).waitFor();
   await page.locator(".bar-row").first().waitFor();
 
-  // Counted for Prometheus: this process's calls, and nothing without a token.
+  // Prometheus metrics count this process's calls, and require a token.
   await server.call("read_file", { path: "a.txt" });
   assert.equal((await fetch(`${server.url}/metrics`)).status, 401);
   const metrics = await fetch(`${server.url}/metrics`, { headers: { authorization: `Bearer ${server.token}` } });

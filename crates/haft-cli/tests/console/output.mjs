@@ -1,4 +1,4 @@
-// What a command prints is seen while it runs: followed, searched, stderr told apart; and the wait before it is in the picture.
+// A command's output is visible while it runs: followed, searched, stderr distinguished; and the timeline shows the wait before it.
 
 import { assert, fs, play, until, visit } from "./stage.mjs";
 
@@ -28,7 +28,7 @@ await play({ settings }, async ({ server, page }) => {
   await page.locator(".terminal-lines .found", { hasText: "line-7" }).waitFor();
   await page.getByLabel("Find in the output").fill("");
   await page.getByRole("button", { name: "Follow" }).click();
-  // It still runs; what comes now is followed.
+  // It still runs; new output is followed.
   fs.writeFileSync(server.file("go"), "");
   await page.locator(".terminal-lines .line", { hasText: "last" }).waitFor();
   assert.equal((await made).status, "ok");

@@ -1,4 +1,4 @@
-// Every page as a person uses it, and no breach of accessibility in light or dark, wide or narrow.
+// Every page as a user uses it, and no accessibility violations in light or dark, wide or narrow.
 
 import { accessible, assert, fs, path, play, until, visit } from "./stage.mjs";
 
@@ -41,14 +41,14 @@ await play({ settings, args: ["--trust"], expected: [/status of 40[04]/] }, asyn
   assert.equal((await waits).status, "ok");
   await page.setViewportSize({ width: 1280, height: 800 });
 
-  // The overview: what failed, the calls of this hour, who is connected.
+  // The overview: failures, the calls of this hour, connected clients.
   await visit(page, server, "/");
   await page.getByRole("list", { name: "runs with a failed or denied call" }).locator(".run-row", { hasText: "read_file" }).waitFor();
   await page.locator(".figure", { hasText: "denied today" }).locator(".figure-value", { hasText: /^[1-9]/ }).waitFor();
   await page.getByRole("img", { name: /calls in the last 24 hours/ }).waitFor();
   await accessible(page, "overview");
 
-  // What was decided, by whom.
+  // Decided requests, and who decided.
   await visit(page, server, "/waiting/history");
   await page.locator(".past-requests li", { hasText: "approved by" }).first().waitFor();
   await accessible(page, "history");
@@ -65,7 +65,7 @@ await play({ settings, args: ["--trust"], expected: [/status of 40[04]/] }, asyn
   await page.getByRole("link", { name: "Show all" }).click();
   await page.locator(".run-row a", { hasText: "http api" }).first().click();
   await page.getByText("archive sound").waitFor();
-  // The failure is selected, with its argument in the picture.
+  // The failure is selected, with its argument visible.
   await page.locator(".bar-row.current", { hasText: "read_file secrets/key.txt" }).waitFor();
   const picture = page.getByRole("listbox", { name: "timeline of calls" });
   await picture.waitFor();
@@ -73,7 +73,7 @@ await play({ settings, args: ["--trust"], expected: [/status of 40[04]/] }, asyn
   await picture.focus();
   await page.keyboard.press("ArrowDown");
   await until("the address follows", () => /\/runs\/[^/]+\/[^/]+$/.test(new URL(page.url()).pathname));
-  // The script's calls stand inside its bar. Without an interpreter there is no script.
+  // The script's calls are inside its bar. Without an interpreter there is no script.
   if (chained.error?.kind !== "unavailable") {
     await page.locator(".bar-row", { hasText: "glob_files" }).waitFor();
     await page.locator(".band").waitFor();
@@ -101,7 +101,7 @@ await play({ settings, args: ["--trust"], expected: [/status of 40[04]/] }, asyn
   await page.locator(".try .outcome", { hasText: "needle-in-a-file" }).waitFor();
   await accessible(page, "tool");
 
-  // Skills, rendered: what looks like HTML stays text.
+  // Skills, rendered: text that looks like HTML stays text.
   await visit(page, server, "/skills/release");
   await page.getByText("Tag it <b>twice</b>.").waitFor();
   await page.locator(".markdown").getByRole("heading", { name: "Release" }).waitFor();
@@ -121,7 +121,7 @@ await play({ settings, args: ["--trust"], expected: [/status of 40[04]/] }, asyn
   const kept = (await server.api("GET", "/memory")).value;
   assert.deepEqual(kept.map((record) => record.content), ["The tests need Python 3.12"]);
 
-  // Memory of the user's own: added, edited, found, removed.
+  // The user's own memory: added, edited, found, removed.
   await page.getByRole("button", { name: /^Add/ }).click();
   await page.getByLabel("Text").fill("Releases happen on Tuesdays");
   await page.getByLabel("Tags").fill("release, days");
@@ -142,7 +142,7 @@ await play({ settings, args: ["--trust"], expected: [/status of 40[04]/] }, asyn
 
   // Policy: what would happen, for each verdict.
   await visit(page, server, "/policy");
-  // How many calls the rule decided: that from outside, and the script's, where scripts run.
+  // How many calls the rule decided: the one from outside and, if scripts run, the script's.
   const decided = chained.error?.kind === "unavailable" ? "1" : "2";
   const secrets = page.locator("tr", { has: page.locator("th", { hasText: "Read(/secrets/**)" }) });
   await secrets.locator("td.decisions", { hasText: new RegExp(`^${decided}$`) }).waitFor();
@@ -154,7 +154,7 @@ await play({ settings, args: ["--trust"], expected: [/status of 40[04]/] }, asyn
   }
   await accessible(page, "policy");
 
-  // A rule kept with an approval is edited and removed, and counts at once.
+  // A rule stored with an approval is edited and removed, with immediate effect.
   const keeps = server.call("write_file", { path: "kept.txt", content: "k" });
   const waiting = async () => (await server.api("GET", "/approvals")).value.find((one) => one.tool === "write_file");
   await until("the request is there", async () => await waiting() !== undefined);
@@ -173,7 +173,7 @@ await play({ settings, args: ["--trust"], expected: [/status of 40[04]/] }, asyn
   await page.getByRole("button", { name: "Remove Edit(/docs/**)" }).click();
   await page.getByText("keeps a rule here").waitFor();
 
-  // One that does not load any more says why, and can be removed.
+  // A rule that no longer loads says why, and can be removed.
   const folder = path.join(server.home, "rules");
   const [file] = fs.readdirSync(folder).filter((name) => name.endsWith(".toml"));
   fs.appendFileSync(path.join(folder, file), '\n[[policy.allow]]\nrule = "Edit(/x"\n\n[[policy.allow]]\nrule = "no_such_tool"\n');
@@ -192,7 +192,7 @@ await play({ settings, args: ["--trust"], expected: [/status of 40[04]/] }, asyn
   await page.locator(".facts", { hasText: "running for" }).waitFor();
   await accessible(page, "health");
 
-  // Colours by the switch, kept over a reload; all keys; an address of a state that is gone.
+  // Colours by the switch, preserved over a reload; all keys; the address of a removed state.
   await page.getByRole("button", { name: "colours: auto" }).click();
   await page.getByRole("button", { name: "colours: light" }).click();
   assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
@@ -202,7 +202,7 @@ await play({ settings, args: ["--trust"], expected: [/status of 40[04]/] }, asyn
   await page.getByRole("dialog").getByText("show all keys").waitFor();
   await page.keyboard.press("Escape");
 
-  // An address that names no page says so, to a person who is logged in and to one who is not.
+  // An unknown address says so, with and without a session.
   const wrong = await page.goto(`${server.url}/nowhere/at/all`);
   assert.equal(wrong.status(), 404);
   await page.getByRole("heading", { name: "No such page", level: 2 }).waitFor();

@@ -1,4 +1,4 @@
-// A registry of packages on loopback, as npm reads one: what it says of a package, and the package as a tarball.
+// A package registry on loopback in npm's format: the metadata of a package, and its tarball.
 
 import crypto from "node:crypto";
 import http from "node:http";
@@ -7,7 +7,7 @@ import zlib from "node:zlib";
 /** Loopback, but neither `localhost` nor 127.0.0.1, which in a jail are the jail's own. */
 const HOST = "127.0.0.2";
 
-/** A file as an archive of the format `ustar` holds it: a header of 512 bytes, then the text, filled up to whole blocks. */
+/** Returns a file in the archive format `ustar`: a header of 512 bytes, then the text, padded to whole blocks. */
 function archived(name, text) {
   const header = Buffer.alloc(512);
   const put = (at, value) => header.write(value, at, "latin1");
@@ -29,7 +29,7 @@ function tarball(files) {
   return zlib.gzipSync(Buffer.concat([...members, Buffer.alloc(1024)]));
 }
 
-/** Serves one version of one package; `close` ends it. */
+/** Serves one version of one package; `close` stops it. */
 export async function serveRegistry(name, version, code) {
   const about = { name, version, main: "index.js" };
   const packed = tarball({ "package.json": JSON.stringify(about), "index.js": code });

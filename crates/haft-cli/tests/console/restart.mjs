@@ -1,5 +1,5 @@
-// haft is killed while a request waits and the console is open: the page says so, keeps what it shows, lets nothing be decided;
-// haft comes back on the same port, the person logs in again, and what they approve is written once.
+// haft is killed while a request is pending and the console is open: the page says so, keeps its content, and allows no decision;
+// haft restarts on the same port, the user logs in again, and an approved write happens once.
 
 import { KILLED, assert, connected, play, until } from "./stage.mjs";
 
@@ -18,7 +18,7 @@ await play({ expected: KILLED }, async ({ server, page }) => {
   assert.equal(await page.getByText("Approving").count(), 0);
 
   await server.start(server.port);
-  // Sessions live in the server that is gone: the bar asks for the new link and keeps the page.
+  // Sessions ended with the old server: the bar asks for the new link and keeps the page.
   await page.locator(".bar").getByLabel("Login link").fill(server.link);
   await page.locator(".bar").getByRole("button", { name: "Log in" }).click();
   await connected(page);

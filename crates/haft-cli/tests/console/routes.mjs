@@ -1,4 +1,4 @@
-// Every address that the console's router knows, with something in the place of each `:name`.
+// Every address that the console's router knows, with a value in place of each `:name`.
 
 import { assert, fs, path } from "./stage.mjs";
 
@@ -7,7 +7,7 @@ const table = JSON.parse(fs.readFileSync(path.join(import.meta.dirname, "../../.
 /** Each page with its letter, in the order of the rail. */
 export const pages = Object.entries(table).map(([name, { letter }]) => ({ name, letter }));
 
-/** Each state of each page as an address; `values` has what stands for `:request`, `:run`, …, and must have all of them. */
+/** Returns each state of each page as an address; `values` must have a value for each of `:request`, `:run`, …. */
 export function addresses(values) {
   return Object.entries(table).flatMap(([name, { states }]) => states.map((state) => {
     const below = state.split("/").filter(Boolean).map((part) => {

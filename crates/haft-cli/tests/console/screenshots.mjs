@@ -1,4 +1,4 @@
-// The pictures of the README: `scripts/screenshots` builds haft and plays this; HAFT_PICTURES names the folder they go to.
+// The README's images: `scripts/screenshots` builds haft and runs this; HAFT_PICTURES names their folder.
 
 import { assert, fs, path, play, until, visit } from "./stage.mjs";
 
@@ -70,7 +70,7 @@ tools.edit_file(path="src/retry.rs", edits=[{"find": "TRIES: u32 = 3", "replace"
 
 const picture = (page, name) => page.screenshot({ path: path.join(process.env.HAFT_PICTURES, `${name}.png`) });
 
-/** What other clients did and wrote, so that lists have something to tell apart. */
+/** Calls and contents of other clients, so that lists have different entries. */
 async function others(server) {
   await server.callAs("claude-code", "read_file", { path: "src/lib.rs" });
   await server.callAs("claude-code", "read_file", { path: "src/missing.rs" });
@@ -81,7 +81,7 @@ async function others(server) {
   await server.api("POST", "/memory", { content: "Answer in English, with SI units.", tags: ["style"], scope: "user" });
 }
 
-/** Every page in light, in dark and on a phone, into the folder that HAFT_EVERY_PAGE names. */
+/** Writes every page in light, in dark and on a phone to the folder in HAFT_EVERY_PAGE. */
 async function everyPage(page, server) {
   const folder = process.env.HAFT_EVERY_PAGE;
   if (!folder) return;
@@ -121,10 +121,10 @@ await play({ settings, args: ["--trust"], expected: [/status of 404/] }, async (
   fs.writeFileSync(path.join(skill, "SKILL.md"), `---\nname: release\ndescription: How a release is cut, from the changelog to the tag\n---\n${guide}`);
   const waiting = async () => (await server.api("GET", "/approvals")).value;
 
-  // A picture shows a console that was used before.
+  // An image shows a console that has been used before.
   await page.evaluate(() => localStorage.setItem("haft-notify", "no"));
 
-  // A script's timeline, with a person who takes a moment, twice.
+  // A script's timeline, with a user who takes a moment, twice.
   const chained = server.api("POST", "/chains", { code: script }, server.token);
   for (let yes = 0; yes < 2; yes += 1) {
     const [first] = await until("the script asks", async () => { const all = await waiting(); return all.length ? all : undefined; });
@@ -140,7 +140,7 @@ await play({ settings, args: ["--trust"], expected: [/status of 404/] }, async (
   await page.waitForTimeout(300);
   await picture(page, "timeline");
 
-  // What waits, a change in view.
+  // The pending requests, with a change in view.
   const better = code.replace("TRIES: u32 = 3", "TRIES: u32 = 5").replace("from_millis(100)", "from_millis(250)")
     .replace("        wait *= 2;\n", "        wait = (wait * 2).min(Duration::from_secs(5));\n");
   const asked = [["write_file", { path: "src/retry.rs", content: better.replace("u32 = 4", "u32 = 5") }], ["run_command", { command: "cargo build --release | tee build.log" }],
@@ -154,20 +154,20 @@ await play({ settings, args: ["--trust"], expected: [/status of 404/] }, async (
   await page.waitForTimeout(300);
   await picture(page, "waiting");
 
-  // What happened, at a glance.
+  // The overview.
   await visit(page, server, "/overview");
   await page.locator(".figures").waitFor();
   await page.waitForTimeout(600);
   await picture(page, "overview");
 
-  // What would happen.
+  // The policy page.
   await visit(page, server, "/policy?tool=run_command");
   await page.getByLabel("Arguments").fill(JSON.stringify({ command: "cargo test -p shop > notes/test.log && git push origin main" }, null, 2));
   await page.getByText("It would be denied.").waitFor();
   await page.waitForTimeout(200);
   await picture(page, "policy");
   if (process.env.HAFT_EVERY_PAGE) {
-    // What is asked about while a command runs, and what a client proposes.
+    // A request while a command runs, and a client's proposal.
     void server.callAs("codex", "run_command", { command: "curl -sS https://packages.example.org/index.json" }).catch(() => {});
     void server.callAs("claude-code", "propose_rule", { rule: "Edit(/src/limits.rs)", reason: "The limits are raised with every benchmark, and each time you approved it." });
     await until("both wait", async () => (await waiting()).length > asked.length + 1);

@@ -1,4 +1,4 @@
-// What every scenario stands on: a server of its own in folders of its own, a browser that forgives no error, people who look and click.
+// The basis of every scenario: a server in its own folders, a browser in which every error fails the test, a user who looks and clicks.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -13,13 +13,13 @@ const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 
 export { assert, fs, path };
 
-/** How long a person looks for something before it counts as missing; generous, since nothing here is timed. */
+/** How long a user looks for something before it counts as missing; generous, since nothing here is timed. */
 export const PATIENCE = 15_000;
 
-/** What a browser writes when its server is killed: a connection ends in any state, and a session does not outlive its server. */
+/** Browser errors after its server was killed: a connection can end in any state, and a session does not outlive its server. */
 export const KILLED = [/net::ERR_(CONNECTION_[A-Z]+|SOCKET_NOT_CONNECTED|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING)/, /status of 401/];
 
-/** Folders as a fresh user has them. */
+/** Creates the folders of a fresh user. */
 function scene() {
   const root = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "haft-console-")));
   for (const folder of ["ws", "home", "config/haft"]) fs.mkdirSync(path.join(root, folder), { recursive: true });
@@ -35,7 +35,7 @@ class Server {
     this.pages = path.join(root, "pages");
   }
 
-  /** Starts it and waits until it says that it listens, and how to log in. */
+  /** Starts it and waits until it prints its address and the login link. */
   async start(port = 0) {
     const env = { PATH: process.env.PATH, HOME: this.root, HAFT_HOME: this.home, XDG_CONFIG_HOME: path.join(this.root, "config") };
     if (process.env.HAFT_TESTING_UI_DIR) env.HAFT_TESTING_UI_DIR = process.env.HAFT_TESTING_UI_DIR;
@@ -58,7 +58,7 @@ class Server {
     this.token = fs.readFileSync(path.join(this.home, "token"), "utf8").trim();
   }
 
-  /** Ends it; KILL as a machine that lost its power. */
+  /** Stops it; KILL is like a power failure. */
   async stop(signal = "SIGTERM") {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return;
     const ended = new Promise((resolve) => this.child.on("exit", resolve));
@@ -66,7 +66,7 @@ class Server {
     await ended;
   }
 
-  /** A request to the API. */
+  /** Sends a request to the API. */
   async api(method, route, body, token = this.operator) {
     const headers = { authorization: `Bearer ${token}`, "content-type": "application/json", connection: "close" };
     const answer = await fetch(`${this.url}/api/v1${route}`, { method, headers, body: body && JSON.stringify(body) });
@@ -74,15 +74,15 @@ class Server {
     return { status: answer.status, value: text ? JSON.parse(text) : undefined };
   }
 
-  /** A call as an agent makes it: it may wait for a person. */
+  /** Makes a call as an agent does; it may wait for an approval. */
   call(tool, args) {
     const made = this.api("POST", "/calls", { tool, arguments: args }, this.token).then((answer) => answer.value);
-    // Whoever kills the server is not to be told that its calls broke.
+    // A test that kills the server expects that its calls break.
     made.catch(() => {});
     return made;
   }
 
-  /** A call as an MCP client of this name makes it: each name has a run of its own. */
+  /** Makes a call as an MCP client of this name; each name has a run of its own. */
   callAs(client, tool, args) {
     const about = { "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientInfo": { name: client, version: "1" }, "io.modelcontextprotocol/clientCapabilities": {} };
     const headers = {
@@ -95,7 +95,7 @@ class Server {
     return made;
   }
 
-  /** What this server's home has on record of a run, line by line. */
+  /** Returns the record of a run in this server's home, line by line. */
   record(run) {
     const folder = path.join(this.home, "runs", run);
     if (!fs.existsSync(folder)) return [];
@@ -103,13 +103,13 @@ class Server {
     return files.flatMap((name) => fs.readFileSync(path.join(folder, name), "utf8").split("\n").filter(Boolean).map((line) => JSON.parse(line)));
   }
 
-  /** Another server in the same workspace, with a home of its own. */
+  /** Returns another server in the same workspace, with a home of its own. */
   another(home) {
     fs.mkdirSync(path.join(this.root, home), { recursive: true });
     return new Server(this.root, this.args, home);
   }
 
-  /** A fresh login link. */
+  /** Returns a fresh login link. */
   async freshLink() {
     return (await this.api("POST", "/login-link")).value.url;
   }
@@ -123,16 +123,16 @@ class Server {
   }
 }
 
-// A call that breaks off with the server is a failure, and must not hide the one before it.
+// A call that breaks off with the server is a failure, and must not hide an earlier one.
 process.on("unhandledRejection", (error) => {
   console.error("unhandled:", error instanceof Error ? error.message : error);
   process.exitCode = 1;
 });
 
-/** Errors that a browser writes and that nobody let pass. */
+/** Unexpected errors of the browser. */
 const faults = [];
 
-/** Lets no error of a page pass but those that the scenario expects. */
+/** Collects all errors of a page except those that the scenario expects. */
 export function watch(page, expected = []) {
   const told = (text) => {
     if (!expected.some((pattern) => pattern.test(text))) faults.push(text);
@@ -147,19 +147,19 @@ export function watch(page, expected = []) {
   });
 }
 
-/** Plays a scenario; `act` gets the server, a logged-in page, and the means to open more. */
+/** Runs a scenario; `act` gets the server, a logged-in page, and the means to open more. */
 export async function play({ name = "", args = [], settings = "", pages = {}, expected = [], width = 1280, height = 800, login = true }, act) {
   const root = scene();
   fs.writeFileSync(path.join(root, "config/haft/config.toml"), settings);
   const server = new Server(root, args);
-  // Each is the page of a tool that is there for the test alone.
+  // Each is the page of a tool that exists only in the test.
   if (Object.keys(pages).length) fs.mkdirSync(server.pages);
   for (const [file, text] of Object.entries(pages)) fs.writeFileSync(path.join(server.pages, file), text);
   const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-dev-shm-usage"] });
   let failed = true;
   try {
     await server.start();
-    // A certificate of a scenario's own is signed by nobody whom the browser knows.
+    // A scenario's own certificate has no issuer that the browser knows.
     const context = await browser.newContext({ viewport: { width, height }, reducedMotion: "reduce", ignoreHTTPSErrors: server.url.startsWith("https:") });
     context.setDefaultTimeout(PATIENCE);
     const page = await context.newPage();
@@ -180,7 +180,7 @@ export async function play({ name = "", args = [], settings = "", pages = {}, ex
   }
 }
 
-/** Opens a login link, waits until the console is connected, and goes to what waits. */
+/** Opens a login link, waits until the console is connected, and goes to the pending requests. */
 export async function enter(page, link) {
   await page.goto(link);
   await connected(page);
@@ -197,7 +197,7 @@ export async function visit(page, server, address) {
   await connected(page);
 }
 
-/** Waits until something holds. */
+/** Waits until a condition holds. */
 export async function until(what, holds, patience = PATIENCE) {
   const end = Date.now() + patience;
   for (;;) {
@@ -208,7 +208,7 @@ export async function until(what, holds, patience = PATIENCE) {
   }
 }
 
-/** Looks for breaches of accessibility in light and dark, wide and narrow. */
+/** Checks for accessibility violations in light and dark, wide and narrow. */
 export async function accessible(page, name) {
   const found = [];
   for (const scheme of ["light", "dark"]) {

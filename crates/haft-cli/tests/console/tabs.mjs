@@ -1,10 +1,10 @@
-// W7: a browser opens six connections to a server, for all its tabs: ten tabs share one stream of events, and when the tab that
-// reads it goes, another one does.
+// W7: a browser opens at most six connections to a server, for all its tabs: ten tabs share one stream of events, and when the tab
+// that reads it is closed, another one takes over.
 
 import { assert, connected, play, until, visit, watch } from "./stage.mjs";
 
 await play({}, async ({ server, context, page }) => {
-  /** The streams that are open now: the driver does not say that those of a closed tab ended. */
+  /** The open streams. The driver does not report the end of those in a closed tab. */
   const asked = new Set();
   const streams = () => [...asked].filter((request) => !request.frame().page().isClosed()).length;
   const isStream = (request) => new URL(request.url()).pathname === "/api/v1/events";
@@ -22,11 +22,11 @@ await play({}, async ({ server, context, page }) => {
   }
   assert.equal(streams(), 1, "ten tabs read one stream");
 
-  // All of them hear what happens.
+  // All of them receive the events.
   const made = server.call("write_file", { path: "shared.txt", content: "x" });
   for (const tab of tabs) await tab.locator(".rail .count", { hasText: "1" }).waitFor();
 
-  // Tabs that read the stream go, one after the other; those that are left go on.
+  // Tabs that read the stream are closed one after the other; the remaining ones continue.
   for (const tab of tabs.splice(0, 5)) await tab.close();
   await until("one tab reads", () => streams() === 1);
   const [left] = tabs;
@@ -36,16 +36,16 @@ await play({}, async ({ server, context, page }) => {
   assert.equal((await made).status, "ok");
   for (const tab of tabs) await tab.locator(".rail .count").waitFor({ state: "detached" });
 
-  // One tab that goes from page to page by its address leaves no stream behind.
+  // A tab that visits page after page by address leaves no stream behind.
   for (let round = 0; round < 15; round += 1) await visit(left, server, round % 2 ? "/runs" : "/tools");
   await until("one stream", () => streams() === 1);
-  // Also on the way back, where a browser may keep the page as it was.
+  // Also when going back, where a browser may have kept the page.
   await left.goto("about:blank");
   await left.goBack();
   await connected(left);
   await until("one stream", () => streams() === 1);
 
-  // Who logs out in one tab is logged out in all.
+  // Logging out in one tab logs out all tabs.
   await left.getByRole("button", { name: "Log out" }).click();
   for (const tab of tabs) await tab.getByText("You have logged out").waitFor();
   await until("no stream", () => streams() === 0);

@@ -1,10 +1,10 @@
-// A tool's own page in its frame: it is shown and its script runs, and that script reaches neither the page around it, nor
-// cookies, nor any address. A page that cannot be had is said in words. None of it is a call.
+// A tool's own page in its frame: it is shown and its script runs, but the script reaches neither the page around it, nor
+// cookies, nor any URL. An unavailable page is explained in words. None of it is a call.
 
 import http from "node:http";
 import { accessible, assert, fs, path, play, until, visit, watch } from "./stage.mjs";
 
-/** Somewhere that a page might tell what it knows. */
+/** A server to which a page might send what it knows. */
 const heard = [];
 const outside = http.createServer((request, response) => {
   heard.push(request.url);
@@ -52,7 +52,7 @@ const pages = {
   "chart.html": page, "wanderer.html": wanderer, "plain.txt": "words",
   "big.html": "x".repeat(1024 * 1024 + 1), "gone.html": "here for now", "bytes.html": Buffer.from([0x3c, 0xff, 0xfe]),
 };
-// Only what the frame's own document is refused, and what is said of pages that cannot be had.
+// Only the refusals of the frame's own document, and the errors for unavailable pages.
 const expected = [/\/api\/v1\/tools\/\w+\/ui/, /Framing '?http:\/\/127\.0\.0\.1:\d+\/'? violates/, new RegExp(`frame '?${leak}`), new RegExp(leak)];
 
 try {
@@ -78,7 +78,7 @@ try {
     assert.equal(new URL(console_.url()).pathname, "/tools/chart");
     await accessible(console_, "a tool with its page");
 
-    // It cannot go elsewhere either, with what it knows in the address.
+    // It cannot navigate elsewhere either, with what it knows in the URL.
     await open("wanderer");
     await frame.waitFor();
     await until("the frame is refused elsewhere", async () => {
@@ -86,9 +86,9 @@ try {
       return there && !(await there.locator("body").innerText().catch(() => "")).includes("off we go");
     });
 
-    // In a tab of its own it could go anywhere: there it is not shown. The frame's answer says what holds it.
+    // In a tab of its own it could navigate anywhere, so it is not shown there. The headers of the frame's response confine it.
     const tab = await context.newPage();
-    // A refusal names no icon, so the browser asks for one by its own name.
+    // A refusal names no icon, so the browser requests the default one.
     watch(tab, [...expected, /favicon\.ico/]);
     const address = `${server.url}/api/v1/tools/chart/ui/page`;
     const ticket = () => console_.evaluate(async (path) => {
@@ -98,7 +98,7 @@ try {
     assert.equal((await tab.goto(address)).status(), 401);
     assert.equal((await tab.goto(`${address}?ticket=${await ticket()}`)).status(), 403);
     await tab.close();
-    // What the page itself could tell of its address is used up.
+    // The URL is used up, even if the page itself reveals it.
     const used = await frame.getAttribute("src");
     assert.match(used, /ticket=[0-9a-f]{64}$/);
     assert.equal((await context.request.get(server.url + used)).status(), 401);
@@ -107,7 +107,7 @@ try {
     assert.match(answer.headers()["content-security-policy"], /^sandbox allow-scripts; default-src 'none';.* frame-ancestors 'self'$/);
     assert.equal(answer.headers()["content-type"], "text/html; charset=utf-8");
 
-    // What cannot be had is said.
+    // Unavailable pages are explained.
     fs.rmSync(path.join(server.pages, "gone.html"));
     for (const [tool, words] of [["big", "larger than 1 MiB"], ["plain", "is `text/plain`, not `text/html`"], ["gone", "the page is gone"], ["bytes", "is not UTF-8"]]) {
       await open(tool);
@@ -118,7 +118,7 @@ try {
     await console_.getByText("the policy says").waitFor();
     assert.equal(await console_.getByText("Its own page").count(), 0);
 
-    // The operator alone is shown it, and nothing of it was a call.
+    // Only the operator may see it, and none of it was a call.
     for (const route of ["/tools/chart/ui", "/tools/chart/ui/page"]) {
       assert.equal((await server.api("GET", route, undefined, server.token)).status, 403);
       assert.equal((await server.api("GET", route, undefined, "0".repeat(64))).status, 401);

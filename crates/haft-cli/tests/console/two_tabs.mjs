@@ -1,4 +1,4 @@
-// Two tabs decide about the same request at the same moment: one wins, the other is told by whom it was decided.
+// Two tabs decide the same request at the same moment: one wins, the other shows who decided.
 
 import { assert, enter, play, watch } from "./stage.mjs";
 
@@ -27,7 +27,7 @@ await play({ expected }, async ({ server, context, page }) => {
     assert.equal(server.read(name), approved ? name : undefined);
     for (const tab of [page, other]) await tab.locator(".decided", { hasText: approved ? "Approved by" : "Denied by" }).waitFor();
   }
-  // A third person comes by a link of their own and sees the same.
+  // A third user comes with their own link and sees the same.
   const guest = await context.browser().newContext();
   const third = await guest.newPage();
   watch(third);

@@ -1,4 +1,4 @@
-"""A session in haft by the Python client of the Agent Client Protocol: haft and its arguments are ours."""
+"""A session in haft with the Python client of the Agent Client Protocol. The arguments are haft and its own arguments."""
 
 import asyncio
 import json

@@ -1,7 +1,7 @@
-"""A server on the Python SDK 1.30 that lets nobody in without a token, and its authorization server: `python_auth.py PORT`.
+"""A server on the Python SDK 1.30 that requires a token, and its authorization server: `python_auth.py PORT`.
 
-Its page agrees at once. Tokens end after a second, so that they must be renewed. It has one tool, `whoami`. What it saw of
-tokens goes to standard output, a line each.
+Its page agrees at once. Tokens expire after a second, so that they must be renewed. It has one tool, `whoami`. It prints the
+tokens that it sees to standard output, one line each.
 """
 
 import sys
@@ -79,7 +79,7 @@ class Provider(OAuthAuthorizationServerProvider):
         ends = int(time.time()) + 3600
         self.tokens[token] = AccessToken(token=token, client_id=client_id, scopes=scopes, expires_at=ends, resource=resource)
         self.renewals[renewal] = RefreshToken(token=renewal, client_id=client_id, scopes=scopes)
-        # It says that it ends at once: the next call must renew it.
+        # It expires at once, so that the next call must renew it.
         return OAuthToken(access_token=token, refresh_token=renewal, expires_in=1, scope=" ".join(scopes))
 
 
@@ -102,7 +102,7 @@ server = FastMCP(
 
 @server.tool()
 async def whoami() -> str:
-    """Says with which scopes it was called."""
+    """Returns the scopes of the call's token."""
     return "in with " + " ".join(get_access_token().scopes)
 
 

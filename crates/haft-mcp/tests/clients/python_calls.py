@@ -1,8 +1,8 @@
-"""Makes calls over MCP with the Python client that is installed: `fastmcp`, `mcp` 2.x (both the stateless era), or `mcp` 1.30 (the handshake era).
+"""Makes calls over MCP with the installed Python client: `fastmcp`, `mcp` 2.x (both the stateless era), or `mcp` 1.30 (the handshake era).
 
     HAFT_CALLS='[[TOOL, ARGUMENTS, TEXT], …]' python python_calls.py stdio CMD ARGS... | http URL TOKEN
 
-Each tool must be listed, and its result, which is no error, must hold TEXT. Prints a line for each call; exits 1 at the first surprise.
+Each tool must be listed, and its result must contain TEXT and not be an error. Prints a line for each call; exits 1 at the first surprise.
 """
 
 import asyncio

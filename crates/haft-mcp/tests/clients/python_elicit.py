@@ -1,8 +1,8 @@
-"""A person behind a Python `mcp` client, 1.30 or 2.x: sent to the console for a decision, asked by a form.
+"""A user behind a Python `mcp` client, 1.30 or 2.x: sent to the console for a decision, or asked by a form.
 
     python python_elicit.py API_URL MCP_URL CALL_TOKEN OPERATOR_TOKEN
 
-The server's profile is `workspace`, and its settings trust the client called `trusted`. The person decides as the console
+The server's profile is `workspace`, and its settings trust the client called `trusted`. The user decides as the console
 does, over the API with the operator's token. Prints a line of JSON for each step; exits 1 at the first surprise.
 """
 
@@ -48,7 +48,7 @@ def decide(approval, word):
 
 
 class Person:
-    """Who sits at the client: `word` is what they decide in the console, `fields` what they fill into a form."""
+    """The user of the client: `word` is the decision in the console, `fields` the contents of the form."""
 
     def __init__(self, word="approve", fields=None):
         self.word, self.fields, self.seen = word, fields, []
@@ -103,7 +103,7 @@ async def drive(mode):
     expect(failed(result), f"denied in the console, and yet: {result}")
     say("denied", mode=mode)
 
-    # A form decides for a client that settings trust, with the operator's token; for nobody else.
+    # A form decides only for a client that settings trust, with the operator's token.
     person = Person(fields={"decision": "approve"})
     result = await written(mode, person, f"form-{tag}.txt", OPERATOR, "trusted")
     expect(not failed(result), f"approved by a trusted client's form, and yet: {result}")

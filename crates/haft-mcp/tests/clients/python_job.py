@@ -1,8 +1,8 @@
-"""A job over MCP with the Python `mcp` 2.x client: search, edit, install, test; then a look at what a person undid.
+"""A job over MCP with the Python `mcp` 2.x client: search, edit, install, test; then a check of what the user undid.
 
     python python_job.py MCP_URL CALL_TOKEN
 
-Calls wait for the person, who decides elsewhere. Prints a line of JSON for each step, waits for a line on stdin before
+Calls wait for the user, who decides elsewhere. Prints a line of JSON for each step, waits for a line on stdin before
 the last, and exits 1 at the first surprise. `typescript_job.mjs` does the same.
 """
 

@@ -10,7 +10,7 @@ server = FastMCP("python", host="127.0.0.1", port=PORT, log_level="ERROR")
 
 @server.tool()
 async def echo(message: str, ctx: Context) -> str:
-    """Says it again, with progress first."""
+    """Returns the text, with progress first."""
     await ctx.report_progress(1, 2, "halfway")
     return f"again: {message}"
 

@@ -2,7 +2,7 @@
 //
 //     HAFT_NODE=FOLDER HAFT_CALLS='[[TOOL, ARGUMENTS, TEXT], …]' node typescript_calls.mjs stdio CMD ARGS... | http URL TOKEN
 //
-// Each tool must be listed, and its result, which is no error, must hold TEXT. Prints a line for each call; exits 1 at the
+// Each tool must be listed, and its result must contain TEXT and not be an error. Prints a line for each call; exits 1 at the
 // first surprise. `python_calls.py` does the same.
 
 import { createRequire } from "node:module";

@@ -1,8 +1,8 @@
-// A job over MCP with the TypeScript SDK's client: search, edit, install, test; then a look at what a person undid.
+// A job over MCP with the TypeScript SDK's client: search, edit, install, test; then a check of what the user undid.
 //
 //     HAFT_NODE=FOLDER node typescript_job.mjs MCP_URL CALL_TOKEN
 //
-// The SDK is below FOLDER. Calls wait for the person, who decides elsewhere. Prints a line of JSON for each step, waits for a
+// The SDK is below FOLDER. Calls wait for the user, who decides elsewhere. Prints a line of JSON for each step, waits for a
 // line on stdin before the last, and exits 1 at the first surprise. `python_job.py` does the same.
 
 import { createRequire } from "node:module";
@@ -30,7 +30,7 @@ function expect(condition, what) {
 const client = new Client({ name: "five-steps", version: "1" });
 await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers: { authorization: `Bearer ${token}` } } }));
 
-/** A call; the client waits for as long as a person may take. */
+/** Makes a call; the client waits for as long as a user may take. */
 async function call(tool, args) {
   const result = await client.callTool({ name: tool, arguments: args }, undefined, { timeout: 600_000 });
   return { result, data: result.structuredContent ?? {} };

@@ -1,4 +1,4 @@
-"""Holds one tool-calling turn with a provider's own SDK: declares a tool, gets calls, sends their results, gets the text.
+"""Completes one tool-calling turn with a provider's own SDK: declares a tool, gets calls, sends their results, gets the text.
 
     sdks.py DIALECT whole|stream URL [DIALECT whole|stream URL]...
 

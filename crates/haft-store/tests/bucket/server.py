@@ -1,4 +1,4 @@
-"""An S3 server for tests: a free port of loopback, told what to do by lines of JSON; it ends with its input."""
+"""An S3 server for tests on a free loopback port, controlled by JSON lines; it ends with its input."""
 
 import datetime
 import functools
@@ -35,7 +35,7 @@ def client(service):
 
 
 def encrypt(folder):
-    """The same buckets by TLS, as localhost; its certificate is in the folder."""
+    """Serves the same buckets over TLS, as localhost; the certificate is in the folder."""
     cert, key = make_ssl_devcert(os.path.join(folder, "server"), host="localhost")
     encrypted = make_server("127.0.0.1", 0, DomainDispatcherApplication(create_backend_app), True, ssl_context=(cert, key))
     threading.Thread(target=encrypted.serve_forever, daemon=True).start()
@@ -47,7 +47,7 @@ def bucket(name):
 
 
 def bolt():
-    """From now on only one user may do anything; its key."""
+    """From now on only one user has access; returns the user's key."""
     iam = client("iam")
     iam.create_user(UserName="haft")
     key = iam.create_access_key(UserName="haft")["AccessKey"]
@@ -58,7 +58,7 @@ def bolt():
 
 
 def signed(request, made=S3IAMRequest._create_aws_request):
-    """What was signed: the query as it came, encoded."""
+    """Restores what was signed: the query as received, encoded."""
     path, mark, query = request._path.partition("?")
     pairs = parse_qsl(query, keep_blank_values=True)
     request._path = path + mark + urlencode(pairs, quote_via=quote)
@@ -95,7 +95,7 @@ def do(job):
             key.last_modified -= datetime.timedelta(seconds=job["seconds"])
 
 
-# What is said here is for the test alone; the server's own words are not.
+# The replies are for the test alone; the server's own output goes elsewhere.
 answers = os.fdopen(os.dup(1), "w", buffering=1)
 os.dup2(2, 1)
 for line in sys.stdin:

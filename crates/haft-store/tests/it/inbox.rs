@@ -103,7 +103,7 @@ macro_rules! on_each {
         mod $module { $(
             #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
             async fn $test() {
-                // In a task, since blocking work in `block_on` would occupy the test's own thread.
+                // In a task, so that `block_in_place` runs on a worker thread, whose other tasks can move.
                 let test = tokio::spawn(async {
                     if let Some(place) = super::Kind::$kind.place() {
                         super::$test(&*place).await;

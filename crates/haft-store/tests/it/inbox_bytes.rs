@@ -1,4 +1,4 @@
-//! Memory use of long requests, in memory, on `SQLite`, on `PostgreSQL`: lists come in pages, and undecided requests that ended are removed.
+//! Memory use of long requests, in memory, on `SQLite`, on `PostgreSQL`: lists come in pages, and requests that end undecided are removed.
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use haft::approval::inbox::{Ending, Filter, RequestStatus, StoredApproval, WaitingLimits};

@@ -188,7 +188,7 @@ async fn what_ended_over_thirty_days_ago_is_swept_and_the_rest_stays() {
         }
     }
     inbox.shut().await;
-    // Opening the database checks for this.
+    // Opening the database sweeps.
     let inbox = SqliteInbox::new(home.path());
     inbox.submit(&request("last", "last")).await.unwrap();
     let listed = inbox.list(&all()).await.unwrap();

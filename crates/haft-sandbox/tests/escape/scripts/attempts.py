@@ -1,6 +1,6 @@
-"""Attempts of a script to get out, each by its number in the threat model.
+"""Attempts of a script to escape, each with its number in the threat model.
 
-An attempt returns when it was stopped, and fails by saying how it got through.
+An attempt returns if it was stopped; otherwise it fails and says how it got through.
 """
 
 import ctypes
@@ -18,7 +18,7 @@ def through(how):
 
 
 def refused(call, *args, **more):
-    """The call must raise an error of the system."""
+    """Asserts that the call raises a system error."""
     try:
         got = call(*args, **more)
     except (OSError, socket.gaierror):
@@ -27,7 +27,7 @@ def refused(call, *args, **more):
 
 
 def raw(number, *args):
-    """A system call by its number: its result, or minus the error."""
+    """Makes a system call by number; returns its result, or minus the error."""
     ctypes.set_errno(0)
     args = [ctypes.c_long(arg) if isinstance(arg, int) else arg for arg in args]
     done = LIBC.syscall(ctypes.c_long(number), *args)
@@ -41,7 +41,7 @@ def denied(number, *args):
 
 
 def executable(path):
-    # In the host's root no mode is changed at all.
+    # In the host's root, changing a mode is refused entirely.
     if FOLDER == "/workspace":
         os.chmod(path, 0o755)
 
@@ -67,7 +67,7 @@ def row_4_system_is_not_written():
     for path in ("/x", "/usr/x", "/usr/lib/x", "/etc/x", "/dev/x", "/.haft/x", "/proc/x"):
         refused(open, path, "w")
         refused(os.mkdir, path)
-    # A file that anybody on the host may change.
+    # A file that everybody on the host may change.
     for call, more in (
         (open, "r+b"),
         (open, "wb"),
@@ -202,7 +202,7 @@ def row_20_21_a_pair_reaches_no_name():
             refused(one.bind, name)
         refused(one.listen)
         refused(one.accept)
-        # Who its other end is, and a handle on that.
+        # The credentials of its peer, and a handle on the peer process.
         refused(one.getsockopt, socket.SOL_SOCKET, 17, 12)
         refused(one.getsockopt, socket.SOL_SOCKET, 77, 4)
         refused(one.setsockopt, socket.SOL_SOCKET, 26, b"x" * 16)
@@ -362,8 +362,8 @@ def row_43_clone3_is_absent():
 def row_44_every_other_call():
     wrong = []
     for number in range(601):
-        # The kernel's own return from a probe: it ends whoever calls it, before any filter.
-        # Where Landlock keeps signals inside, they are sent by it alone.
+        # The kernel's own return from a probe: it kills every caller, before any filter.
+        # Where Landlock keeps signals inside, only call 234 (tgkill) sends them.
         if number == 234 and FOLDER != "/workspace":
             continue
         if number in (335, 336) or number in KNOWN_CALLS:
@@ -419,7 +419,7 @@ def row_47_no_program_in_memory():
 def row_aj13_memory_that_is_mapped_no_longer():
     shared, anonymous, both = 1, 0x20, 3
     denied(9, 0, 1 << 20, both, shared | anonymous, -1, 0)
-    # The same with the flag that has the others checked, and by the device.
+    # The same with MAP_SHARED_VALIDATE, and through the device.
     assert raw(9, 0, 1 << 20, both, 3 | anonymous, -1, 0) < 0
     refused(os.open, "/dev/zero", os.O_RDONLY)
 
@@ -500,7 +500,7 @@ def row_54_many_threads(most=80):
 
     started = 0
     try:
-        # Not threading.Thread: its start waits for the thread to say that it began, which one that found no memory never does.
+        # Not threading.Thread: its start waits until the thread reports that it runs, which a thread without memory never does.
         while started < 20000:
             _thread.start_new_thread(wait, ())
             started += 1

@@ -1,4 +1,4 @@
-"""What the test's scripts run on: takes a source, runs it, says how that went."""
+"""The runtime of the test's scripts: receives a source, runs it, reports the result."""
 
 import socket
 import traceback

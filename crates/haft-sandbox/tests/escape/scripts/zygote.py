@@ -1,4 +1,4 @@
-"""Attempts of code that a zygote imports, before any script's locks; and what is left of them for a child."""
+"""Attempts of code that a zygote imports, before any script's locks; and what a child inherits from them."""
 
 
 def z_locks():
@@ -10,7 +10,7 @@ def z_locks():
         return
     with open("/proc/self/status") as file:
         status = dict(line.split(":\t", 1) for line in file.read().splitlines())
-    # Namespaces, going back to one's own mounts, and giving up the rest.
+    # Namespaces, returning to its own mounts, and dropping the rest.
     few = "%016x" % (1 << 21 | 1 << 18 | 1 << 8)
     expect = {"CapEff": few, "CapPrm": few, "CapBnd": few, "NoNewPrivs": "1", "Seccomp": "2"}
     for name, value in expect.items():
