@@ -48,7 +48,7 @@ fn the_51st_call() {
         pretty(&outcome)
     );
     assert_eq!((scene.marks().len(), outcome.calls.len()), (50, 60));
-    // Counted before anything is looked up.
+    // A call counts before its tool is looked up.
     let scene = Scene::new();
     let code = "for n in range(50):\n    try:\n        tools['nothing'](n=n)\n    except ToolError:\n        pass\ntry:\n    tools.mark(text='over')\nexcept ToolError as e:\n    kind = e.kind\nkind".replace("tools['nothing']", "getattr(tools, '__getitem__')('nothing')");
     let outcome = wait(scene.chain(&code));

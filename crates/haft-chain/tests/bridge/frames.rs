@@ -1,4 +1,4 @@
-//! Rows 63, 64, 65, 69, 70, 71, 74, 75: frames that no runtime sends, and refs of others.
+//! Rows 63, 64, 65, 69, 70, 71, 74, 75: frames that no runtime sends, and refs of other runs.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Rows 61 to 78 of the threat model: what a hostile script tries over the bridge, and what must happen.
+//! Rows 61 to 78 of the threat model: attacks of a hostile script over the bridge, and the required result.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -51,7 +51,7 @@ pub(crate) fn raw(scene: &Scene, code: &str) -> Outcome {
     wait(scene.chain(&format!("{RAW}{code}")))
 }
 
-/// Asserts that the chain was ended because of what the script sent.
+/// Asserts that the chain ended because of the script's messages.
 pub(crate) fn assert_broken(outcome: &Outcome, what: &str) {
     let said = outcome.error.as_ref().map_or("", |e| e.message.as_str());
     assert_eq!(outcome.status, Status::Error, "{}", pretty(outcome));

@@ -91,7 +91,7 @@ impl Default for Parts {
     }
 }
 
-/// A session with tools, and what they saw.
+/// A session with tools, and what they recorded.
 pub(crate) struct Scene {
     resumed: bool,
     pub(crate) executor: Executor,

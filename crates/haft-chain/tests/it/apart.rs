@@ -106,7 +106,7 @@ fn stay_apart() {
 }
 
 fn nothing_before() {
-    // One after another, by the same pool.
+    // One after another, from the same pool.
     for (kind, plant, _) in KINDS {
         for mark in 0..4 {
             let scene = Scene::new();

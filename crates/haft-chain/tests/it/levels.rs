@@ -13,7 +13,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("scripts_run_without_namespaces", without_namespaces),
 ];
 
-/// Calls, files, media, a timeout and a crash.
+/// Checks calls, files, media, a timeout and a crash.
 fn check(config: &Config, code: &CodeConfig, strength: &str) {
     let engine = made(config.clone(), code.clone());
     let home = tempfile::tempdir().unwrap();
