@@ -1,4 +1,4 @@
-//! Events of 10 MB: reading one takes a few times its size in memory, whatever its shape, and no pairwise comparison.
+//! Events of 10 MB: reading one takes a few times its size in memory, whatever its shape, and compares nothing pairwise.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 

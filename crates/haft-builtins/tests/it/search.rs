@@ -290,7 +290,7 @@ fn utf16(text: &str) -> Vec<u8> {
     units.flat_map(u16::to_le_bytes).collect()
 }
 
-/// Looks at 8 KiB in one go.
+/// A pattern that may only search 8 KiB at a time.
 const SLOW: &str = r"\b[A-Z]\w{2,30}Error\b";
 /// The same across lines.
 const SPANS: &str = r"[A-Z]\w{2,30}Error\s+h";

@@ -257,7 +257,7 @@ const GEMINI: Rows = &[
     ("/messages = []", "Unknown name \\\"messages\\\""),
 ];
 
-/// Changes a request as a row says.
+/// Applies a row's change to a request.
 fn change(body: &mut Value, change: &str) {
     let (path, value) = change.split_once(" = ").unwrap_or((change, "null"));
     let value: Value = serde_json::from_str(value).unwrap();

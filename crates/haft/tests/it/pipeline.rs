@@ -402,7 +402,7 @@ fn nest() -> Arc<dyn haft::Tool> {
     .arc()
 }
 
-/// What a row runs in.
+/// The environment of a row.
 struct Scene {
     executor: Executor,
     session: Session,
