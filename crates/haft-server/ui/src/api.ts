@@ -1,36 +1,36 @@
-// Requests to the HTTP API: the session's secret on every one, errors as the server words them.
+// Requests to the HTTP API: adds the session's secret to each one and reports errors in the server's words.
 
 import { readStored, store } from "./storage";
 import type { Failure } from "./shapes";
 
 const KEPT = "haft-secret";
 
-/** The session's secret. All tabs of this server share it; the storage of another port's pages is another one. */
+/** Returns the session's secret. All tabs of this server share it; pages on another port have their own storage. */
 export const secret = (): string => readStored(KEPT) ?? "";
 
-/** Keeps the secret that a login gave, or forgets it. */
+/** Stores the secret that a login returned, or deletes it. */
 export function holdSecret(value: string | undefined): void {
   store(KEPT, value);
 }
 
-/** Calls back when another tab has logged in or out. */
+/** Calls `changed` when another tab logs in or out. */
 export function onSecretChange(changed: () => void): void {
   addEventListener("storage", (event) => {
     if (event.key === KEPT || event.key === null) changed();
   });
 }
 
-/** The headers of every request. */
+/** Returns the headers that every request carries. */
 export const credentials = (): Record<string, string> => ({ "x-haft-console": secret() });
 
-/** What the server, or the lack of one, answered instead of a result. */
+/** A failed request: the server's error, or status 0 if the server does not answer. */
 export class Refused extends Error {
   constructor(readonly status: number, readonly failure: Failure) {
     super(failure.message);
   }
 }
 
-/** Called when a request finds the session gone. */
+/** Called when a request finds that the session has ended. */
 export const onUnauthorized = { run: () => {} };
 
 async function ask<T>(method: string, path: string, body?: unknown): Promise<{ value: T; headers: Headers }> {
@@ -55,7 +55,7 @@ function failureOf(text: string, status: number): Failure {
     const parsed = JSON.parse(text) as { error?: Failure };
     if (parsed.error?.message) return parsed.error;
   } catch {
-    // An answer that is not JSON is told by its status.
+    // A response that is not JSON is reported by its status.
   }
   return { kind: "failed", message: `haft answered with status ${status}` };
 }
@@ -66,14 +66,14 @@ export const post = async <T>(path: string, body?: unknown): Promise<T> => (awai
 export const put = async <T>(path: string, body: unknown): Promise<T> => (await ask<T>("PUT", path, body)).value;
 export const del = async <T>(path: string): Promise<T> => (await ask<T>("DELETE", path)).value;
 
-/** An address that the browser can open by itself, once and soon: for a frame or a download, where no header can be set. */
+/** Returns a short-lived URL that the browser can open once without headers: for frames and downloads. */
 export async function openable(path: string, query: Record<string, string> = {}): Promise<string> {
   const full = `/api/v1${path}`;
   const { ticket } = await post<{ ticket: string }>("/tickets", { path: full });
   return `${full}?${new URLSearchParams({ ...query, ticket })}`;
 }
 
-/** An error as one line for a person. */
+/** Returns an error as one line of text for the user. */
 export function told(error: unknown): string {
   if (error instanceof Refused) {
     const { message, advice } = error.failure;

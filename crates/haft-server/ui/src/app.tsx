@@ -34,7 +34,7 @@ function Page() {
   }
 }
 
-/** What an address shows that names no page. */
+/** The page for an unknown address. */
 function NoSuchPage() {
   return (
     <Empty title="No such page">
@@ -44,7 +44,7 @@ function NoSuchPage() {
   );
 }
 
-/** What a browser without a session shows: how to get one. */
+/** The page for a browser without a session: how to sign in. */
 function SignIn() {
   return (
     <main class="front">
@@ -67,13 +67,13 @@ function App() {
   return <SignIn />;
 }
 
-// The code is read before the address changes.
+// Reads the login code before the address changes.
 void begin();
 sayWhetherSeen();
 if (!parts.value.length) go("/overview", true);
 const root = document.getElementById("app");
 let drawn = false;
-// Until it is known who looks, the frame of the document stays; then the page takes its place.
+// The document's own frame stays until the login state is known; then the page replaces it.
 effect(() => {
   if (!root || drawn || (login.value === "unknown" && session.value === undefined)) return;
   drawn = true;

@@ -1,42 +1,42 @@
-// What waits for a person: the list, kept in step with the server; decisions, each after half a second in which it can be taken back.
+// Approval requests: the list, kept in sync with the server, and decisions, each sent after half a second in which it can be taken back.
 
 import { computed, signal } from "@preact/signals";
 import { get, getWithHeaders, post, told } from "./api";
 import { mayAct, onApproval } from "./live";
 import type { Approval, ApprovalDetail, Json } from "./shapes";
 
-/** How long a decision can be taken back, and how long a decided card stays. */
+/** Milliseconds in which a decision can be taken back, and for which a decided card stays. */
 export const SECOND_THOUGHT = 500;
 export const STAYS = 10_000;
-/** Requests read at once; the rest is counted. */
+/** Maximum number of requests per read. */
 const READ = 10_000;
-/** Requests that are asked about one by one when they are gone from the list. */
+/** Maximum number of requests to read one by one after they have left the server's list. */
 const TOLD_APART = 50;
-/** Between two looks at what ran out of time, in milliseconds: this clock may be ahead of haft's. */
+/** Milliseconds between two reads of expired requests: this clock may be ahead of haft's. */
 const LOOK_AGAIN = 3_000;
 
-/** Those that wait, oldest first, and those decided a moment ago. */
+/** The pending requests, oldest first, and those decided a moment ago. */
 export const approvals = signal<Approval[]>([]);
 export const loaded = signal(false);
 export const trouble = signal("");
-/** Details as far as they were read, by id. */
+/** The details read so far, by request id. */
 export const details = signal<Record<string, ApprovalDetail>>({});
-/** When an approval stopped waiting, by id: its card goes ten seconds later. */
+/** When each request stopped being pending, by id: its card disappears ten seconds later. */
 const settled = new Map<string, number>();
-/** Those that somebody has seen whole: nothing folded was left unopened. */
+/** Ids of the requests that the user has seen in full, with every fold opened. */
 export const seenWhole = signal<ReadonlySet<string>>(new Set());
 
 export const waiting = computed(() => approvals.value.filter((approval) => approval.status === "pending"));
 
 const ENDED = new Set(["denied", "answered", "done", "expired", "withdrawn", "in_doubt"]);
 
-/** Reads the list anew; cards that were decided here a moment ago stay. */
+/** Reads the list again; cards decided a moment ago stay. */
 export async function readApprovals(): Promise<void> {
   try {
     const { value } = await getWithHeaders<Approval[]>(`/approvals?limit=${READ}`);
     const ids = new Set(value.map((approval) => approval.id));
     const staying = approvals.value.filter((approval) => !ids.has(approval.id));
-    // What waits no more and nobody told of is read one by one, as far as somebody may still look at it.
+    // Requests that are no longer pending although no event said so: the first ones are read one by one, the others dropped.
     const gone = staying.filter((approval) => approval.status === "pending");
     for (const { id } of gone.slice(0, TOLD_APART)) void readDetail(id, true).catch(() => {});
     const dropped = new Set(gone.slice(TOLD_APART));
@@ -54,19 +54,19 @@ function inOrder(list: Approval[]): Approval[] {
   return list.sort((a, b) => (a.created < b.created ? -1 : a.created > b.created ? 1 : a.id < b.id ? -1 : 1));
 }
 
-/** Whether this says less than what is known: an answer that was overtaken by a later word. One that has ended stays ended. */
+/** Returns whether `status` is out of date: a request that has ended stays ended, even if an older response arrives later. */
 function isOvertaken(id: string, status: string): boolean {
   const known = approvals.value.find((approval) => approval.id === id) ?? details.value[id];
   return known !== undefined && ENDED.has(known.status) && !ENDED.has(status);
 }
 
-/** Takes a new or changed approval into the list. */
+/** Adds a new request to the list or updates a known one. */
 export function take(approval: Approval): void {
   if (isOvertaken(approval.id, approval.status)) return;
   const known = approvals.value.some((other) => other.id === approval.id);
   if (!known && approval.status !== "pending") return;
   if (approval.status !== "pending" && !settled.has(approval.id)) settled.set(approval.id, Date.now());
-  // The ten seconds count from the last thing that happened to it.
+  // The ten seconds count from the last change.
   else if (ENDED.has(approval.status)) settled.set(approval.id, Date.now());
   approvals.value = known
     ? approvals.value.map((other) => (other.id === approval.id ? { ...other, ...approval } : other))
@@ -78,7 +78,7 @@ export function take(approval: Approval): void {
 
 onApproval(take);
 
-/** Takes away the cards whose ten seconds are over. */
+/** Removes the cards whose ten seconds are over. */
 export function sweep(now: number): void {
   const over = approvals.value.filter((approval) => {
     const at = settled.get(approval.id);
@@ -91,7 +91,7 @@ export function sweep(now: number): void {
 
 let lookedAgain = 0;
 
-/** Looks again at what ran out of time: where its asker is gone, nobody says so. */
+/** Reads expired requests again: without a client, no event reports that they expired. */
 export function lookAtLate(now: number): void {
   if (now - lookedAgain < LOOK_AGAIN || !mayAct()) return;
   const late = (approval: Approval) => approval.status === "pending" && Date.parse(approval.expires) <= now;
@@ -102,14 +102,14 @@ export function lookAtLate(now: number): void {
   for (const { id } of unlisted.slice(0, TOLD_APART)) void readDetail(id, true).catch(() => {});
 }
 
-/** Reads one approval whole. */
+/** Reads the details of a request; known ones only with `again`. */
 export async function readDetail(id: string, again = false): Promise<void> {
   if (details.value[id] && !again) return;
   const detail = await get<ApprovalDetail>(`/approvals/${encodeURIComponent(id)}`);
   keep(detail);
 }
 
-/** Takes in what a decision made of a request. */
+/** Stores the state of a request after a decision. */
 export function settle(detail: ApprovalDetail): void {
   settled.set(detail.id, Date.now());
   keep(detail);
@@ -124,28 +124,28 @@ function keep(detail: ApprovalDetail): void {
   approvals.value = approvals.value.map((other) => (other.id === detail.id ? { ...other, status: detail.status, decision: detail.decision } : other));
 }
 
-/** A decision as it is sent. */
+/** A decision, as it is sent to the server. */
 export type Choice =
   | { decision: "approve"; scope?: "once" | "session" | "always"; edit?: Json; rule?: string }
   | { decision: "deny"; message?: string; stop?: boolean }
   | { decision: "answer"; answers?: Record<string, Json>; text?: string };
 
-/** A decision that waits out its half-second. */
+/** A decision under way: it can be taken back until it is sent. */
 export interface Pending {
   id: string;
   choice: Choice;
-  /** What it is called while it waits. */
+  /** The label shown meanwhile. */
   says: string;
   sent: boolean;
 }
 
-/** The decisions that are under way, by approval: one about each, and several side by side. */
+/** The decisions under way, by request id: at most one per request. */
 export const pending = signal<Record<string, Pending>>({});
-/** What the server said to a decision, by approval. */
+/** The server's error about a decision, by request id. */
 export const refusals = signal<Record<string, string>>({});
 const timers = new Map<string, number>();
 
-/** Decides, unless it is taken back within half a second. */
+/** Sends a decision after half a second, unless the user takes it back. */
 export function decide(id: string, choice: Choice, says: string): void {
   if (!mayAct() || pending.value[id]) return;
   pending.value = { ...pending.value, [id]: { id, choice, says, sent: false } };
@@ -153,7 +153,7 @@ export function decide(id: string, choice: Choice, says: string): void {
   timers.set(id, window.setTimeout(() => void send(id, choice), SECOND_THOUGHT));
 }
 
-/** Takes the decision about this one back if it has not been sent, else the last that has not; says whether there was one. */
+/** Takes back the unsent decision about this request, else the latest unsent one; returns whether there was one. */
 export function takeBack(id: string): boolean {
   const under = [pending.value[id], ...Object.values(pending.value).reverse()].find((one) => one && !one.sent);
   if (!under) return false;
@@ -183,7 +183,7 @@ async function send(id: string, choice: Choice): Promise<void> {
   }
 }
 
-/** Decides about several at once; what was refused is told on its card. */
+/** Decides several requests at once; returns how many the server refused. Their cards show why. */
 export async function decideAll(choices: { id: string; choice: Choice }[]): Promise<number> {
   const decisions = choices.map(({ id, choice }) => ({ id, ...choice }));
   const { results } = await post<{ results: { id: string; ok: boolean; entry?: ApprovalDetail; error?: { message: string } }[] }>(

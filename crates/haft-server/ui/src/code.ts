@@ -1,5 +1,5 @@
-// Colours of code: comments, strings, numbers and the words of a language, found in one pass that never goes back, so that no text can
-// keep the page busy. Only a help to the eye: what is a mark stays a mark, and a colour says nothing about what a program does.
+// Syntax colours: finds comments, strings, numbers and keywords in one pass without backtracking, so that no text can keep the page
+// busy. They are only a reading aid: marks stay marks, and a colour says nothing about what a program does.
 
 export type Tone = "comment" | "string" | "number" | "word";
 
@@ -11,11 +11,11 @@ export interface Span {
 }
 
 interface Language {
-  /** What begins a comment up to the end of the line. */
+  /** Markers of comments that run to the end of the line. */
   line: string[];
-  /** What begins and ends a longer comment. */
+  /** Markers that open and close a block comment. */
   block?: [string, string];
-  /** Quotes of strings that end with the line, of strings that may span lines, and of single characters. */
+  /** Quotes of one-line strings, quotes of multi-line strings, and whether single quotes hold a character. */
   quotes: string;
   long: string[];
   chars?: boolean;
@@ -45,25 +45,25 @@ const BY_ENDING: Record<string, Language> = {
   sql: SQL, json: JSONS, jsonc: JSONS, css: STYLES, scss: STYLES, html: MARKUP, xml: MARKUP, svg: MARKUP, vue: MARKUP,
 };
 
-/** Characters above which a text stays plain. */
+/** Maximum number of characters of a coloured text. */
 const LONGEST = 200_000;
 
 const isWord = (code: number) => (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 48 && code <= 57) || code === 95 || code === 36 || code > 127;
 const isDigit = (code: number) => code >= 48 && code <= 57;
 
-/** The language of a file, by its name. */
+/** Returns the language of a file, by its name. */
 export function languageOf(path: string): Language | undefined {
   const name = path.slice(path.lastIndexOf("/") + 1).toLowerCase();
   return BY_ENDING[name.slice(name.lastIndexOf(".") + 1)];
 }
 
-/** The coloured parts of each line; none where the language is not known or the text is long. */
+/** Returns the coloured parts of each line; `undefined` if the language is unknown or the text is too long. */
 export function coloursOf(text: string, path: string): Span[][] | undefined {
   const language = languageOf(path);
   if (!language || text.length > LONGEST) return undefined;
   const out: Span[][] = [[]];
   let start = 0;
-  /** Colours a stretch, line by line, and goes on behind it. */
+  /** Colours a range, line by line, and returns its end. */
   const colour = (from: number, to: number, tone: Tone): number => {
     for (let at = from; at < to;) {
       const newline = text.indexOf("\n", at);
@@ -94,14 +94,14 @@ export function coloursOf(text: string, path: string): Span[][] | undefined {
   return out;
 }
 
-/** A comment or string that begins here, and where it ends. */
+/** Returns the end and tone of a comment or string that begins at `at`. */
 function special(text: string, at: number, language: Language): [number, Tone | undefined] {
   const { block, line, long, quotes, chars } = language;
   if (block && text.startsWith(block[0], at)) {
     const end = text.indexOf(block[1], at + block[0].length);
     return [end < 0 ? text.length : end + block[1].length, "comment"];
   }
-  // A hash within a word is none: `a#b`, `$#`.
+  // A hash inside a word does not begin a comment: `a#b`, `$#`.
   const before = text[at - 1];
   if (line.some((mark) => text.startsWith(mark, at) && (mark !== "#" || before === undefined || /\s/.test(before)))) {
     const end = text.indexOf("\n", at);
@@ -115,7 +115,7 @@ function special(text: string, at: number, language: Language): [number, Tone | 
   return [at, undefined];
 }
 
-/** Behind the quote that closes a string, or where its line or the text ends. */
+/** Returns the position after the closing quote of a string, or where its line or the text ends. */
 function closing(text: string, at: number, quote: string, spans: boolean): number {
   for (let end = at + quote.length; end < text.length; end += 1) {
     if (text[end] === "\\") end += 1;

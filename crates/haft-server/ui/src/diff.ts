@@ -1,16 +1,16 @@
-// What changed between two texts: lines first (Myers), then words within the lines that changed; bounded, and exact about what it shows.
+// The differences between two texts: by line (Myers), then by word within changed lines. The search is bounded; the result is exact.
 
-/** A run of equal lines, or lines that were taken out and put in. */
+/** A run of equal lines, or lines removed and added. */
 export interface Hunk {
   kind: "same" | "change";
   before: string[];
   after: string[];
 }
 
-/** The most steps of the search; beyond them the rest is one change. */
+/** Maximum number of search steps; beyond it, all of the searched text is one change. */
 const MOST = 2000;
 
-/** The lines of a text; a last line without its newline says so. */
+/** Returns the lines of a text; a last line without a newline ends in `NO_NEWLINE`. */
 export function linesOf(text: string): string[] {
   if (text === "") return [];
   const lines = text.split("\n");
@@ -19,10 +19,10 @@ export function linesOf(text: string): string[] {
   return lines;
 }
 
-/** Stands behind a last line that has no newline; no line of a text can hold it. */
+/** The mark of a last line without a newline; no line of a text can contain it. */
 export const NO_NEWLINE = "\n";
 
-/** The hunks from one list of lines to another, in order. */
+/** Returns the hunks between two lists of lines, in order. */
 export function diffLines(before: string[], after: string[]): Hunk[] {
   let head = 0;
   while (head < before.length && head < after.length && before[head] === after[head]) head += 1;
@@ -38,7 +38,7 @@ export function diffLines(before: string[], after: string[]): Hunk[] {
   return hunks;
 }
 
-/** Myers' greedy search for the shortest script, as hunks. */
+/** Returns the shortest edit script as hunks, by Myers' greedy search. */
 function myers<T extends string>(a: T[], b: T[]): Hunk[] {
   if (!a.length && !b.length) return [];
   if (!a.length || !b.length) return [{ kind: "change", before: a, after: b }];
@@ -69,7 +69,7 @@ function walk(a: string[], b: string[], trace: Int32Array[]): Hunk[] {
   let x = a.length;
   let y = b.length;
   for (let depth = trace.length - 1; depth >= 0; depth -= 1) {
-    // Kept for depth d: the diagonals -d-1 to d+1, so diagonal k stands at k + d + 1.
+    // The trace of depth d holds the diagonals -d-1 to d+1, so diagonal k is at k + d + 1.
     const at = (k: number) => trace[depth]![k + depth + 1] ?? 0;
     const k = x - y;
     const down = k === -depth || (k !== depth && at(k - 1) < at(k + 1));
@@ -105,13 +105,13 @@ function grouped(steps: { kind: "same" | "out" | "in"; text: string }[]): Hunk[]
   return hunks;
 }
 
-/** A stretch of a changed line; `changed` ones are what differs. */
+/** A part of a line; `changed` if it differs from the other side. */
 export interface Stretch {
   text: string;
   changed: boolean;
 }
 
-/** The words that differ between two lines; none are marked when the lines have little in common. */
+/** Marks the words that differ between two lines; marks none if the lines have little in common. */
 export function diffWords(before: string, after: string): [Stretch[], Stretch[]] {
   const plain: [Stretch[], Stretch[]] = [[{ text: before, changed: false }], [{ text: after, changed: false }]];
   if (before.length + after.length > 4000) return plain;
@@ -124,19 +124,19 @@ export function diffWords(before: string, after: string): [Stretch[], Stretch[]]
   return [side((hunk) => hunk.before), side((hunk) => hunk.after)];
 }
 
-/** A row of the side-by-side picture; a side that is absent has no line there. */
+/** A row of the side-by-side view; an absent side has no line there. */
 export interface Row {
   kind: "same" | "change" | "fold";
   before?: { number: number; stretches: Stretch[] };
   after?: { number: number; stretches: Stretch[] };
-  /** Rows folded away, for a fold. */
+  /** Number of folded lines, for a fold. */
   folded?: number;
 }
 
-/** Unchanged lines kept around a change. */
+/** Number of unchanged lines shown around a change. */
 const AROUND = 3;
 
-/** The rows of two texts side by side; long runs of unchanged lines fold unless `whole`. */
+/** Returns the rows of two texts side by side; long runs of unchanged lines fold unless `whole`. */
 export function rowsOf(before: string, after: string, whole = false): Row[] {
   const rows: Row[] = [];
   const hunks = diffLines(linesOf(before), linesOf(after));

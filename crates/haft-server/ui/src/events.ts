@@ -1,9 +1,9 @@
 // Server-sent events over `fetch`: an EventSource cannot send the session's secret.
 
-/** Silence after which the server counts as gone; it says something every 15 seconds. */
+/** Milliseconds of silence after which the connection counts as lost; the server sends something every 15 seconds. */
 const SILENCE = 45_000;
 
-/** Takes events apart: gives each whole one's name and data, keeps what is not whole yet. */
+/** A parser of event streams: reports the name and data of each complete event and buffers the rest. */
 export class EventParser {
   private rest = "";
 
@@ -34,7 +34,7 @@ export class EventParser {
   }
 }
 
-/** Reads a stream of events until it breaks; ends with an error then, and quietly when it is told to stop. */
+/** Reads a stream of events until it breaks, then throws an error; returns without one when `stop` aborts. */
 export async function readEvents(
   path: string, headers: Record<string, string>, stop: AbortSignal, heard: (name: string, data: string) => void,
 ): Promise<void> {

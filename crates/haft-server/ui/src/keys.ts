@@ -1,9 +1,9 @@
-// Keys: what each does on the page that is shown; never while somebody writes.
+// Keyboard shortcuts of the current page; inactive while the user types in a field.
 
 import { signal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 
-/** A key, what it does, and how. */
+/** A key, a description of what it does, and its action. */
 export interface Key {
   key: string;
   does: string;
@@ -15,10 +15,10 @@ const sets = new Set<() => Key[]>();
 /** Whether the list of keys is shown. */
 export const keysShown = signal(false);
 
-/** Opens the command palette; Ctrl or Cmd with K, also while somebody writes. */
+/** Opens the command palette: Ctrl+K or Cmd+K, even while the user types. */
 export const openPalette = { run: () => {} };
 
-/** Puts keys in force from the moment that the page shows what they are about: a key pressed before that would be lost. */
+/** Activates keys as soon as the page is laid out: in a later effect, a key pressed in between would be lost. */
 export function useKeys(keys: () => Key[]): void {
   useLayoutEffect(() => bind(keys));
 }
@@ -28,7 +28,7 @@ function bind(keys: () => Key[]): () => void {
   return () => { sets.delete(keys); };
 }
 
-/** The keys that go through a list of names. */
+/** Returns the keys that step through a list of names. */
 export function steps(what: string, names: string[], current: string | undefined, choose: (name: string) => void): Key[] {
   const at = current === undefined ? -1 : names.indexOf(current);
   const move = (by: number) => {
@@ -38,7 +38,7 @@ export function steps(what: string, names: string[], current: string | undefined
   return [{ key: "j", does: `next ${what}`, run: () => move(1) }, { key: "k", does: `previous ${what}`, run: () => move(-1) }];
 }
 
-/** All keys in force. */
+/** Returns all active keys. */
 export function allKeys(): Key[] {
   return [...sets].flatMap((keys) => keys());
 }
@@ -49,7 +49,7 @@ function writes(target: EventTarget | null): boolean {
     !(element instanceof HTMLInputElement && /^(checkbox|radio|button)$/.test(element.type));
 }
 
-/** How long the first of two keys waits for the second. */
+/** Milliseconds in which the second of two keys must follow the first. */
 const LEADS = 1500;
 let leader = false;
 let leading = 0;
@@ -60,12 +60,12 @@ document.addEventListener("keydown", (event) => {
     openPalette.run();
     return;
   }
-  // An open dialog has its own keys; Escape closes it by itself.
+  // An open dialog has its own keys; the browser closes it on Escape.
   if (document.querySelector("dialog[open]") && event.key !== "?") return;
   if (event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey || event.isComposing) return;
   if (writes(event.target) && event.key !== "Escape") return;
   const onControl = event.target instanceof HTMLElement && /^(BUTTON|A|SUMMARY)$/.test(event.target.tagName);
-  // Enter on a button is the button's own.
+  // Enter on a button or link activates that.
   if (onControl && event.key === "Enter") return;
   const pressed = leader && event.key.length === 1 ? `g ${event.key}` : event.key;
   leader = false;
@@ -73,7 +73,7 @@ document.addEventListener("keydown", (event) => {
   const keys = allKeys();
   const found = keys.filter((key) => key.key === pressed).pop();
   if (!found && pressed === "g" && keys.some((key) => key.key.startsWith("g "))) {
-    // The first of two keys.
+    // This is the first of two keys.
     leader = true;
     leading = window.setTimeout(() => { leader = false; }, LEADS);
     return;

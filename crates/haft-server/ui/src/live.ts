@@ -1,5 +1,5 @@
-// What haft does right now. One tab of the browser reads the stream of events and passes it on to the others: a browser opens
-// only six connections to a server, for all tabs together.
+// Live events. One tab of the browser reads the event stream and forwards it to the others: a browser opens only six connections
+// to a server, for all tabs together.
 
 import { effect, signal } from "@preact/signals";
 import { credentials, onSecretChange } from "./api";
@@ -11,53 +11,53 @@ import { tell } from "./output";
 export type Link = "connecting" | "open" | "lost";
 
 export const link = signal<Link>("connecting");
-/** When the next try is, in milliseconds since 1970. */
+/** Time of the next attempt to connect, in milliseconds since 1970. */
 export const nextTry = signal(0);
-/** Counts the times that the stream was opened: whoever shows a list reads it anew. */
+/** Counts how often the stream was opened: each time, pages read their lists again. */
 export const opened = signal(0);
-/** Counts changes of runs and of their calls. */
+/** Counts changes to runs and their calls. */
 export const runsChanged = signal(0);
-/** The run that changed last, of whichever process; a new object each time. */
+/** The run that changed last, in any process; a new object each time. */
 export const lastRun = signal<{ run: string } | undefined>(undefined);
-/** The last thing that happened to a call, for a run's page. */
+/** The last event of a call, for the run page. */
 export const lastCall = signal<CallEvent | undefined>(undefined);
-/** The last change of the workspace, for a run's page. */
+/** The last change to the workspace, for the run page. */
 export const lastChanges = signal<ChangesEvent | undefined>(undefined);
 
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 10_000;
-/** The name of the tabs' channel, and of the lock that the reading tab holds. */
+/** The name of the channel between tabs, and of the lock that the reading tab holds. */
 const NAME = "haft-live";
 
 type Heard = (approval: Approval) => void;
 const approvalListeners = new Set<Heard>();
 
-/** Hears of every new or changed approval. */
+/** Registers a listener for new and changed approvals; returns a function that removes it. */
 export function onApproval(heard: Heard): () => void {
   approvalListeners.add(heard);
   return () => { approvalListeners.delete(heard); };
 }
 
-/** What tabs tell each other. */
+/** A message between tabs. */
 type Word =
   | { kind: "event"; name: string; data: string }
   | { kind: "link"; link: Link; nextTry: number }
-  /** A tab has come: whoever reads says how the link is. */
+  /** A new tab asks for the state of the link; the reading tab answers. */
   | { kind: "ask" }
-  /** Somebody does not want to wait for the next try. */
+  /** The user wants to reconnect now. */
   | { kind: "try" };
 
 let channel: BroadcastChannel | undefined;
-/** Ends this tab's part; there while it has one. */
+/** Disconnects this tab; set while it is connected. */
 let part: AbortController | undefined;
-/** Ends the wait for the next try; there in the reading tab, while it waits. */
+/** Ends the wait for the next attempt; set in the reading tab while it waits. */
 let wake: (() => void) | undefined;
 /** Whether this tab reads the stream. */
 let reads = false;
 
 const send = (word: Word) => channel?.postMessage(word);
 
-/** Takes part: as the tab that reads, or as one that hears from it and reads when that one is gone. */
+/** Connects this tab: it reads the stream, or follows the tab that does and takes over when that one closes. */
 export function connect(): void {
   if (part) return;
   part = new AbortController();
@@ -77,7 +77,7 @@ export function connect(): void {
   });
 }
 
-/** Takes no part any more: whoever waits for the lock reads from now on. */
+/** Disconnects this tab; the next tab that waits for the lock reads the stream. */
 function disconnect(): void {
   part?.abort();
   part = undefined;
@@ -95,10 +95,10 @@ function take(word: Word): void {
   }
 }
 
-/** Says how the link is. */
+/** Sends the state of the link to the other tabs. */
 const say = () => send({ kind: "link", link: link.value, nextTry: nextTry.value });
 
-/** A tab that does not read shows what the reading one says. */
+/** Adopts the state of the link that the reading tab reports. */
 function follow(now: Link, next: number): void {
   const opens = now === "open" && link.value !== "open";
   link.value = now;
@@ -108,7 +108,7 @@ function follow(now: Link, next: number): void {
   if (login.value !== "in") void resume();
 }
 
-/** Reads the stream, again and again, until this tab takes no part any more. */
+/** Reads the stream and reconnects when it breaks, until this tab disconnects. */
 async function read(stop: AbortSignal): Promise<void> {
   let wait = FIRST_WAIT;
   reads = true;
@@ -119,20 +119,20 @@ async function read(stop: AbortSignal): Promise<void> {
   };
   while (!stop.aborted) {
     await readEvents("/api/v1/events", credentials(), stop, heard).catch(() => {});
-    // What is shown stays, nothing can be decided, and it is tried again.
+    // Meanwhile the page keeps its data and disables decisions.
     while (!stop.aborted) {
       link.value = "lost";
       nextTry.value = Date.now() + wait;
       say();
       if (await pause(wait, stop)) wait = FIRST_WAIT;
       else wait = Math.min(wait * 2, LONGEST_WAIT);
-      // Without a session every try would fail: somebody may have logged in by now.
+      // Without a session every attempt would fail; the user may have logged in by now.
       if (await resume()) break;
     }
   }
 }
 
-/** Waits; true when somebody did not want to wait so long. */
+/** Waits before the next attempt; resolves to true if the user cut the wait short. */
 function pause(milliseconds: number, stop: AbortSignal): Promise<boolean> {
   return new Promise((done) => {
     const end = (early: boolean) => {
@@ -170,26 +170,26 @@ function hear(name: string, data: string): void {
   }
 }
 
-// Whoever logs out hears no more.
+// Logging out disconnects.
 effect(() => {
   if (!session.value) disconnect();
 });
 
-// Somebody logged in elsewhere: the next try is worth making now.
+// After a login in another tab, the next attempt is worth making now.
 onSecretChange(() => wake?.());
 
-// A page that is left reads no more, also where the browser keeps it for the way back.
+// A page disconnects when the user leaves it, even if the browser caches it for going back.
 addEventListener("pagehide", disconnect);
 addEventListener("pageshow", (event) => {
   if (event.persisted && session.value) connect();
 });
 
-/** Tries at once. */
+/** Reconnects at once. */
 export function tryNow(): void {
   if (!part && session.value) connect();
   wake?.();
   send({ kind: "try" });
 }
 
-/** Whether something can be decided or changed right now. */
+/** Returns whether the user can decide or change anything right now. */
 export const mayAct = () => link.value === "open" && login.value === "in";

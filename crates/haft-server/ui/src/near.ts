@@ -1,6 +1,6 @@
-// How well a few letters fit a name.
+// Fuzzy matching of a few letters against a name.
 
-/** The letters of `words` in their order in a text: how far apart they are, less for a closer match; none where they are not all there. */
+/** Returns how far apart the letters of `words` are in a text, in order: less for a closer match, `undefined` if one is missing. */
 export function distance(text: string, words: string): number | undefined {
   const [hay, needle] = [text.toLowerCase(), words.toLowerCase().trim()];
   if (!needle) return 0;

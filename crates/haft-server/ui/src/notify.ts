@@ -1,4 +1,4 @@
-// Desktop notifications of new requests: asked for once, by a click, and only while no tab is looked at.
+// Desktop notifications of new requests: the console asks for permission once and shows them only while the page is hidden.
 
 import { signal } from "@preact/signals";
 import { readStored, store } from "./storage";
@@ -8,23 +8,23 @@ import { go, pathOf } from "./route";
 
 const KEPT = "haft-notify";
 
-/** Whether the question has been answered, either way, or cannot be asked. */
+/** Whether the user has answered, either way, or the browser cannot ask. */
 export const answered = signal(typeof Notification === "undefined" || Notification.permission !== "default" || readStored(KEPT) !== undefined);
 
-/** Asks the browser; it asks the user. */
+/** Requests permission from the browser, which asks the user. */
 export async function allow(): Promise<void> {
   store(KEPT, "asked");
   answered.value = true;
   if (typeof Notification !== "undefined") await Notification.requestPermission().catch(() => {});
 }
 
-/** Never asks again. */
+/** Records that the user declined: the console never asks again. */
 export function decline(): void {
   store(KEPT, "no");
   answered.value = true;
 }
 
-/** Says that requests came, where the user allowed it and looks elsewhere; tabs that hear of the same request show one notice. */
+/** Notifies of new requests if the user allowed it and the page is hidden; several tabs show one notification per request. */
 export function notify(fresh: Approval[]): void {
   const [first] = fresh;
   if (!first || typeof Notification === "undefined" || Notification.permission !== "granted" || !document.hidden) return;
@@ -37,6 +37,6 @@ export function notify(fresh: Approval[]): void {
       notice.close();
     };
   } catch {
-    // Some browsers on phones have notifications for service workers alone.
+    // Some mobile browsers allow only service workers to show notifications.
   }
 }

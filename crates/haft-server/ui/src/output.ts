@@ -1,9 +1,9 @@
-// The live output of calls, kept by call: in order, each byte once, bounded.
+// The live output of each call: in order, without duplicates, bounded.
 
 import { signal } from "@preact/signals";
 import type { Progress } from "./shapes";
 
-/** A stretch of one stream. */
+/** A piece of one stream. */
 export interface Chunk {
   stream: Progress["stream"];
   text: string;
@@ -11,27 +11,27 @@ export interface Chunk {
 
 export interface Output {
   chunks: Chunk[];
-  /** Characters held. */
+  /** Number of characters held. */
   size: number;
-  /** Characters that were dropped at the front to stay bounded. */
+  /** Number of characters dropped at the front to stay within the limit. */
   dropped: number;
   closed: boolean;
-  /** The next offset that each stream should have. */
+  /** The next expected offset of each stream. */
   next: Partial<Record<Progress["stream"], number>>;
 }
 
-/** Characters kept of one call, and calls kept. */
+/** Maximum number of characters per call, and of calls. */
 const MOST = 2_000_000;
 const MOST_CALLS = 50;
 
 const outputs = new Map<string, Output>();
 
-/** Counts changes; the panes follow it. */
+/** Counts changes, so that output panes are redrawn. */
 export const outputChanged = signal(0);
 
 let asked = false;
 
-/** Takes what a call has said. */
+/** Adds output of a call. */
 export function tell(progress: Progress): void {
   const key = `${progress.run}/${progress.tool_call_id}`;
   let output = outputs.get(key);
@@ -43,7 +43,7 @@ export function tell(progress: Progress): void {
   }
   add(output, progress);
   if (asked) return;
-  // Panes are drawn once a frame, however much comes.
+  // Panes are redrawn at most once per frame, however much output arrives.
   asked = true;
   requestAnimationFrame(() => {
     asked = false;
@@ -56,7 +56,7 @@ function add(output: Output, progress: Progress): void {
   const { stream, text, offset } = progress;
   if (!text) return;
   const expected = output.next[stream];
-  // What came before a reconnection may come again.
+  // After a reconnection, output may arrive a second time.
   if (offset !== undefined && expected !== undefined && offset < expected) return;
   if (offset !== undefined) output.next[stream] = offset + new TextEncoder().encode(text).length;
   const last = output.chunks[output.chunks.length - 1];
@@ -70,18 +70,18 @@ function add(output: Output, progress: Progress): void {
   }
 }
 
-/** What a call has said so far. */
+/** Returns the output of a call so far. */
 export function outputOf(run: string, call: string): Output | undefined {
   return outputs.get(`${run}/${call}`);
 }
 
-/** A line of the pane. */
+/** A line of an output pane. */
 export interface Line {
   stream: Progress["stream"];
   text: string;
 }
 
-/** The output as lines: colours are taken out, a carriage return starts its line over as a terminal would. */
+/** Returns the output as lines, without colours; a carriage return starts its line over, as in a terminal. */
 export function linesOf(output: Output): Line[] {
   const lines: Line[] = [];
   let open: Line | undefined;
@@ -90,7 +90,7 @@ export function linesOf(output: Output): Line[] {
     const parts = plain.split("\n");
     parts.forEach((part, index) => {
       if (index > 0) open = undefined;
-      // Behind the last newline nothing has begun yet.
+      // After the last newline, no line has begun yet.
       if (!part && index === parts.length - 1) return;
       if (!open || open.stream !== stream) {
         open = { stream, text: "" };

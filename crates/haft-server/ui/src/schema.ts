@@ -1,4 +1,4 @@
-// A schema read for people: its fields in a sensible order, each as plain as it can be said.
+// JSON Schemas simplified for display: fields in a sensible order, each in its plainest form.
 
 import type { Json, Schema } from "./shapes";
 
@@ -8,12 +8,12 @@ export interface Field {
   required: boolean;
 }
 
-/** A value as an object; nothing for anything else. */
+/** Returns a value as an object; `undefined` for anything else. */
 export function object(value: Json | undefined): Schema | undefined {
   return value && typeof value === "object" && !Array.isArray(value) ? value : undefined;
 }
 
-/** A schema without references and without the forms that only say "or nothing"; a choice of constants is an enum. */
+/** Simplifies a schema: resolves references, drops `null` alternatives and turns a choice of constants into an enum. */
 export function plain(schema: Schema, root: Schema, depth = 0): Schema {
   const named = typeof schema.$ref === "string" ? /^#\/(\$defs|definitions)\/([^/]+)$/.exec(schema.$ref) : undefined;
   if (named && depth < 8) {
@@ -30,7 +30,7 @@ export function plain(schema: Schema, root: Schema, depth = 0): Schema {
   return schema;
 }
 
-/** The fields of a schema's properties: required ones first, in the order they are named; values that it does not know at the end. */
+/** Returns the fields of a schema: required ones first, in their listed order; values that the schema does not know last. */
 export function fieldsOf(schema: Schema | undefined, values: { [name: string]: Json }): Field[] {
   const properties = object(schema?.properties) ?? {};
   const required = (Array.isArray(schema?.required) ? schema.required : []).filter((name): name is string => typeof name === "string");

@@ -1,4 +1,4 @@
-// Who is logged in: the code from the address, the session that cookie and secret make, and what to do when it is gone.
+// The login: redeems the code in the address, resumes the session (a cookie and a secret), and handles its end.
 
 import { signal } from "@preact/signals";
 import { Refused, get, holdSecret, onSecretChange, onUnauthorized, post, secret, told } from "./api";
@@ -8,7 +8,7 @@ export type Login = "unknown" | "in" | "out";
 
 export const login = signal<Login>("unknown");
 export const session = signal<Session | undefined>(undefined);
-/** Why nobody is logged in, where there is something to say. */
+/** Why the user is logged out, if there is something to say. */
 export const loginTrouble = signal("");
 
 onUnauthorized.run = () => {
@@ -22,13 +22,13 @@ onSecretChange(() => {
   else forget();
 });
 
-/** The code in a login link, or in what somebody pasted. */
+/** Returns the code in a login link or in pasted text. */
 export function codeIn(text: string): string | undefined {
   const found = /(?:#login=|^)([0-9a-f]{32,128})\s*$/.exec(text.trim());
   return found?.[1];
 }
 
-/** Takes the code out of the address before anything else can see it, then logs in with it or resumes the session. */
+/** Removes the code from the address before anything else can see it, then logs in with it or resumes the session. */
 export async function begin(): Promise<void> {
   const code = codeIn(location.hash.startsWith("#login=") ? location.hash : "");
   if (location.hash) history.replaceState(null, "", location.pathname + location.search);
@@ -36,14 +36,14 @@ export async function begin(): Promise<void> {
   else await resume();
 }
 
-/** Uses a code up. */
+/** Logs in with a code, which works once. */
 export async function redeem(code: string): Promise<void> {
   try {
     const fresh = await post<{ secret: string }>("/login", { code });
     holdSecret(fresh.secret);
     loginTrouble.value = "";
   } catch (error) {
-    // A reload of a used link still has its session.
+    // When a used link is reloaded, its session still exists.
     if (await resume()) return;
     loginTrouble.value = told(error);
     return;
@@ -51,7 +51,7 @@ export async function redeem(code: string): Promise<void> {
   await resume();
 }
 
-/** Finds the session of this browser; false when there is none. */
+/** Restores this browser's session; resolves to false if that fails. */
 export async function resume(): Promise<boolean> {
   if (!secret()) {
     login.value = "out";
@@ -68,7 +68,7 @@ export async function resume(): Promise<boolean> {
   }
 }
 
-/** Ends the session. */
+/** Logs out. */
 export async function leave(): Promise<void> {
   await post("/logout").catch(() => {});
   holdSecret(undefined);

@@ -1,4 +1,4 @@
-// The shapes that the HTTP API answers with, as far as the pages read them.
+// The types of the HTTP API's responses, with the fields that the pages read.
 
 export type Risk = "safe" | "high" | "critical";
 export type Verdict = "allow" | "ask" | "deny";
@@ -42,7 +42,7 @@ export interface Approval {
   expires: string;
   status: ApprovalStatus;
   attended: boolean;
-  /** Why it is not approved together with others. */
+  /** Why it cannot be approved together with others. */
   alone?: string;
   decision?: Decision;
 }
@@ -53,7 +53,7 @@ export interface Permission {
   /** Where links lead, or the name of a host: private addresses. */
   target?: string;
   risk: Risk;
-  /** What the policy says of it by itself. */
+  /** The policy's verdict on this effect alone. */
   verdict?: "allow" | "ask" | "deny";
 }
 
@@ -80,9 +80,9 @@ export interface Question {
 export interface ApprovalDetail extends Approval {
   arguments: string;
   permissions: Permission[];
-  /** What settings decide about it: how it is confined, what it reaches. */
+  /** What the settings decide about the call: its sandbox and its network. */
   conditions?: { name: string; value: string }[];
-  /** Arguments that settings fill in. */
+  /** Arguments that the settings fill in. */
   bound?: { [name: string]: Json };
   preview?: Preview[];
   suggested?: string[];
@@ -112,7 +112,7 @@ export interface Failure {
   kind: string;
   message: string;
   advice?: string;
-  /** Of an undo: what prevents it. */
+  /** What prevents an undo. */
   conflicts?: { path: string; why: string }[];
   more_conflicts?: number;
 }
@@ -122,7 +122,7 @@ export interface RuleMatches {
   error?: string;
   covers?: boolean;
   matched?: { run: string; call: string; tool: string; text: string; at: string }[];
-  /** How many it would have covered; `matched` holds the newest of them. */
+  /** Number of calls that the rule would have covered; `matched` holds the newest ones. */
   covered?: number;
   looked_at?: number;
 }
@@ -138,11 +138,11 @@ export interface Run {
   profile?: string;
   workspace?: string;
   client?: string;
-  /** The first call, with the argument that says most. */
+  /** The first call, with its most telling argument. */
   first?: { tool: string; argument?: string };
-  /** How the last call ended. */
+  /** The status of the last call. */
   outcome?: string;
-  /** How many calls ended with each status. */
+  /** Number of calls by status. */
   statuses?: Record<string, number>;
   changes?: { files: number; added: number; removed: number };
 }
@@ -167,9 +167,9 @@ export interface Call {
   /** The beginning of the result. */
   result?: string;
   error?: { kind: string; message: string };
-  /** The argument that says most. */
+  /** The most telling argument. */
   argument?: string;
-  /** The request that it waits for. */
+  /** Id of the approval request that the call is waiting for. */
   approval?: string;
 }
 
@@ -198,7 +198,7 @@ export interface Changes {
   more_changes?: number;
 }
 
-/** What an undo would do. */
+/** The preview of an undo. */
 export interface UndoPlan {
   run: string;
   call?: string;
@@ -268,7 +268,7 @@ export interface PolicyRule {
   layer: string;
   reason?: string;
   matched?: number;
-  /** Why it decides nothing. */
+  /** Why the rule decides nothing. */
   dead?: { cause: "never_matches" | "shadowed" | "repeated" | "outside" | "unknown_tool" | "tool_off" | "unused"; problem: string; advice: string; by?: number };
 }
 
@@ -279,7 +279,7 @@ export interface PolicyShown {
   secret_files: Verdict;
   findings: { rule: string; problem: string; advice: string }[];
   looked_at?: number;
-  /** When the oldest of the calls was that were looked at. */
+  /** Time of the oldest call that was examined. */
   looked_since?: string;
   sandbox: { require: string; network: string };
   skills: { name: string; requests: string[]; restricts_to?: string[]; excludes?: string[] }[];
@@ -340,7 +340,7 @@ export interface Found {
 }
 
 export interface Session {
-  /** None for the server in the background, which shows all folders and stands in none. */
+  /** Absent for the background server, which shows all folders. */
   workspace?: string;
   profile: string;
   strength?: string;
@@ -358,7 +358,7 @@ export interface Progress {
   offset?: number;
 }
 
-/** Paths of the workspace were changed. */
+/** An event: a call changed paths in the workspace. */
 export interface ChangesEvent {
   run: string;
   call: string;

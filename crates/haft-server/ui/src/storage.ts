@@ -1,4 +1,4 @@
-// What this browser keeps for this server, for all its tabs. Where the browser keeps nothing, it lasts as long as the page.
+// Values stored in the browser, shared by all tabs of this server. Without browser storage they last as long as the page.
 
 const here = new Map<string, string>();
 
@@ -17,6 +17,6 @@ export function store(key: string, value: string | undefined): void {
     if (value === undefined) localStorage.removeItem(key);
     else localStorage.setItem(key, value);
   } catch {
-    // It is kept here.
+    // `here` still holds it.
   }
 }

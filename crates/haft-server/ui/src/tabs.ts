@@ -1,24 +1,24 @@
-// This page says whether a person sees it: while one does, haft shows no notice of its own on the desktop.
+// Tells haft whether the user sees this page: meanwhile haft shows no desktop notifications of its own.
 
 import { effect } from "@preact/signals";
 import { credentials, post } from "./api";
 import { login, session } from "./session";
 
-/** How often a page says that it is there, in milliseconds; the server forgets one that it has not heard of for 150 seconds. */
+/** Milliseconds between two reports; the server forgets a page that has not reported for 150 seconds. */
 const AGAIN = 30_000;
 
 const tab = Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 
-/** Whether a person sees the page, or would see the notice that it shows. */
+/** Returns whether the user sees the page, or would see its notifications. */
 const attentive = () => !document.hidden || (typeof Notification !== "undefined" && Notification.permission === "granted");
 
 function say(): void {
   if (!session.value || login.value !== "in") return;
-  // The next try comes soon.
+  // The next report follows soon.
   void post("/tabs", { tab, attentive: attentive() }).catch(() => {});
 }
 
-/** Says so from now on: at once, whenever it changes, and now and then. */
+/** Starts reporting: at once, on every change and at regular intervals. */
 export function sayWhetherSeen(): void {
   effect(say);
   document.addEventListener("visibilitychange", say);

@@ -1,4 +1,4 @@
-// Light or dark: as the system says, until the switch says otherwise.
+// Light or dark: the system's setting, unless the user chooses.
 
 import { signal } from "@preact/signals";
 import { readStored, store } from "./storage";
@@ -21,7 +21,7 @@ function show(): void {
 
 show();
 
-/** Auto, light, dark, and round again. */
+/** Switches to the next theme: auto, light, dark. */
 export function turn(): void {
   theme.value = theme.value === "auto" ? "light" : theme.value === "light" ? "dark" : "auto";
   store(KEPT, theme.value);

@@ -1,12 +1,12 @@
-// Times as people read them, and a clock that the pages follow.
+// Human-readable times, and a clock that the pages follow.
 
 import { signal } from "@preact/signals";
 
-/** Now, in milliseconds, once a second. */
+/** The current time in milliseconds, updated every second. */
 export const now = signal(Date.now());
 setInterval(() => { now.value = Date.now(); }, 1000);
 
-/** A span as a person says it: 420 ms, 3.2 s, 4 min, 2 h, 3 d. */
+/** Returns a duration in readable form: 420 ms, 3.2 s, 4 min, 2 h, 3 d. */
 export function span(ms: number): string {
   if (ms < 0.1) return "< 0.1 ms";
   if (ms < 10) return `${Number(ms.toFixed(1))} ms`;
@@ -18,7 +18,7 @@ export function span(ms: number): string {
   return `${Math.round(ms / 86_400_000)} d`;
 }
 
-/** How long ago a time was. */
+/** Returns how long ago a time was. */
 export function ago(time: string, at: number): string {
   const ms = at - Date.parse(time);
   if (Number.isNaN(ms)) return time;
@@ -30,7 +30,7 @@ const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" 
 const YEAR = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
 const ZONE = new Intl.DateTimeFormat(undefined, { timeZoneName: "short" });
 
-/** A time on this machine's clock, as short as it is clear on a day: 14:03:22; 23 Nov 14:03:22. */
+/** Returns a local time in the shortest unambiguous form: 14:03:22; 23 Nov 14:03:22. */
 export function local(time: string, at: number): string {
   const date = new Date(time);
   if (Number.isNaN(date.getTime())) return time;
@@ -39,7 +39,7 @@ export function local(time: string, at: number): string {
   return `${(date.getFullYear() === today.getFullYear() ? DAY : YEAR).format(date)} ${TIME.format(date)}`;
 }
 
-/** The exact time, on this machine's clock and in UTC. */
+/** Returns the exact time, local and in UTC. */
 export function exact(time: string): string {
   const date = new Date(time);
   if (Number.isNaN(date.getTime())) return time;
@@ -48,14 +48,14 @@ export function exact(time: string): string {
   return `${YEAR.format(date)} ${TIME.format(date)}.${ms} ${zone} (${date.toISOString()})`;
 }
 
-/** The beginning of this machine's day. */
+/** Returns the local midnight before a time. */
 export function midnight(at: number): Date {
   const date = new Date(at);
   date.setHours(0, 0, 0, 0);
   return date;
 }
 
-/** Bytes in KiB, MiB and GiB. */
+/** Formats a number of bytes in B, KiB, MiB or GiB. */
 export function bytes(count: number): string {
   if (count < 1024) return `${count} B`;
   if (count < 1024 * 1024) return `${(count / 1024).toFixed(1)} KiB`;

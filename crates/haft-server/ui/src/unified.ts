@@ -1,13 +1,13 @@
-// The rows of a unified diff, as the side-by-side picture shows them.
+// Turns a unified diff into the rows of the side-by-side view.
 
 import { NO_NEWLINE, diffWords, type Row } from "./diff";
 
 const HUNK = /^@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@/;
 
-/** The rows of a unified diff, with a fold for the lines between its hunks. */
+/** Returns the rows of a unified diff, with a fold for the lines between its hunks. */
 export function rowsOfUnified(diff: string): Row[] {
   const rows: Row[] = [];
-  // A line may end with a carriage return alone, as it does for whoever made the diff.
+  // A lone carriage return ends a line, as it does in the server's diff.
   const lines = diff.match(/[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$/g) ?? [];
   let [left, right] = [1, 1];
   let [out, into]: [string[], string[]] = [[], []];
@@ -27,7 +27,7 @@ export function rowsOfUnified(diff: string): Row[] {
       [left, right] = [Math.max(was, 1), Math.max(is, 1)];
       continue;
     }
-    // Before the first hunk stand the names of the file.
+    // The lines before the first hunk name the file.
     if (!started) continue;
     const text = whole.slice(1).replace(/\n$/, "");
     if (whole[0] === "-") (last = out).push(text);

@@ -1,11 +1,11 @@
-// Text from elsewhere made safe to read: control, direction and invisible characters, and letters that pass for others, become marks.
+// Makes untrusted text safe to read: control, direction and invisible characters and lookalike letters become marks.
 
-/** A piece of text; with `mark` it is shown as that mark, `title` says what it is. */
+/** A piece of text. One with a `mark` is shown as that mark; `title` names its characters. */
 export interface Piece {
   text: string;
   mark?: "hidden" | "lookalike";
   title?: string;
-  /** How many characters of the text it stands for; as many as it has unless it is a mark. */
+  /** Number of original characters that a mark replaces; absent for plain text. */
   length?: number;
 }
 
@@ -28,7 +28,7 @@ const NAMES: Record<number, string> = {
   0x202e: "right-to-left override", 0x2066: "left-to-right isolate", 0x2067: "right-to-left isolate", 0x2069: "pop isolate", 0xfeff: "byte order mark",
 };
 
-/** A character as its escape: \x1b, \u{202e}. */
+/** Returns a character as its escape: \x1b, \u{202e}. */
 function escape(char: string): string {
   const code = char.codePointAt(0) ?? 0;
   if (char === "\n") return "\\n";
@@ -47,7 +47,7 @@ function named(text: string): string {
   return titles.join(", ");
 }
 
-/** The pieces of a text. With `lines`, newlines and tabs stay as they are. */
+/** Splits a text into pieces. With `lines`, newlines and tabs stay as they are. */
 export function pieces(text: string, lines = false): Piece[] {
   if (!ANY.test(text)) return [{ text }];
   const out: Piece[] = [];
@@ -79,7 +79,7 @@ function hidden(run: string, lines: boolean, keep: (text: string) => void, mark:
   }
 }
 
-/** Letters of another script within a Latin word. */
+/** Marks letters of another script within a Latin word. */
 function lookalikes(word: string, keep: (text: string) => void, mark: (piece: Piece) => void): void {
   let last = 0;
   for (const match of word.matchAll(OTHERS)) {
@@ -91,7 +91,7 @@ function lookalikes(word: string, keep: (text: string) => void, mark: (piece: Pi
   keep(word.slice(last));
 }
 
-/** A text with every mark spelled out: for titles, labels and what is read aloud. */
+/** Returns a text with every mark spelled out: for titles, labels and screen readers. */
 export function spelled(text: string): string {
   return pieces(text).map((piece) => piece.text).join("");
 }
