@@ -1,5 +1,5 @@
-// Builds the pages: `node build.mjs [DIR]`, into dist/ unless a folder is named. WITHOUT_APPROVE=true leaves the approve button out,
-// for the test that must notice.
+// Builds the pages: `node build.mjs [DIR]`, into dist/ by default. WITHOUT_APPROVE=true leaves out the approve button, for the test that
+// must detect this.
 import { build } from "esbuild";
 import { cp, mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";

@@ -1,4 +1,4 @@
-// What can be said of the pages' parts without a browser: marks, diffs, forms, output. `node units.mjs` says "all hold" or fails.
+// Unit tests that need no browser: marks, diffs, forms, output. `node units.mjs` prints "all hold" or fails.
 import assert from "node:assert/strict";
 import { build } from "esbuild";
 
@@ -76,7 +76,7 @@ for (const [diff, expect] of [
     "fold 3", 'same 4"same" 4"same"', 'change 5"two" 5"2"', 'same 6"same" 6"same"', "fold 13", 'same 20"last" 20"last"', 'change - 21"more"']],
   ["--- a/x\n+++ b/x\n@@ -0,0 +1,2 @@\n+one\n+two\n\\ No newline at end of file\n", ['change - 1"one"', 'change - 2"two\\n"']],
   ["--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n", ['change 1"a\\n" 1"a"']],
-  // A carriage return alone ends a line, too: what follows it cannot hide behind an unchanged one.
+  // A lone carriage return also ends a line: text after it cannot hide behind an unchanged line.
   ["--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n one\r-two\r+2\n", ['same 1"one\\r" 1"one\\r"', 'change 2"two\\r" 2"2"']],
   // Cut in the middle of a hunk.
   ["--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n-a\n", ['change 1"a" -']],
@@ -174,7 +174,7 @@ for (const [path, text, expect] of [
   ["a.txt", "let x", []],
   ["a.rs", "", [""]],
 ]) assert.deepEqual(tones(text, path), expect, `${path}: ${text}`);
-// One pass, whatever stands in the text.
+// One pass, whatever the text contains.
 for (const text of ["/*".repeat(90_000), "\"\\".repeat(90_000), "'".repeat(180_000), "a.".repeat(90_000)]) assert.ok(coloursOf(text, "a.rs"));
 assert.equal(coloursOf("x".repeat(200_001), "a.rs"), undefined);
 

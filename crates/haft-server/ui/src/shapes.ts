@@ -50,7 +50,7 @@ export interface Approval {
 export interface Permission {
   kind: string;
   value: string;
-  /** Where links lead, or the name of a host: private addresses. */
+  /** The target of the links in a path, if it differs; the private addresses that a host name resolves to. */
   target?: string;
   risk: Risk;
   /** The policy's verdict on this effect alone. */

@@ -1,4 +1,4 @@
-// All requests that may be approved together: each is seen first, all are listed, each is approved by itself, and what came of each is said.
+// Approves all eligible requests: the user opens each first, each is approved separately, and the result of each is shown.
 
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -19,29 +19,29 @@ import { FoldsContext, Shown } from "../parts/text";
 
 declare const WITHOUT_APPROVE: boolean;
 
-/** What became of a request that was sent. */
+/** A request whose approval was sent. */
 interface Sent {
   approval: Approval;
-  /** Why it was not approved; nothing where it was. */
+  /** Why it was not approved; absent if it was. */
   refused?: string;
 }
 
-/** A walk through the list: it goes on while another page is looked at. */
+/** The progress through the list, which continues while the user looks at another page. */
 interface Walk {
   sent: Sent[];
   left: number;
   stopped: boolean;
 }
 
-/** Requests that are shown at once; the next ones come as these are decided. */
+/** Maximum number of requests shown at once; the next ones follow as these are decided. */
 const AT_ONCE = 200;
 
 const walk = signal<Walk | undefined>(undefined);
 
-/** Those that may be approved together. */
+/** Returns the requests that may be approved together. */
 export const eligible = (list: Approval[]): Approval[] => list.filter((approval) => approval.kind === "call" && !approval.alone);
 
-/** Approves one after the other; whatever goes wrong with one does not keep it from the next. */
+/** Approves the requests one after the other; a failure does not stop the others. */
 async function approveAll(list: Approval[]): Promise<void> {
   walk.value = { sent: [], left: list.length, stopped: false };
   for (const approval of list) {
@@ -70,9 +70,9 @@ export function Eligible() {
   const busy = walk.value !== undefined && walk.value.left > 0;
   const at = list.findIndex((approval) => approval.id === open);
   const move = (by: number) => setOpen(list[Math.min(list.length - 1, Math.max(0, at + by))]?.id);
-  // Behind the one that is shown, else from the beginning.
+  // The next unopened one after the one that is shown, else the first.
   const next = () => setOpen((list.slice(at + 1).find((approval) => unseen.includes(approval)) ?? unseen[0])?.id);
-  // Results of an earlier walk are gone when the page is opened again.
+  // Reopening the page clears earlier results.
   useEffect(() => { if (!busy) walk.value = undefined; }, []);
   useKeys(() => [
     { key: "j", does: "show the next request", run: () => move(1) },
@@ -142,7 +142,7 @@ function Row({ approval, chosen, open, busy, toggle, show }: RowProps) {
   );
 }
 
-/** What a request is about, whole; it counts as seen once nothing of it is folded. */
+/** A request in full; it counts as seen once no part is folded. */
 function Whole({ id }: { id: string }) {
   const [problem, setProblem] = useState("");
   const detail = details.value[id];
@@ -158,7 +158,7 @@ function Whole({ id }: { id: string }) {
   );
 }
 
-/** What came of those that were sent: also of those that somebody else had decided by then. */
+/** The results, including requests that were decided elsewhere in the meantime. */
 function Results({ walk: { sent, left, stopped } }: { walk: Walk }) {
   const approved = sent.filter((one) => !one.refused);
   const refused = sent.filter((one) => one.refused);

@@ -1,4 +1,4 @@
-// What works here and what does not, as `haft doctor` finds it, tried again twice a minute.
+// The health page: the checks of `haft doctor`, repeated twice a minute.
 
 import { useEffect } from "preact/hooks";
 import { useKeys } from "../keys";

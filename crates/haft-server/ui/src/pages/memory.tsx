@@ -1,4 +1,4 @@
-// What is remembered: candidates as a queue to accept or reject; accepted memories searched, added, edited and removed.
+// The memory page: candidates to accept or reject; accepted memories to search, add, edit and remove.
 
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { post, told } from "../api";
@@ -38,7 +38,7 @@ export function Memory() {
   );
 }
 
-/** The search, and a memory of the user's own. */
+/** The search field, and the form for a new memory. */
 function Tools({ words, again }: { words: string; again: () => void }) {
   const [typed, setTyped] = useState(words);
   const [adding, setAdding] = useState(false);
@@ -60,14 +60,14 @@ function Tools({ words, again }: { words: string; again: () => void }) {
   );
 }
 
-/** What is sent. */
+/** The fields that are sent. */
 interface Written {
   content: string;
   tags: string[];
   scope?: string;
 }
 
-/** A form for a memory, new or as it is. */
+/** A form for a new or existing memory. */
 function Writing({ title, record, send, close }: { title: string; record?: MemoryRecord; send: (written: Written) => Promise<unknown>; close: () => void }) {
   const [content, setContent] = useState(record?.content ?? "");
   const [tags, setTags] = useState(record?.tags.join(", ") ?? "");
@@ -99,7 +99,7 @@ function Writing({ title, record, send, close }: { title: string; record?: Memor
   );
 }
 
-/** An accepted memory, which can be edited and removed. */
+/** An accepted memory, with its edit and remove buttons. */
 function Kept({ record, again }: { record: MemoryRecord; again: () => void }) {
   const [open, setOpen] = useState<"edit" | "remove">();
   const [problem, setProblem] = useState("");

@@ -1,4 +1,4 @@
-// The first page: what waits, what failed today, calls by the hour, how long clients waited, who is connected, what the disk holds.
+// The first page: pending requests, today's failures, calls per hour, waiting times, connected clients and disk usage.
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
@@ -15,7 +15,7 @@ import { RunRow, folderName } from "../parts/runrow";
 import { Shown } from "../parts/text";
 import { When } from "../parts/when";
 
-/** Requests that are listed here. */
+/** Maximum number of requests listed here. */
 const WAITING = 5;
 const AGAIN = 30_000;
 
@@ -57,7 +57,7 @@ export function Overview() {
   );
 }
 
-/** What waits, the oldest first. */
+/** The pending requests, oldest first. */
 function Pressing() {
   const list = waiting.value;
   if (!list.length) return <section class="pressing calm" aria-label="pending"><h2>Nothing waits for you</h2><p class="dim">Requests for approval appear here as they come. <a href="/waiting" onClick={follow}>Waiting</a></p></section>;
@@ -84,7 +84,7 @@ const HEIGHT = 120;
 const FOOT = 18;
 const HOUR = new Intl.DateTimeFormat(undefined, { hour: "2-digit", hour12: false });
 
-/** Calls of each hour as bars; those that failed and those that were denied are told apart within them. */
+/** A bar chart of calls per hour, with failed and denied calls marked in each bar. */
 function Chart({ hours }: { hours: Hour[] }) {
   const most = Math.max(1, ...hours.map((hour) => hour.calls));
   const wide = WIDTH / Math.max(1, hours.length);

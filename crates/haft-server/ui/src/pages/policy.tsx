@@ -1,4 +1,4 @@
-// The effective policy, and a box that says what would happen to a call.
+// The policy page: the effective policy, and a form that shows what would happen to a call.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, post, told } from "../api";
@@ -22,10 +22,10 @@ export function Policy() {
   );
 }
 
-/** Values that fit arguments of these names. */
+/** Example values of arguments, by name. */
 const LIKELY: Record<string, Json> = { path: "notes.txt", from: "a.txt", to: "b.txt", command: "ls", url: "https://example.com/", pattern: "*.txt" };
 
-/** What a first call of a tool could look like: its required arguments. */
+/** Returns example arguments for a tool: the required ones. */
 function example(tool: Tool | undefined): string {
   const schema = tool?.input_schema;
   const required = Array.isArray(schema?.required) ? schema.required : [];
@@ -39,7 +39,7 @@ function WhatWouldHappen() {
   const approval = query.value.get("approval");
   const [tool, setTool] = useState(asked ?? "");
   const [args, setArgs] = useState(query.value.get("args") ?? "");
-  // Read when an effect runs, not when it was made: an example never takes the place of what somebody typed meanwhile.
+  // A ref, so that an effect reads the current value: an example never replaces what the user has typed in the meantime.
   const typed = useRef(args !== "" || approval !== null);
   const [found, setFound] = useState<{ explained?: Explained; problem?: string }>({});
   const list = tools.value ?? [];
@@ -54,7 +54,7 @@ function WhatWouldHappen() {
   useEffect(() => {
     if (!typed.current && chosen) setArgs(example(list.find((one) => one.name === chosen)));
   }, [tools.value]);
-  // With the choice, not after it: an effect would put its example under the hands of somebody who already types.
+  // Set together with the tool: an effect runs later and could overwrite what the user has begun to type.
   const choose = (name: string) => {
     typed.current = false;
     setTool(name);
@@ -112,7 +112,7 @@ function Explanation({ explained }: { explained: Explained }) {
   );
 }
 
-/** What each layer says. Those that only agree, or say nothing, are folded away: they decide nothing. */
+/** The verdict of each layer. Layers that do not decide are folded. */
 function Layers({ layers, verdict }: { layers: Explained["layers"]; verdict: Explained["verdict"] }) {
   const [open, setOpen] = useState(false);
   const decides = (layer: Explained["layers"][number]) => layer.verdict === verdict && (verdict !== "allow" || !layer.layer.startsWith("guard"));
@@ -136,12 +136,12 @@ const LAYER_COLUMNS: Column[] = [{ head: "layer" }, { head: "says" }, { head: "r
 
 const SECRETS = { allow: "files like others", ask: "asked about, and not seen by commands before that", deny: "no call may touch them" };
 
-/** Why a rule decides nothing, in a word. */
+/** Labels for the reasons why a rule decides nothing. */
 const DEAD = {
   never_matches: "never matches", shadowed: "shadowed", repeated: "repeated", outside: "outside the workspace", unknown_tool: "no such tool", tool_off: "tool is off", unused: "unused",
 };
 
-/** A rule, marked where it decides nothing. */
+/** A rule, marked if it decides nothing. */
 function RuleCell({ rule, all }: { rule: PolicyRule; all: PolicyRule[] }) {
   const { dead } = rule;
   const by = dead?.by === undefined ? undefined : all[dead.by];

@@ -1,4 +1,4 @@
-// One run: its timeline, the same as a table, the selected call with its live output.
+// The page of one run: its calls as a timeline or a table, and the selected call with its live output.
 
 import { useMemo, useRef, useState } from "preact/hooks";
 import { openable, told } from "../api";
@@ -22,7 +22,7 @@ import { Arguments, argumentsOf } from "../parts/arguments";
 
 const FAILED = new Set(["error", "denied", "timeout"]);
 
-/** The call to look at first: one that runs or waits, else the first that failed. */
+/** Returns the call to show first: one that is running or pending, else one that failed, else the first. */
 function first(calls: Call[]): Call | undefined {
   return calls.find((call) => !call.status || call.status === WAITS) ?? calls.find((call) => FAILED.has(call.status ?? "")) ?? calls[0];
 }
@@ -30,13 +30,13 @@ function first(calls: Call[]): Call | undefined {
 export function RunPage({ run, call }: { run: string; call: string | undefined }) {
   const path = `/runs/${encodeURIComponent(run)}`;
   const changed = lastCall.value?.run === run ? `${lastCall.value.call}/${lastCall.value.phase}` : "";
-  // Of a run of another process it is heard that something happened, not what.
+  // For runs of other processes, events say that something changed, not what.
   const other = useRef(lastRun.value);
   if (lastRun.value?.run === run) other.current = lastRun.value;
   const calls = useReading<Call[]>(path, useMemo(() => ({}), [changed, other.current]));
   const about = useReading<Run>(`${path}/about`, other.current).value;
   const asked = waiting.value;
-  // Not before the record was read: what waits alone would pass for all there is.
+  // Not before the record is read: until then, the pending calls would look like the whole run.
   const list = useMemo(() => (calls.value ? withWaiting(calls.value, asked.filter((approval) => approval.run === run)) : []), [calls.value, asked]);
   const selected = list.find((other) => other.call === call) ?? (call === undefined ? first(list) : list[0]);
   const [asTable, setAsTable] = useState(false);
@@ -82,7 +82,7 @@ export function RunPage({ run, call }: { run: string; call: string | undefined }
   );
 }
 
-/** The calls in time, with those that wait for a person right now. */
+/** Returns the calls and those that are pending approval, by start time. */
 function withWaiting(calls: Call[], asked: Approval[]): Call[] {
   const known = new Set(calls.map((call) => call.call));
   const waits = asked.filter((approval) => !known.has(approval.call)).map((approval): Call => ({
@@ -111,7 +111,7 @@ function Verify({ run, state }: { run: string; state: string }) {
 }
 
 function CallTable({ calls, selected, run }: { calls: Call[]; selected: string | undefined; run: string }) {
-  // The picture can be drawn by parts; a table of so many rows would not be read.
+  // The timeline draws only what is in view; nobody would read a table with so many rows.
   const shown = calls.slice(0, 2000);
   return (
     <>
@@ -131,7 +131,7 @@ const CALL_COLUMNS: Column[] = [
   { head: "tool" }, { head: "status" }, { head: "started", class: "mono" }, { head: "took" }, { head: "waited" }, { head: "inside", class: "mono" }, { head: "argument", class: "mono" }, { head: "summary" },
 ];
 
-/** A call's arguments as text: the archive keeps them as the bytes they were, redacted. */
+/** Returns a call's arguments as formatted text: the archive stores the original text, redacted. */
 export function argumentText(call: Call): string {
   const { arguments: args } = call;
   if (args === undefined || args === null) return "";
@@ -172,7 +172,7 @@ function CallDetail({ run, call }: { run: string; call: Call }) {
   );
 }
 
-/** The beginning of a result, as the record keeps it. */
+/** The beginning of a result, as the record stores it. */
 function Result({ text, path }: { text: string; path: string | undefined }) {
   const shown = useMemo(() => {
     try {
@@ -190,7 +190,7 @@ function Result({ text, path }: { text: string; path: string | undefined }) {
   );
 }
 
-/** Saves an artifact. The browser fetches it by itself, so that nothing large goes through the page. */
+/** A button that saves an artifact. The browser downloads it directly, so that large data does not pass through the page. */
 function Download({ run, reference }: { run: string; reference: string }) {
   const [trouble, setTrouble] = useState("");
   const save = async () => {

@@ -1,4 +1,4 @@
-// All runs, filtered by the server and a page at a time; the search over what they did; one run beside them.
+// The runs page: all runs, filtered by the server and read page by page; the search over all archives; one run by its id.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, told } from "../api";
@@ -17,7 +17,7 @@ import { When } from "../parts/when";
 import { Windowed } from "../parts/windowed";
 import { RunPage } from "./run";
 
-/** Runs that are read at a time. */
+/** Number of runs per read. */
 const PAGE = 100;
 const ROW = 52;
 
@@ -27,7 +27,7 @@ export function Runs() {
   return <RunList />;
 }
 
-/** The filters, as the address names them. */
+/** The filters, named as in the address. */
 const FILTERS = ["tool", "status", "folder", "time"] as const;
 type Filters = Record<(typeof FILTERS)[number], string>;
 
@@ -35,7 +35,7 @@ const filtersOf = (members: URLSearchParams): Filters => ({
   tool: members.get("tool") ?? "", status: members.get("status") ?? "", folder: members.get("folder") ?? "", time: members.get("time") ?? "",
 });
 
-/** What the server is asked for. */
+/** Returns the API path of the filtered list. */
 function pathOfPage(filters: Filters, day: number): string {
   const asked = new URLSearchParams({ limit: String(PAGE) });
   if (filters.tool) asked.set("tool", filters.tool);
@@ -68,7 +68,7 @@ function Listed() {
   const filters = filtersOf(query.value);
   const day = midnight(now.value).getTime();
   const path = pathOfPage(filters, day);
-  // A busy server changes its runs all the time: the list follows at most once in two seconds.
+  // On a busy server, runs change all the time: the list updates at most every two seconds.
   const beat = useMemo(() => runsChanged.value, [Math.floor(now.value / 2000)]);
   const first = useReading<Run[]>(path, beat);
   const [older, setOlder] = useState<{ path: string; runs: Run[]; done: boolean }>({ path, runs: [], done: false });

@@ -1,4 +1,4 @@
-// The skills found, each whole.
+// The skills page: the skills found, and the selected one in full.
 
 import { useState } from "preact/hooks";
 import { steps, useKeys } from "../keys";
@@ -43,7 +43,7 @@ export function Skills() {
   );
 }
 
-/** The skill's instructions, rendered; as they stand in the file where that is wanted. */
+/** The skill's instructions, rendered or as written in the file. */
 function SkillText({ body }: { body: string }) {
   const [raw, setRaw] = useState(false);
   return (
@@ -54,7 +54,7 @@ function SkillText({ body }: { body: string }) {
   );
 }
 
-/** The text below the fields at the top of the file. */
+/** Returns the text below the front matter of the file. */
 const withoutFront = (body: string): string => body.replace(/^---\n[\s\S]*?\n---\n/, "");
 
 function SkillDetail({ name, listed }: { name: string; listed: Skill | undefined }) {

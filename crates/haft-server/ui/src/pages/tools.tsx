@@ -1,4 +1,4 @@
-// The tools a model has: searched as the model searches them, each with its schema, its verdict, and a real call to try.
+// The tools page: the tools that a model has, with the model's own search; each with schema, verdict and a form for a real call.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { openable, post, told } from "../api";
@@ -83,10 +83,10 @@ function ToolDetail({ name }: { name: string }) {
   );
 }
 
-/** Paragraphs of a description that are shown at once. */
+/** Number of paragraphs of a description shown while it is folded. */
 const AT_ONCE = 1;
 
-/** The first words of a description, and the rest on demand, so that the form stands within the first screen. */
+/** The first paragraph of a description, and the rest on demand, so that the form fits on the first screen. */
 function Description({ text }: { text: string }) {
   const [open, setOpen] = useState(false);
   const paragraphs = text.trim().split(/\n\s*\n/);
@@ -99,12 +99,12 @@ function Description({ text }: { text: string }) {
   );
 }
 
-/** A server's own page for a tool: in a frame without an origin, so that it can reach nothing of ours. */
+/** A server's own page for a tool, in a frame without an origin, so that it cannot access the console. */
 function Interface({ tool }: { tool: Tool }) {
   const [open, setOpen] = useState(false);
   const [source, setSource] = useState("");
   const route = `/tools/${encodeURIComponent(tool.name)}/ui`;
-  // Asked first, so that a page which cannot be had is said in words, not shown in the frame.
+  // Checked first, so that an unavailable page gives an error message, not a broken frame.
   const about = useReading<{ bytes: number }>(open ? route : undefined);
   const [trouble, setTrouble] = useState("");
   const had = open && about.value !== undefined && !about.trouble;
@@ -146,7 +146,7 @@ function SchemaTable({ schema }: { schema: Schema }) {
 
 const FIELD_COLUMNS: Column[] = [{ head: "name" }, { head: "type", class: "mono" }, { head: "default", class: "mono" }, { head: "what" }];
 
-/** A real call, through the same path as a model's. */
+/** A form for a real call, on the same path as a model's calls. */
 function Try({ tool }: { tool: Tool }) {
   const [values, setValues] = useState<Values>({});
   const [faults, setFaults] = useState(() => faultsOf(tool.input_schema, {}));

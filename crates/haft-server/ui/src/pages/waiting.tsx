@@ -1,4 +1,4 @@
-// What waits for a person: the queue on the left, the selected request whole on the right.
+// The waiting page: the queue on the left, the selected request in full on the right.
 
 import { signal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -21,17 +21,17 @@ import { When } from "../parts/when";
 import { Windowed } from "../parts/windowed";
 import { Eligible, eligible } from "./eligible";
 
-/** The request that is shown where the address names none: stays until somebody moves on. */
+/** The request shown when the address names none; it stays until the user moves on. */
 const stuck = signal<string | undefined>(undefined);
 
 export function Waiting() {
   return parts.value[1] === "history" ? <History /> : parts.value[1] === "eligible" ? <Eligible /> : <Queue />;
 }
 
-/** How the queue is ordered: by age, or by agent and folder with age within. */
+/** Whether the queue is grouped by client and folder; within a group, and without groups, requests are ordered by age. */
 const grouped = signal(false);
 
-/** Who asks, by name; and where. */
+/** Returns the client's name and the folder. */
 const groupOf = (approval: Approval): string => `${askerOf(approval)} · ${folderName(approval.workspace)}`;
 
 function Queue() {
@@ -45,7 +45,7 @@ function Queue() {
   useEffect(() => { if (!holding) sweep(now.value); }, [now.value, holding]);
   const all = approvals.value;
   if (!holding) held.current = undefined;
-  // A list that is not read yet holds nothing that could jump.
+  // A list that is not read yet has no rows that could jump.
   else if (all.length) held.current ??= all.map((approval) => approval.id);
   const frozen = held.current;
   const fresh = frozen ? all.filter((approval) => !frozen.includes(approval.id)) : [];
@@ -57,7 +57,7 @@ function Queue() {
   }, [all, frozen, filter, grouped.value]);
   if (!named && wide.value && stuck.value === undefined) stuck.value = (shown.find((approval) => approval.status === "pending") ?? shown[0])?.id;
   const opened = named ?? (wide.value ? stuck.value : undefined);
-  // What the filter hides cannot be decided: neither by a button nor by a key.
+  // A request that the filter hides cannot be decided, neither by a button nor by a key.
   const hidden = filter.trim() !== "" && opened !== undefined && all.some((approval) => approval.id === opened && !fits(approval, filter));
   const selected = hidden ? (wide.value ? shown[0]?.id : undefined) : opened;
   const together = eligible(waiting.value).length;
@@ -109,7 +109,7 @@ function Queue() {
   );
 }
 
-/** A request that ends within this time shows how much of it is left, in milliseconds. */
+/** A request that expires within this time shows how much is left, in milliseconds. */
 const SOON = 3_600_000;
 
 function fits(approval: Approval, filter: string): boolean {
@@ -147,10 +147,10 @@ function Detail({ id }: { id: string }) {
   );
 }
 
-/** Requests that are listed in the history. */
+/** Maximum number of requests in the history. */
 const REMEMBERED = 200;
 
-/** What was decided, the newest first: by whom, how long it waited, what came of it. */
+/** The decided requests, newest first: by whom, after what time, and with what outcome. */
 function History() {
   const path = `/approvals?status=all&newest=${REMEMBERED}`;
   const reading = useReading<Approval[]>(path, approvals.value.length);

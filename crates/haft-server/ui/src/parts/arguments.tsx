@@ -7,7 +7,7 @@ import { Block, Shown } from "./text";
 
 export type Named = { [name: string]: Json };
 
-/** The arguments as an object; none when they are no object. */
+/** Returns the arguments as an object; `undefined` if they are not a JSON object. */
 export function argumentsOf(text: string): Named | undefined {
   try {
     const parsed = JSON.parse(text) as Json;
@@ -17,7 +17,7 @@ export function argumentsOf(text: string): Named | undefined {
   }
 }
 
-/** Arguments one by one in the schema's order; `but` those that are shown already. */
+/** Arguments one by one in the schema's order, except those in `but`, which are shown already. */
 export function Arguments({ args, but = new Set(), schema, titled = false }: { args: Named; but?: Set<string>; schema?: Schema; titled?: boolean }) {
   const properties = fieldsOf(schema, {}).map((field) => field.name);
   const names = Object.keys(args).filter((name) => !but.has(name));
@@ -36,7 +36,7 @@ export function Arguments({ args, but = new Set(), schema, titled = false }: { a
   );
 }
 
-/** A value of the arguments as text. */
+/** The value of an argument as text. */
 export function Value({ value, label }: { value: Json; label: string }) {
   if (typeof value === "string") return value === "" ? <span class="dim">empty text</span> : <Block text={value} label={label} />;
   if (value === null || typeof value !== "object") return <code>{String(value)}</code>;

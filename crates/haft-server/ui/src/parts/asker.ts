@@ -1,9 +1,9 @@
-// Who makes a request, by name.
+// The name of the client that makes a request.
 
 import type { Approval } from "../shapes";
 
-/** Entry points as people call them. */
+/** Readable names of the entry points. */
 const DOORS: Record<string, string> = { call: "haft call", chain: "haft chain", "mcp stdio": "an MCP client", "mcp http": "an MCP client", "http api": "the HTTP API", undo: "an undo", library: "a program" };
 
-/** Who asks, by name: the client's own, else what stands at the other end. */
+/** Returns the name of the client that makes a request: its own, else that of its entry point. */
 export const askerOf = (approval: Approval): string => approval.client ?? DOORS[approval.door] ?? approval.door;

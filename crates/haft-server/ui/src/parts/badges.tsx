@@ -1,4 +1,4 @@
-// Small words with a colour: risk, verdict, state. The word says it, the colour only helps.
+// Coloured badges for risks, verdicts and states. The word carries the meaning, the colour only helps.
 
 import type { Risk } from "../shapes";
 
@@ -12,7 +12,7 @@ const TONES: Record<string, string> = {
   deny: "bad", denied: "bad", error: "bad", timeout: "bad", cancelled: "plain", expired: "bad", withdrawn: "plain", in_doubt: "bad", conflict: "bad", rejected: "plain",
 };
 
-/** A verdict, status or state. */
+/** The badge of a verdict, status or state. */
 export function StateWord({ word }: { word: string }) {
   return <span class={`badge ${TONES[word] ?? "plain"}`}>{word.replace("_", " ")}</span>;
 }

@@ -1,4 +1,4 @@
-// Several requests decided together, each with a choice of its own; only requests that were opened can be approved.
+// Decides several requests together, each with its own choice; only requests that the user has opened can be approved.
 
 import { useState } from "preact/hooks";
 import { told } from "../api";
@@ -15,7 +15,7 @@ declare const WITHOUT_APPROVE: boolean;
 
 type Word = "approve" | "deny" | "leave";
 
-/** Why this one cannot be approved in a batch; nothing when it can. */
+/** Returns why a request cannot be approved in a batch; empty if it can. */
 function bar(approval: Approval): string {
   if (approval.kind === "question") return "answer questions one by one";
   if (approval.risk === "critical") return "critical: approve it on its own card";

@@ -1,4 +1,4 @@
-// A request whole: the deciding fact first, then who asks and for how long, why it is asked, and the choices.
+// A request in full: the deciding fact first, then the client and the time left, the reason, and the choices.
 
 import { useState } from "preact/hooks";
 import { decide, pending, seenWhole, takeBack } from "../approvals";
@@ -54,7 +54,7 @@ function keysOf(detail: ApprovalDetail, folded: number, openFolds: () => void, p
     else decide(detail.id, scope ? { decision: "approve", scope } : { decision: "approve" }, scope ? "Approving for this session" : "Approving");
   };
   const keys: Key[] = [
-    // Another host would not serve the command that waits for this one.
+    // A connection cannot be edited: the paused command needs this host, not another.
     ...(isConnection(detail) ? [] : [{ key: "e", does: "edit, then approve", run: () => setPanel("edit") }]),
     { key: "n", does: "deny", run: () => decide(detail.id, { decision: "deny" }, "Denying") },
     { key: "d", does: "deny with a note", run: () => setPanel("deny") },
@@ -68,7 +68,7 @@ function keysOf(detail: ApprovalDetail, folded: number, openFolds: () => void, p
   return keys;
 }
 
-/** Escape takes a decision back, else closes the open panel. */
+/** Returns the Escape key, which takes a decision back, else closes the open panel. */
 function back(id: string, panel: Panel, setPanel: (panel: Panel) => void): Key[] {
   const run = () => {
     if (!takeBack(id) && panel !== "none") setPanel("none");
@@ -90,7 +90,7 @@ function Asker({ detail }: { detail: ApprovalDetail }) {
   );
 }
 
-/** How it is confined and what it reaches: what binds the approval, else what holds for all calls. */
+/** The sandbox and the network of the call: from the request's conditions, else the sandbox strength of the session. */
 function Confined({ detail }: { detail: ApprovalDetail }) {
   const value = (name: string) => detail.conditions?.find((condition) => condition.name === name)?.value;
   const [sandbox, network] = [value("sandbox") ?? session.value?.strength, value("network")];
@@ -117,10 +117,10 @@ function Clock({ detail }: { detail: ApprovalDetail }) {
   );
 }
 
-/** Left times above this are not drawn: nothing of the bar would be gone, in milliseconds. */
+/** Remaining time, in milliseconds, above which no bar is drawn: it would look full. */
 const FAR = 86_400_000;
 
-/** A thin bar of the time that is left. */
+/** A thin bar that shows the remaining time. */
 export function Remaining({ created, expires }: { created: number; expires: number }) {
   if (expires - now.value > FAR) return null;
   const share = Math.min(1, Math.max(0, (expires - now.value) / Math.max(1, expires - created)));

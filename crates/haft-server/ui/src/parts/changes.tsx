@@ -1,4 +1,4 @@
-// What a run, or one call of it, changed in the workspace: each file with its diff, and the undo, shown before it is done.
+// What a run, or one of its calls, changed in the workspace: each file with its diff, and an undo with a preview.
 
 import { useMemo, useRef, useState } from "preact/hooks";
 import { NO_NEWLINE } from "../diff";
@@ -11,12 +11,12 @@ import { useReading } from "./reading";
 import { Shown } from "./text";
 import { UndoBox } from "./undo";
 
-/** Files that are listed at once, and whose diffs are open from the start. */
+/** Number of files listed at once, and of diffs open from the start. */
 const LISTED = 50;
 const OPEN = 3;
 
 const WORDS = { create: "created", modify: "modified", delete: "deleted", move: "moved", replace: "replaced", chmod: "mode" };
-/** The colours that the diffs of requests have, too. */
+/** The colours, the same as in the diffs of requests. */
 const TONES = { create: "create", modify: "change", delete: "delete", move: "move", replace: "move", chmod: "move" };
 
 export function Changes({ run, call }: { run: string; call: string | undefined }) {
@@ -71,13 +71,13 @@ function ChangedFile({ file, opens }: { file: FileChanged; opens: boolean }) {
   );
 }
 
-/** The text of a new file, all of whose lines are added. */
+/** Returns the text of a new file from its rows, all of which are added lines. */
 function addedText(rows: ReturnType<typeof rowsOfUnified>): string {
   const lines = rows.flatMap((row) => (row.after ? [row.after.stretches.map((stretch) => stretch.text).join("")] : []));
   return lines.map((line) => (line.endsWith(NO_NEWLINE) ? line.slice(0, -1) : `${line}\n`)).join("");
 }
 
-/** What the words and the diff do not say: kinds and modes. */
+/** Returns what the action and the diff do not show: kinds and modes. */
 function described({ before, after }: FileChanged): { text: string; target?: string } | undefined {
   const is = after ?? before;
   if (!is) return undefined;

@@ -1,4 +1,4 @@
-// The choices about a request: approve, edit, a standing rule, deny with or without a note; each sent after its half-second.
+// The choices for a request: approve, edit, store a rule, deny with or without a note; each is sent after half a second.
 
 import type { ComponentChildren } from "preact";
 import { signal } from "@preact/signals";
@@ -16,26 +16,26 @@ import { Shown } from "./text";
 
 declare const WITHOUT_APPROVE: boolean;
 
-/** Which panel is open under the choices. */
+/** The panel that is open below the choices. */
 export type Panel = "none" | "approve" | "edit" | "always" | "deny" | "answer";
 
 export interface Props {
   detail: ApprovalDetail;
-  /** Folds on the card that nobody opened yet. */
+  /** Number of folds on the card that the user has not opened yet. */
   folded: number;
   openFolds: () => void;
   panel: Panel;
   setPanel: (panel: Panel) => void;
 }
 
-/** The rule of a request that is made because a budget is used up. */
+/** The rule of requests that are made because a budget is used up. */
 const OVER_BUDGET = "guard budgets";
 
-/** Whether an approval holds for this one call alone: a budget is used up, or it is critical, and no rule can be kept for it. */
+/** Returns whether an approval covers only this call: a budget is used up, or the call is critical and no rule can be stored for it. */
 export const isDecidedEachTime = (detail: ApprovalDetail) =>
   detail.rule === OVER_BUDGET || (detail.risk === "critical" && !detail.suggested?.length);
 
-/** Whether nothing can be sent now. */
+/** Returns whether nothing can be sent now. */
 const idle = () => link.value !== "open" || login.value !== "in";
 
 export function Choices({ detail, folded, openFolds, panel, setPanel }: Props) {
@@ -76,11 +76,11 @@ export function Choices({ detail, folded, openFolds, panel, setPanel }: Props) {
 }
 
 const query = matchMedia("(min-width: 1280px)");
-/** Whether there is room for more than the usual choices. */
+/** Whether there is room for the usual choices as buttons. */
 const roomy = signal(query.matches);
 query.addEventListener("change", () => { roomy.value = query.matches; });
 
-/** The choices that open a panel: some as buttons where there is room, the others in a menu of the device's own. */
+/** The choices that open a panel: the usual ones as buttons where there is room, the others in a native menu. */
 function More({ panel, off, eachTime, edits, setPanel }: { panel: Panel; off: boolean; eachTime: boolean; edits: boolean; setPanel: (panel: Panel) => void }) {
   const usual: [Panel, string, string][] = [...(edits ? [["edit", "Edit", "e"] as [Panel, string, string]] : []), ...(eachTime ? [] : [["always", "Always…", "a"] as [Panel, string, string]])];
   const others: [Panel, string, string][] = [["deny", "Deny with a note", "d"], ["answer", "Answer instead", "i"]];
@@ -96,7 +96,7 @@ function More({ panel, off, eachTime, edits, setPanel }: { panel: Panel; off: bo
   );
 }
 
-/** The half-second in which a decision can be taken back. */
+/** A decision under way, with a button that takes it back for half a second. */
 function Waits({ waits: { id, says, sent } }: { waits: Pending }) {
   return (
     <div class="deciding waits" role="status">
@@ -116,7 +116,7 @@ function Opened({ title, children }: { title: string; children: ComponentChildre
   return <section class="panel" ref={top} aria-label={title}><h2>{title}</h2>{children}</section>;
 }
 
-/** Something that must be typed before a critical call may run. */
+/** A word that the user must type before a critical call may run. */
 function Typed({ title, word, off, says, send }: { title: string; word: string; off: boolean; says: string; send: () => void }) {
   const [typed, setTyped] = useState("");
   const id = useId();
@@ -162,7 +162,7 @@ function Always({ detail, off }: { detail: ApprovalDetail; off: boolean }) {
   const matches = useRuleMatches(detail.id, rule);
   const id = useId();
   const good = matches?.ok === true && matches.covers !== false;
-  // One of several is kept with the others: alone it would not cover the call.
+  // One of several suggested rules is stored with the others: alone it would not cover the call.
   const together = detail.suggested?.includes(rule) ? detail.suggested.length : 1;
   return (
     <Opened title="Always allow">
@@ -183,7 +183,7 @@ function Always({ detail, off }: { detail: ApprovalDetail; off: boolean }) {
   );
 }
 
-/** Accepts a proposed rule, as it is or as the user edits it; what the edited one would have covered is shown before. */
+/** Accepts a proposed rule, as it is or edited; an edited rule first shows which calls it would have covered. */
 function Accept({ detail, off }: { detail: ApprovalDetail; off: boolean }) {
   const proposed = argumentsOf(detail.arguments) ?? {};
   const original = String(proposed.rule ?? "");

@@ -1,4 +1,4 @@
-// A command line whole, with its parts and what each writes.
+// A command line in full, with its parts and the files that it writes.
 
 import type { Permission } from "../shapes";
 import type { Named } from "./arguments";
@@ -24,7 +24,7 @@ export function Command({ args, parts, permissions }: { args: Named; parts: Perm
   );
 }
 
-/** A part with what the policy says of it, before what it says itself. */
+/** A part of a command, with the policy's verdict in front. */
 export function Part({ part, does }: { part: Permission; does: string }) {
   return (
     <li>

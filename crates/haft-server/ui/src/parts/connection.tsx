@@ -1,4 +1,4 @@
-// The card of a command's connection: the host large, the program that opens it, the command line that started that.
+// The card of a command's connection: the host in large type, the program that connects, and the command line that started it.
 
 import type { ApprovalDetail } from "../shapes";
 import { Arguments, type Named } from "./arguments";
@@ -6,13 +6,13 @@ import { Command } from "./command";
 import { Copy } from "./copy";
 import { Shown } from "./text";
 
-/** Whether a request is about a connection of a running command. */
+/** Returns whether a request is about a connection of a running command. */
 export const isConnection = (detail: ApprovalDetail): boolean => detail.tool === "connect" && detail.permissions.some((permission) => permission.kind === "connect");
 
-/** What usually answers at a port. */
+/** The usual services by port. */
 const SERVICES: Record<string, string> = { 22: "SSH", 25: "mail", 53: "DNS", 80: "HTTP, not encrypted", 443: "HTTPS", 3306: "MySQL", 5432: "PostgreSQL", 6379: "Redis" };
 
-/** Arguments that the card shows in its own way: hosts and where they lead are effects, too. */
+/** Arguments that the card shows in its own way; hosts and their targets are also among the effects. */
 const OWN = new Set(["program", "host", "port", "leads_to", "also", "command", "task"]);
 
 export function Connection({ detail, args }: { detail: ApprovalDetail; args: Named }) {

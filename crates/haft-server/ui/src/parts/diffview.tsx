@@ -1,4 +1,4 @@
-// What a call would change in files: side by side with the words that differ, one column on a phone.
+// The changes that a call would make to files: side by side with changed words marked, one column on a phone.
 
 import { useMemo, useState } from "preact/hooks";
 import { coloursOf, type Span } from "../code";
@@ -6,7 +6,7 @@ import { NO_NEWLINE, rowsOf, type Row, type Stretch } from "../diff";
 import type { Preview } from "../shapes";
 import { Block, Shown, useFold } from "./text";
 
-/** Rows above which a diff folds. */
+/** Number of rows above which a diff folds, and of rows shown then. */
 const LONG = 160;
 const HEAD = 60;
 
@@ -33,7 +33,7 @@ function Counts({ file }: { file: Preview }) {
   return <RowCounts rows={rows} />;
 }
 
-/** How many lines were added and removed. */
+/** The number of lines added and removed. */
 export function RowCounts({ rows }: { rows: Row[] }) {
   const changed = rows.filter((row) => row.kind === "change");
   const [plus, minus] = [changed.filter((row) => row.after).length, changed.filter((row) => row.before).length];
@@ -61,7 +61,7 @@ function SideBySide({ before, after, path }: { before: string; after: string; pa
   return before === after ? <p class="note">Nothing in the text changes.</p> : <Rows rows={rows} path={path} unfold={() => setWhole(true)} />;
 }
 
-/** Rows side by side; without `unfold` the unchanged lines between them are not to be had. */
+/** Rows side by side; without `unfold`, the unchanged lines between them are not available. */
 export function Rows({ rows, path, unfold }: { rows: Row[]; path: string; unfold?: () => void }) {
   const colours = useMemo(() => [coloursOfSide(rows, path, "before"), coloursOfSide(rows, path, "after")] as const, [rows, path]);
   const long = rows.length > LONG;
@@ -87,7 +87,7 @@ export function Rows({ rows, path, unfold }: { rows: Row[]; path: string; unfold
 
 type Colours = Map<number, Span[]>;
 
-/** The colours of one side's lines by their numbers; lines that are folded away are taken for none. */
+/** Returns the colours of one side by line number; folded lines are ignored. */
 function coloursOfSide(rows: Row[], path: string, side: "before" | "after"): Colours {
   const lines = rows.flatMap((row) => row[side] ?? []);
   const texts = lines.map((line) => line.stretches.map((stretch) => stretch.text).join("").replaceAll("\n", ""));
@@ -132,7 +132,7 @@ function Side({ side, colours, of }: { side: Row["before"]; colours: Colours; of
 function Words({ stretch, spans, from, of: Of }: { stretch: Stretch; spans: Span[]; from: number; of: "del" | "ins" }) {
   const cut = stretch.text.endsWith(NO_NEWLINE);
   const text = cut ? stretch.text.slice(0, -1) : stretch.text;
-  // Tabs are laid out as they are; everything else that cannot be seen is a mark.
+  // Tabs stay tabs; every other invisible character becomes a mark.
   const shown = <Shown text={text} lines spans={spans} from={from} />;
   return <>{stretch.changed ? <Of>{shown}</Of> : shown}{cut && <mark class="mark hidden" title="the file does not end with a newline">no newline</mark>}</>;
 }

@@ -1,4 +1,4 @@
-// The deciding fact of a request, whole: the command with its parts, the change, the address, else the arguments in the schema's order.
+// The deciding fact of a request in full: the command with its parts, the change, the URL, else the arguments in the schema's order.
 
 import type { ApprovalDetail, Permission } from "../shapes";
 import { Arguments, argumentsOf, type Named } from "./arguments";
@@ -40,7 +40,7 @@ export function Fact({ detail }: { detail: ApprovalDetail }) {
   );
 }
 
-/** What a command changed on its copy: the command, then the change; what only binds the approval stays folded away. */
+/** What a command changed in its copy of the workspace: the command, then the changes; arguments that only bind the approval are folded. */
 function Applied({ detail, args }: { detail: ApprovalDetail; args: Named }) {
   const preview = detail.preview ?? [];
   const shown = new Set(preview.flatMap((file) => [file.path, file.to ?? file.path]));
@@ -77,7 +77,7 @@ function Addresses({ connects }: { connects: Permission[] }) {
   );
 }
 
-/** An address with its host large; a host that is not plain ASCII is spelled out, too. */
+/** A URL with its host in large type; a host outside ASCII is shown in punycode. */
 function Address({ url }: { url: string }) {
   let host = "";
   try {

@@ -1,13 +1,13 @@
-// What of a request is folded and was never opened: it counts as seen once nothing is.
+// Tracks the folds of a request that were never opened: once there are none, the request counts as seen.
 
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { seenWhole } from "../approvals";
 import type { Folds } from "./text";
 
-/** How long folds may take to say that they are there, in milliseconds. */
+/** Milliseconds that folds have to register. */
 const LAID_OUT = 50;
 
-/** The folds of what is shown of a request; `ready` once it is shown. */
+/** Tracks the folds of a request; `ready` once it is shown. */
 export function useFolds(id: string, ready = true): { folds: Folds; held: number; openFolds: () => void } {
   const [openAll, setOpenAll] = useState(0);
   const [held, setHeld] = useState<ReadonlySet<string>>(new Set());

@@ -1,4 +1,4 @@
-// A form made from a schema: scalars as fields, everything else as JSON text that is checked; what does not fit is said beside it.
+// A form made from a schema: scalars as fields, everything else as JSON text; each field shows what is wrong with its value.
 
 import { useState } from "preact/hooks";
 import { fieldsOf, object, type Field } from "../schema";
@@ -6,7 +6,7 @@ import type { Json, Schema } from "../shapes";
 
 export type Values = { [name: string]: Json };
 
-/** The one type of a field: a nullable one counts as what it is otherwise. */
+/** Returns the kind of input for a field; `null` among its types is ignored. */
 function kindOf(schema: Schema, value: Json | undefined): "text" | "choice" | "number" | "yesno" | "json" {
   const types = Array.isArray(schema.type) ? schema.type.filter((type) => type !== "null") : [schema.type];
   if (Array.isArray(schema.enum) && schema.enum.every((item) => typeof item === "string")) return "choice";
@@ -18,7 +18,7 @@ function kindOf(schema: Schema, value: Json | undefined): "text" | "choice" | "n
   return "json";
 }
 
-/** What is wrong with a value of a field; nothing when it fits. */
+/** Returns what is wrong with the value of a field; empty if it is valid. */
 export function fault(schema: Schema, value: Json | undefined, required: boolean): string {
   if (value === undefined) return required ? "is required" : "";
   const number = (name: string) => (typeof schema[name] === "number" ? (schema[name] as number) : undefined);
@@ -39,7 +39,7 @@ export function fault(schema: Schema, value: Json | undefined, required: boolean
   return "";
 }
 
-/** A form; `change` hears the values and how many of them do not fit. */
+/** The form; calls `change` with the values and the number of invalid fields. */
 export function SchemaForm({ schema, values, change, idBase }: {
   schema: Schema | undefined; values: Values; change: (values: Values, faults: number) => void; idBase: string;
 }) {
@@ -66,7 +66,7 @@ export function SchemaForm({ schema, values, change, idBase }: {
   );
 }
 
-/** How many fields do not fit, before anybody has typed. */
+/** Returns the number of invalid fields before the user has typed anything. */
 export function faultsOf(schema: Schema | undefined, values: Values): number {
   return fieldsOf(schema, values).filter((field) => fault(field.schema, values[field.name], field.required)).length;
 }

@@ -1,4 +1,4 @@
-// The frame of every page: the rail of words, the top bar, the bars that say what is wrong, the list of keys.
+// The frame of every page: the rail, the top bar, the notice bars and the list of keys.
 
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -85,7 +85,7 @@ function Bars() {
   );
 }
 
-/** Asks once whether new requests may be shown on the desktop; only where there was one to show. */
+/** Asks once whether to show desktop notifications, and only while a request is pending. */
 function AskToNotify() {
   if (answered.value || !waiting.value.length || !["overview", "waiting"].includes(routed.value ?? "")) return null;
   return (
@@ -96,7 +96,7 @@ function AskToNotify() {
   );
 }
 
-/** Where a login link can be pasted. */
+/** A form for a login link or code. */
 export function LoginBox({ short = false }: { short?: boolean }) {
   const [text, setText] = useState("");
   const [busy, setBusy] = useState(false);
@@ -119,7 +119,7 @@ export function LoginBox({ short = false }: { short?: boolean }) {
   );
 }
 
-/** Says aloud what is new. */
+/** Announces new requests to screen readers and as desktop notifications. */
 function Announcer() {
   const known = useRef<Set<string> | undefined>(undefined);
   const [said, setSaid] = useState("");
@@ -138,7 +138,7 @@ function Announcer() {
 
 const NAMES: Record<string, string> = { Escape: "Esc" };
 
-/** The keys of the palette, as this machine writes them. */
+/** The keys of the palette, as written on this platform. */
 const COMMANDS = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘K" : "Ctrl+K";
 openPalette.run = () => { paletteShown.value = !paletteShown.value; };
 
@@ -162,7 +162,7 @@ function KeyList() {
   );
 }
 
-/** What stands where nothing is: what would appear, and how to make it. */
+/** An empty page: says what would appear here and how to make it appear. */
 export function Empty({ title, children }: { title: string; children: ComponentChildren }) {
   return <section class="empty"><h2>{title}</h2>{children}</section>;
 }

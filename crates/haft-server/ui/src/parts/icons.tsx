@@ -1,6 +1,6 @@
-// The signs beside the words of the rail: drawn here, so that nothing is fetched.
+// The icons of the rail, drawn inline, so that nothing is fetched.
 
-/** The lines of each sign in a square of 16. */
+/** The path of each icon, in a square of 16. */
 const DRAWN = {
   overview: "M2 13V8M6 13V3M10 13V6M14 13v-3",
   waiting: "M8 4.5V8l2.5 1.5M14 8A6 6 0 1 1 2 8a6 6 0 0 1 12 0Z",

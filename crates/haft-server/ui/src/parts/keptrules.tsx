@@ -1,4 +1,4 @@
-// The rules kept with approvals: read, edited, removed. What changes is in force at once.
+// The rules stored with approvals, to read, edit and remove. Changes take effect at once.
 
 import { useRef, useState } from "preact/hooks";
 import { del, put, told } from "../api";
@@ -11,11 +11,11 @@ interface KeptRule {
   rule: string;
   tool?: string;
   reason?: string;
-  /** Why it does not load, and covers nothing. */
+  /** Why the rule does not load and covers nothing. */
   fault?: string;
 }
 
-/** `changed` is called after each change, for what else shows the policy. */
+/** Calls `changed` after each change, so that the rest of the page can update. */
 export function KeptRules({ changed }: { changed: () => void }) {
   const reading = useReading<KeptRule[]>("/policy/rules");
   const [problem, setProblem] = useState("");

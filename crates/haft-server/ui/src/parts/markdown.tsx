@@ -1,11 +1,11 @@
-// A skill's text as a page: a small part of Markdown, made of elements of ours. Nothing of the text is ever read as HTML, and no link of
-// it is one: an address is shown beside its words.
+// Renders a small subset of Markdown as elements. The text is never parsed as HTML, and its links are not clickable: the address is
+// shown beside the link's text.
 
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { Block, Shown } from "./text";
 
-/** A part of a page. */
+/** A block of a text. */
 export type Part =
   | { kind: "heading"; level: number; text: string }
   | { kind: "text"; text: string }
@@ -20,12 +20,12 @@ const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
 const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])( +|$)(.*)$/;
 const QUOTE = /^ {0,3}> ?/;
-/** Lists and quotes within each other. */
+/** Maximum nesting depth of lists and quotes. */
 const DEEPEST = 6;
 
 const cells = (line: string): string[] => line.trim().replace(/^\||\|$/g, "").split("|").map((cell) => cell.trim());
 
-/** The parts of a text. */
+/** Parses a text into blocks. */
 export function partsOf(text: string, depth = 0): Part[] {
   const lines = text.replace(/\r\n?/g, "\n").split("\n");
   const out: Part[] = [];
@@ -76,7 +76,7 @@ export function partsOf(text: string, depth = 0): Part[] {
   return out;
 }
 
-/** The list that begins at a line, and the line after it. */
+/** Parses the list that begins at a line; also returns the index of the line after it. */
 function listAt(lines: string[], from: number, depth: number): [Part, number] {
   const first = ITEM.exec(lines[from] ?? "");
   const ordered = /\d/.test(first?.[2] ?? "");
@@ -105,12 +105,12 @@ function listAt(lines: string[], from: number, depth: number): [Part, number] {
   return [{ kind: "list", ordered, start, items }, at];
 }
 
-/** A piece of a line. */
+/** A part of a line. */
 export type Piece = { kind: "plain" | "code" | "strong" | "em"; text: string } | { kind: "link"; text: string; to: string };
 
 const INLINE = /(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)|\*\*([^\s*](?:[^*]*[^\s*])?)\*\*|__([^\s_](?:[^_]*[^\s_])?)__|(?<![\w*])\*([^\s*](?:[^*]*[^\s*])?)\*(?!\w)|(?<!\w)_([^\s_](?:[^_]*[^\s_])?)_(?!\w)|!?\[([^\]]*)\]\(([^()\s]*)(?:\s+"[^"]*")?\)|\\([\\`*_{}[\]()#+\-.!|<>])/g;
 
-/** The pieces of a line. */
+/** Parses a line into its inline parts. */
 export function piecesOf(text: string): Piece[] {
   const out: Piece[] = [];
   let last = 0;
@@ -133,7 +133,7 @@ export function piecesOf(text: string): Piece[] {
   return out;
 }
 
-/** A line with its marks; code within strong words is code. */
+/** A line with its inline markup; code inside strong text stays code. */
 export function Inline({ text, depth = 0 }: { text: string; depth?: number }) {
   const pieces = useMemo(() => piecesOf(text), [text]);
   const inner = (piece: { text: string }): ComponentChildren => (depth < 3 ? <Inline text={piece.text} depth={depth + 1} /> : <Shown text={piece.text} lines />);
@@ -185,7 +185,7 @@ function PartView({ part, from }: { part: Part; from: number }) {
   }
 }
 
-/** A text as a page; its headings begin below those of the page around it. */
+/** A rendered text; its headings start below those of the surrounding page. */
 export function Markdown({ text, from = 2 }: { text: string; from?: number }) {
   const parts = useMemo(() => partsOf(text), [text]);
   return <div class="markdown"><Parts parts={parts} from={from} /></div>;

@@ -1,4 +1,4 @@
-// What came of a call.
+// The outcome of a call.
 
 import { follow, pathOf } from "../route";
 import type { Outcome } from "../shapes";

@@ -1,4 +1,4 @@
-// The live output of a call in a terminal's face: follows its end, can be searched and copied; stdout and stderr told apart.
+// The live output of a call: follows the end, can be searched and copied, and marks stderr.
 
 import { useMemo, useState } from "preact/hooks";
 import { linesOf, outputChanged, outputOf, type Line } from "../output";

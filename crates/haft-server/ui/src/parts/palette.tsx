@@ -1,4 +1,4 @@
-// The command palette: every page, request, tool and recent run by a few letters of its name, and what can be done from anywhere.
+// The command palette: finds pages, requests, tools, recent runs and global commands by a few letters of their names.
 
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -17,7 +17,7 @@ import { Shown } from "./text";
 /** Whether the palette is open. */
 export const paletteShown = signal(false);
 
-/** What is listed at most. */
+/** Maximum number of entries listed. */
 const LISTED = 12;
 
 interface Entry {
@@ -29,7 +29,7 @@ interface Entry {
 export function Palette() {
   const box = useRef<HTMLDialogElement>(null);
   const open = paletteShown.value;
-  // At once: what is typed right after the keys goes into its field.
+  // A layout effect, so that text typed right after the shortcut goes into the field.
   useLayoutEffect(() => {
     if (open && !box.current?.open) box.current?.showModal();
     else if (!open) box.current?.close();

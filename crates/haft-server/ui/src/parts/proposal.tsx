@@ -1,4 +1,4 @@
-// The card of a proposed rule: the rule, the reason as the client's own words, and what it would have covered.
+// The card of a proposed rule: the rule, the reason in the client's own words, and the calls that it would have covered.
 
 import type { ApprovalDetail } from "../shapes";
 import type { Named } from "./arguments";
@@ -7,7 +7,7 @@ import { Copy } from "./copy";
 import { PastMatches, useRuleMatches } from "./rulematches";
 import { Shown } from "./text";
 
-/** Whether a request proposes a rule: the effect that the server states, not the tool's name. */
+/** Returns whether a request proposes a rule, by the effect that the server states, not by the tool's name. */
 export const isProposal = (detail: ApprovalDetail): boolean => detail.permissions.some((permission) => permission.kind === "allow rule");
 
 export function Proposal({ detail, args }: { detail: ApprovalDetail; args: Named }) {

@@ -1,4 +1,4 @@
-// A question's form: choices, several choices, text, numbers, yes or no.
+// The form of a question: one choice, several choices, text, a number, yes or no.
 
 import { useState } from "preact/hooks";
 import type { Json, Question } from "../shapes";
@@ -15,7 +15,7 @@ function defaults(questions: Question[]): Answers {
   return out;
 }
 
-/** The form; `send` gets the answers once all are there. */
+/** The form; calls `send` with the answers. At least one question must be answered. */
 export function Questions({ title, questions, send, disabled }: {
   title: string | undefined; questions: Question[]; send: (answers: Answers) => void; disabled: boolean;
 }) {

@@ -1,4 +1,4 @@
-// What the server is asked for when a page opens, and again when the connection comes back.
+// Data that a page reads from the server when it opens, and again after a reconnection.
 
 import { useEffect, useState } from "preact/hooks";
 import { get, told } from "../api";
@@ -10,7 +10,7 @@ export interface Reading<T> {
   again: () => void;
 }
 
-/** Reads a path; the last answer stays while the next is read or cannot be had. */
+/** Reads a path; the last response stays while the next read is under way or fails. */
 export function useReading<T>(path: string | undefined, follow: unknown = 0): Reading<T> {
   const [state, setState] = useState<{ path?: string; value?: T; trouble: string }>({ trouble: "" });
   const [round, setRound] = useState(0);
@@ -26,7 +26,7 @@ export function useReading<T>(path: string | undefined, follow: unknown = 0): Re
   return { value: state.path === path ? state.value : undefined, trouble: state.trouble, again: () => setRound((n) => n + 1) };
 }
 
-/** What is said while there is nothing to show yet. */
+/** The error of a reading, or a notice while there is no data yet. */
 export function Pending({ reading }: { reading: Reading<unknown> }) {
   if (reading.trouble) return <p class="note bad-text" role="alert">{reading.trouble}</p>;
   return reading.value === undefined ? <p class="note">Reading …</p> : null;

@@ -1,4 +1,4 @@
-// What a rule would have covered: asked anew while it is typed, shown as the calls of past runs.
+// The calls of past runs that a rule would have covered, updated while the user types the rule.
 
 import { useEffect, useState } from "preact/hooks";
 import { get, told } from "../api";
@@ -7,12 +7,12 @@ import type { RuleMatches } from "../shapes";
 import { ago, now } from "../time";
 import { Shown } from "./text";
 
-/** Calls that are listed. */
+/** Maximum number of calls listed. */
 const LISTED = 12;
-/** How long a rule must stay as it is before it is tried, in milliseconds. */
+/** Milliseconds that a rule must stay unchanged before it is checked. */
 const SETTLED = 150;
 
-/** What the server says of a rule beside a request; nothing while it is asked. */
+/** Returns the server's report on a rule for a request; `undefined` until it arrives. */
 export function useRuleMatches(id: string, rule: string): RuleMatches | undefined {
   const [found, setFound] = useState<{ rule: string; matches: RuleMatches }>();
   useEffect(() => {
@@ -26,7 +26,7 @@ export function useRuleMatches(id: string, rule: string): RuleMatches | undefine
   return found?.rule === rule ? found.matches : undefined;
 }
 
-/** Which calls of the past the rule would have let through. */
+/** The past calls that the rule would have allowed. */
 export function PastMatches({ matches }: { matches: RuleMatches | undefined }) {
   if (!matches) return <p class="past dim" role="status">Looking through past calls …</p>;
   if (!matches.ok) return <p class="past bad-text" role="status"><Shown text={matches.error ?? "this rule cannot be read"} /></p>;

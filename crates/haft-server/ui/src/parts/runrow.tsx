@@ -1,4 +1,4 @@
-// A run in a line: how it stands, its first call, who made it and where, what it changed, how long it took.
+// A run as a row: its state, first call, client, folder, changes and duration.
 
 import { follow, pathOf } from "../route";
 import type { Run } from "../shapes";
@@ -7,33 +7,33 @@ import { StateWord } from "./badges";
 import { Shown } from "./text";
 import { When } from "./when";
 
-/** How a run stands, in a word: how it ended, or that it runs or waits. */
+/** Returns the state of a run in one word: its outcome, or that it is running or suspended. */
 export function standing(run: Run): string {
   if (run.state === "suspended") return "suspended";
   if (run.state === "open") return "running";
   return run.outcome ?? "closed";
 }
 
-/** The last parts of a folder's path. */
+/** Returns the last two parts of a folder's path. */
 export function folderName(path: string): string {
   const parts = path.split("/").filter(Boolean);
   return parts.slice(-2).join("/") || path;
 }
 
-/** Calls that did not do what was asked for, in words: 2 failed, 1 denied. */
+/** Returns the unsuccessful calls of a run in words: 2 failed, 1 denied. */
 export function failures(run: Run): string {
   const of = run.statuses ?? {};
   const failed = (of.error ?? 0) + (of.timeout ?? 0);
   return [failed && `${failed.toLocaleString("en")} failed`, of.denied && `${of.denied.toLocaleString("en")} denied`].filter(Boolean).join(", ");
 }
 
-/** The first call of a run: its tool and the argument that says most. */
+/** The first call of a run: its tool and its most telling argument. */
 export function First({ run }: { run: Run }) {
   if (!run.first) return <span class="dim">no call yet</span>;
   return <><strong class="mono"><Shown text={run.first.tool} /></strong>{run.first.argument && <> <span class="mono"><Shown text={run.first.argument} /></span></>}</>;
 }
 
-/** Who made it and where. */
+/** The client and the folder of a run. */
 export function From({ run }: { run: Run }) {
   return (
     <>
@@ -43,7 +43,7 @@ export function From({ run }: { run: Run }) {
   );
 }
 
-/** Lines added and removed. */
+/** The number of lines added and removed, or of files. */
 export function Lines({ run }: { run: Run }) {
   const of = run.changes;
   if (!of) return null;

@@ -1,8 +1,8 @@
-// A table of data: rows and columns where there is room, a card a row on a phone.
+// A data table: rows and columns where there is room, one card per row on a phone.
 
 import type { ComponentChildren } from "preact";
 
-/** What a column is called, and how its cells look. */
+/** A column: its heading, and the class of its cells. */
 export interface Column {
   head: string;
   class?: string;
@@ -15,7 +15,7 @@ export interface TableRow {
   class?: string;
 }
 
-/** The first cell of each row is its heading. The roles are said because a table that is laid out as cards would lose them. */
+/** A table in which the first cell of each row is its heading. The roles are explicit because the card layout would lose them. */
 export function Table({ label, columns, rows }: { label: string; columns: Column[]; rows: TableRow[] }) {
   return (
     <div class="scroll" tabIndex={0} role="group" aria-label={label}>

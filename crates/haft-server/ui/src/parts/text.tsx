@@ -1,4 +1,4 @@
-// Text from elsewhere: only ever as text, what could deceive as marks, long ones folded with the count of what is hidden.
+// Untrusted text: always shown as text, with deceptive characters as marks; long text folds and says how much is hidden.
 
 import { createContext, Fragment, type ComponentChildren } from "preact";
 import { useContext, useEffect, useId, useMemo, useState } from "preact/hooks";
@@ -6,7 +6,7 @@ import { coloursOf, type Span } from "../code";
 import { pieces } from "../visible";
 import { Windowed } from "./windowed";
 
-/** One line or, with `lines`, a block of text. `spans` colours a line of code of which the text begins at `from`. */
+/** A line or, with `lines`, a block of text. `spans` holds the colours of a line of code in which the text begins at `from`. */
 export function Shown({ text, lines = false, spans, from = 0 }: { text: string; lines?: boolean; spans?: Span[]; from?: number }) {
   const found = useMemo(() => pieces(text, lines), [text, lines]);
   let at = from;
@@ -22,7 +22,7 @@ export function Shown({ text, lines = false, spans, from = 0 }: { text: string; 
   );
 }
 
-/** A plain piece that begins at a place of its line, with the line's colours. */
+/** Returns a plain piece, which begins at `start` in its line, with the line's colours. */
 function coloured(text: string, start: number, spans: Span[]): ComponentChildren {
   const out: ComponentChildren[] = [];
   let at = 0;
@@ -43,16 +43,16 @@ function Lines({ text, spans }: { text: string; spans: Span[][] | undefined }) {
   return <>{text.split("\n").map((line, index) => <Fragment key={index}>{index > 0 && "\n"}<Shown text={line} lines spans={spans[index]} /></Fragment>)}</>;
 }
 
-/** What is folded on a card and has not been opened: approving waits for it. */
+/** The folds of a card that have not been opened: the user must open them before approving. */
 export interface Folds {
   hold: (id: string, closed: boolean) => void;
-  /** Grows each time everything is to be opened. */
+  /** Grows each time that all folds should open. */
   openAll: number;
 }
 
 export const FoldsContext = createContext<Folds>({ hold: () => {}, openAll: 0 });
 
-/** Whether a fold is open; the card knows of it while it was never opened. */
+/** Returns whether a fold is open, and a setter; the card counts the fold until it is opened for the first time. */
 export function useFold(folds: boolean): [boolean, (open: boolean) => void] {
   const id = useId();
   const { hold, openAll } = useContext(FoldsContext);
@@ -69,14 +69,14 @@ export function useFold(folds: boolean): [boolean, (open: boolean) => void] {
   return [open, setOpen];
 }
 
-/** Lines and characters above which a block folds, and what is shown of it then. */
+/** Number of lines and of characters above which a block folds, and of lines shown then. */
 const LINES = 24;
 const CHARS = 3000;
 const HEAD = 12;
-/** Characters of a row in a text too long to lay out whole. */
+/** Number of characters per row in a text too long to lay out at once. */
 const ROW = 110;
 
-/** A block of text from elsewhere, folded when it is long; coloured where it is code of a file with this name. */
+/** A block of untrusted text, folded if it is long, and coloured as code if `path` names a code file. */
 export function Block({ text, label, path = "" }: { text: string; label: string; path?: string }) {
   const spans = useMemo(() => coloursOf(text, path), [text, path]);
   const lines = useMemo(() => text.split("\n"), [text]);
@@ -95,7 +95,7 @@ export function Block({ text, label, path = "" }: { text: string; label: string;
   );
 }
 
-/** All of a long text: rows of a bounded width, drawn as they come into view. */
+/** A long text in full: rows of bounded width, drawn as they come into view. */
 function Long({ text, label, spans }: { text: string; label: string; spans: Span[][] | undefined }) {
   const rows = useMemo(() => {
     const out: { text: string; line: number; from: number }[] = [];

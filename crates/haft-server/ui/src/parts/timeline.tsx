@@ -1,4 +1,5 @@
-// A run as a picture: time across, a row a call, a script's calls inside its bar; waits for a person hatched, what was denied outlined.
+// The timeline of a run: time runs across, with one row per call and a script's calls inside its bar; waits for approval are hatched,
+// denied calls outlined.
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Call } from "../shapes";
@@ -7,7 +8,7 @@ import { argumentText } from "../pages/run";
 import { spelled } from "../visible";
 import { Shown } from "./text";
 
-/** The status of a call that waits for a person right now: it has no record yet. */
+/** The status of a call that is pending approval: it has no record yet. */
 export const WAITS = "pending";
 
 const ROW = 26;
@@ -15,17 +16,17 @@ const BAR = 14;
 const AXIS = 24;
 const AHEAD = 10;
 
-/** A call with its depth and its place in time. */
+/** A call with its depth and its position in time. */
 interface Placed {
   call: Call;
   depth: number;
   from: number;
   to: number;
-  /** Rows that its own calls take below it. */
+  /** Number of rows that its own calls take below it. */
   inside: number;
 }
 
-/** Calls in the order of the picture: each followed by those it made. */
+/** Returns the calls in display order: each followed by those it made. */
 export function placed(calls: Call[], present: number): Placed[] {
   const known = new Set(calls.map((call) => call.call));
   const children = new Map<string | undefined, Call[]>();
@@ -39,7 +40,7 @@ export function placed(calls: Call[], present: number): Placed[] {
   const add = (call: Call, depth: number) => {
     const started = Date.parse(call.started);
     const ended = call.ended ? Date.parse(call.ended) : call.status && call.status !== WAITS ? started + (call.duration_ms ?? 0) : present;
-    // The record begins a call when it runs; its duration counts from when it was asked for, a person's time included.
+    // `started` is when the call began to run; its duration also includes the wait for approval before that.
     const from = call.waited_ms && call.ended ? Math.min(started, ended - (call.duration_ms ?? 0)) : started;
     const place: Placed = { call, depth, from, to: Math.max(from, ended), inside: 0 };
     out.push(place);
@@ -52,15 +53,15 @@ export function placed(calls: Call[], present: number): Placed[] {
   return out;
 }
 
-/** Steps of the axis in milliseconds that people count in. */
+/** Round steps of the axis, in milliseconds. */
 const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 15e3, 3e4, 6e4, 12e4, 3e5, 6e5, 9e5, 18e5, 36e5, 72e5, 216e5, 432e5, 864e5];
 
-/** The step of which about so many fit. */
+/** Returns the smallest step of which about `most` fit. */
 function stepOf(total: number, most: number): number {
   return STEPS.find((step) => step >= total / most) ?? Math.ceil(total / most / 864e5) * 864e5;
 }
 
-/** A mark of the axis, exact: 500 ms, 20 s, 2 min 30 s. */
+/** Returns the exact label of a mark on the axis: 500 ms, 20 s, 2 min 30 s. */
 function marked(ms: number): string {
   const parts: [number, string][] = [[Math.floor(ms / 864e5), "d"], [Math.floor(ms / 36e5) % 24, "h"], [Math.floor(ms / 6e4) % 60, "min"], [Math.floor(ms / 1e3) % 60, "s"], [Math.round(ms % 1e3), "ms"]];
   return parts.filter(([count]) => count > 0).map(([count, unit]) => `${count} ${unit}`).join(" ") || "0";
@@ -158,13 +159,13 @@ function BarRow({ row, index, gutter, width, x, scale, current, choose, peek }: 
   );
 }
 
-/** A text of at most so many characters; nothing where too few are left to tell it by. */
+/** Cuts a text to `room` characters; returns an empty text if too few would remain to recognize it. */
 function cut(text: string, room: number): string {
   if (text.length <= room) return text;
   return room < 4 ? "" : `${text.slice(0, room - 1)}…`;
 }
 
-/** What hovering or focus shows of a call. */
+/** The preview of a call on hover or focus. */
 function Peek({ row, top, below }: { row: Placed; top: number; below: number }) {
   const args = argumentText(row.call).replace(/\s+/g, " ");
   const place = top > below - 60 ? { bottom: `${below - top + ROW + 36}px` } : { top: `${top}px` };

@@ -1,4 +1,4 @@
-// The undo of what a run, or one call of it, changed: the plan first, then the deed, then what came of it.
+// The undo of a run or of one call: first the plan, then the undo itself, then its outcome.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Refused, post, told } from "../api";
@@ -9,10 +9,10 @@ import type { Failure, Outcome, UndoPlan } from "../shapes";
 import { StateWord } from "./badges";
 import { Shown } from "./text";
 
-/** Paths that are listed at once. */
+/** Maximum number of paths listed. */
 const LISTED = 100;
 
-/** How far the person is. */
+/** The step that the user has reached. */
 type State =
   | { at: "start" } | { at: "asking" } | { at: "plan"; plan: UndoPlan } | { at: "doing"; plan: UndoPlan }
   | { at: "refused"; failure: Failure } | { at: "done"; outcome: Outcome };
@@ -36,7 +36,7 @@ export function UndoBox({ run, call }: { run: string; call: string | undefined }
     button.current?.focus();
   };
   const open = state.at !== "start" && state.at !== "asking";
-  // What appears is where the keyboard goes on.
+  // Moves the keyboard focus to the panel that appears.
   useEffect(() => { if (open) box.current?.focus(); }, [state.at]);
   useKeys(() => (open && state.at !== "doing" ? [{ key: "Escape", does: "close the undo", run: close }] : []));
   const what = call === undefined ? "this run" : "this call";

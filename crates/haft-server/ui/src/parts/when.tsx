@@ -1,8 +1,8 @@
-// A time on this machine's clock; the exact one is shown on hover.
+// A local time; the exact time appears on hover.
 
 import { exact, local, now } from "../time";
 
-/** A time, short; `seconds` of the day's clock move with the page's own. */
+/** A short local time, which updates with the page's clock. */
 export function When({ at }: { at: string }) {
   return <time dateTime={at} title={exact(at)}>{local(at, now.value)}</time>;
 }

@@ -1,9 +1,9 @@
-// A long list of which only the rows in view are drawn.
+// A long list that draws only the rows in view.
 
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
-/** Rows drawn beyond each edge of the view. */
+/** Number of rows drawn beyond each edge of the view. */
 const AHEAD = 8;
 
 export interface Props {
@@ -16,12 +16,12 @@ export interface Props {
   role?: "list" | "group";
   /** The row to keep in view. */
   keep?: number;
-  /** Stays at the end as rows are added. */
+  /** Whether the view stays at the end as rows are added. */
   follow?: boolean;
   onScrolled?: (atEnd: boolean) => void;
 }
 
-/** Scrolls through any number of rows smoothly. */
+/** A list that scrolls smoothly through any number of rows. */
 export function Windowed(props: Props) {
   const { count, height, row, keep, follow } = props;
   const outer = useRef<HTMLDivElement>(null);
