@@ -14,7 +14,7 @@ ask = ["Bash(make *)"]
 const code = "// A comment.\npub fn wait() -> u32 {\n    let text = \"a string\";\n    100\n}\n";
 const changed = "// Another comment.\npub const fn wait() -> u32 {\n    let text = \"other words\";\n    2500\n}\n";
 
-const lists = (page) => page.locator("main").getByText("Reading …").first().waitFor({ state: "detached" });
+const lists = (page) => page.locator("main").getByText("Loading …").first().waitFor({ state: "detached" });
 
 /** Makes a call that needs an approval, and returns the request. */
 async function asked(server, tool, args) {
@@ -134,10 +134,10 @@ await play({ name: "full", settings, args: ["--trust"], expected: [/status of 40
   await accessible(page, "the keys");
   await page.keyboard.press("Escape");
   await page.keyboard.press("ControlOrMeta+k");
-  await page.getByRole("listbox", { name: "what fits" }).getByRole("option").first().waitFor();
+  await page.getByRole("listbox", { name: "matches" }).getByRole("option").first().waitFor();
   await accessible(page, "the palette");
   await page.keyboard.type("nothing has such a name");
-  await page.getByText("Nothing fits").waitFor();
+  await page.getByText("Nothing matches").waitFor();
   await accessible(page, "the palette without a fit");
   await page.keyboard.press("Escape");
 

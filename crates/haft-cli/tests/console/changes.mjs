@@ -79,7 +79,7 @@ await play({ name: "undo", args: ["--profile", "trusted"], expected: [/status of
   // The undo is a run, and can be undone on its page.
   await plan.getByRole("link", { name: "The undo's run" }).click();
   await until("the page of the undo's run", () => !page.url().includes(run));
-  await page.getByText("archive sound").waitFor();
+  await page.getByText("archive verified").waitFor();
   await changesOf(page).getByText("2 files").waitFor();
   await undoButton(page).click();
   await box.getByRole("button", { name: "Undo", exact: true }).click();
@@ -99,7 +99,7 @@ await play({ name: "request" }, async ({ server, page }) => {
   fs.writeFileSync(server.file("kept.txt"), BEFORE["kept.txt"]);
   const read = await server.call("read_file", { path: "kept.txt" });
   await visit(page, server, `/runs/${read.run}`);
-  await page.getByText("archive sound").waitFor();
+  await page.getByText("archive verified").waitFor();
   assert.equal(await changesOf(page).count(), 0);
 
   const command = "sed -i s/two/2/ kept.txt; mkdir empty";

@@ -27,7 +27,7 @@ await play({ settings, args: ["--trust"] }, async ({ server, page }) => {
     if (why) assert.match(texts[index], why);
   }
   await accessible(page, "dead rules");
-  await section.getByRole("button", { name: "Show them alone" }).click();
+  await section.getByRole("button", { name: "Show only these rules" }).click();
   assert.equal(await section.locator("tbody tr").count(), 6);
   await section.getByRole("button", { name: "Show all rules" }).click();
   assert.equal(await section.locator("tbody tr").count(), expect.length);

@@ -36,7 +36,7 @@ await play({ settings: '[tools]\nenable = ["delete_file"]\n', args: ["--trust"],
     await page.getByRole("button", { name: /not opened yet$/ }).click();
     await page.getByRole("button", { name: `Approve ${count} of 4` }).waitFor();
   }
-  await page.getByRole("button", { name: "Show the one not opened yet" }).click();
+  await page.getByRole("button", { name: "Show the last one not opened yet" }).click();
   await rows.nth(3).getByText("1 part is folded.").waitFor();
   assert.equal(await approve.textContent(), "Approve 3 of 4");
   await rows.nth(3).getByRole("button", { name: "Open all" }).click();

@@ -36,7 +36,7 @@ await play({ args: ["--trust"] }, async ({ server, page }) => {
     await page.keyboard.press("g");
     await page.keyboard.press(letter);
     await until(`g ${letter} goes to ${name}`, () => pathname() === `/${name}`);
-    await page.locator("main").getByText("Reading …").first().waitFor({ state: "detached" });
+    await page.locator("main").getByText("Loading …").first().waitFor({ state: "detached" });
   };
   /** Goes to an address below the current page: by a link that Tab reaches, otherwise by the keys of a list. */
   const descend = async (address) => {
@@ -85,7 +85,7 @@ await play({ args: ["--trust"] }, async ({ server, page }) => {
     const steps = state.split("/").filter(Boolean).length;
     for (let step = 1; step <= steps; step += 1) await descend(address.split("/").slice(0, 2 + step).join("/"));
     assert.equal(pathname(), address);
-    await page.locator("main").getByText("Reading …").first().waitFor({ state: "detached" });
+    await page.locator("main").getByText("Loading …").first().waitFor({ state: "detached" });
     await walk(address);
   }
 
@@ -97,7 +97,7 @@ await play({ args: ["--trust"] }, async ({ server, page }) => {
     await page.keyboard.press("ControlOrMeta+k");
     await page.getByRole("combobox", { name: /^Go to/ }).waitFor();
     await page.keyboard.type(words);
-    await page.getByRole("listbox", { name: "what fits" }).getByRole("option").first().waitFor();
+    await page.getByRole("listbox", { name: "matches" }).getByRole("option").first().waitFor();
     // The palette reads its lists when it opens: the matching entry may appear a moment later.
     if (/run|ap-/.test(String(goes))) await page.getByRole("option", { name: goes.source.includes("ap-") ? /pending/ : /^read_file a\.txt.*run$/ }).first().waitFor();
     await page.keyboard.press("Enter");

@@ -53,7 +53,7 @@ await play({ name: "approved and undone", expected: KILLED }, async ({ server, p
   assert.equal((await outcome(server, request)).status, "ok");
   assert.equal(server.read("tracked.txt"), AFTER);
 
-  await card(page).getByRole("link", { name: "its run" }).click();
+  await card(page).getByRole("link", { name: "open run" }).click();
   await visit(page, server, `/runs/${request.run}`);
   const changes = page.getByRole("region", { name: "changes" });
   await changes.locator("details.file", { hasText: "tracked.txt" }).locator("td.in", { hasText: "2" }).waitFor();

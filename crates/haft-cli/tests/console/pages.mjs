@@ -64,7 +64,7 @@ await play({ settings, args: ["--trust"], expected: [/status of 40[04]/] }, asyn
   await page.getByText("No run matches these filters.").waitFor();
   await page.getByRole("link", { name: "Show all" }).click();
   await page.locator(".run-row a", { hasText: "http api" }).first().click();
-  await page.getByText("archive sound").waitFor();
+  await page.getByText("archive verified").waitFor();
   // The failure is selected, with its argument visible.
   await page.locator(".bar-row.current", { hasText: "read_file secrets/key.txt" }).waitFor();
   const picture = page.getByRole("listbox", { name: "timeline of calls" });
@@ -94,7 +94,7 @@ await play({ settings, args: ["--trust"], expected: [/status of 40[04]/] }, asyn
   await page.getByLabel("Search the tools").fill("read a file");
   await until("the search answers", async () => new URL(page.url()).searchParams.get("q") === "read a file");
   await page.locator(".side-list a", { hasText: "read_file" }).first().click();
-  await page.getByText("the policy says").waitFor();
+  await page.getByText("policy verdict").waitFor();
   await page.getByText("Try it").click();
   await page.locator(".try").getByLabel("path").fill("a.txt");
   await page.locator(".try").getByRole("button", { name: "Call" }).click();

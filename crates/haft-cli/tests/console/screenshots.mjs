@@ -100,7 +100,7 @@ async function everyPage(page, server) {
     await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
     for (const [name, address] of Object.entries(pages)) {
       await visit(page, server, address);
-      await page.locator("main").getByText("Reading …").first().waitFor({ state: "detached" });
+      await page.locator("main").getByText("Loading …").first().waitFor({ state: "detached" });
       await page.waitForTimeout(400);
       await page.screenshot({ path: path.join(folder, `${name}-${look}.png`) });
     }

@@ -59,7 +59,7 @@ try {
   await play({ pages, expected }, async ({ server, page: console_, context }) => {
     const open = async (tool) => {
       await visit(console_, server, `/tools/${tool}`);
-      await console_.getByText("Its own page").click();
+      await console_.getByText("The tool's own page").click();
     };
     const frame = console_.locator("iframe.interface");
     const inside = console_.frameLocator("iframe.interface");
@@ -115,8 +115,8 @@ try {
       assert.equal(await frame.count(), 0);
     }
     await visit(console_, server, "/tools/read_file");
-    await console_.getByText("the policy says").waitFor();
-    assert.equal(await console_.getByText("Its own page").count(), 0);
+    await console_.getByText("policy verdict").waitFor();
+    assert.equal(await console_.getByText("The tool's own page").count(), 0);
 
     // Only the operator may see it, and none of it was a call.
     for (const route of ["/tools/chart/ui", "/tools/chart/ui/page"]) {

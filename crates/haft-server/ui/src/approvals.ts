@@ -1,11 +1,11 @@
-// Approval requests: the list, kept in sync with the server, and decisions, each sent after half a second in which it can be taken back.
+// Approval requests: the list, kept in sync with the server, and decisions, each sent after half a second in which it can be cancelled.
 
 import { computed, signal } from "@preact/signals";
 import { get, getWithHeaders, post, told } from "./api";
 import { mayAct, onApproval } from "./live";
 import type { Approval, ApprovalDetail, Json } from "./shapes";
 
-/** Milliseconds in which a decision can be taken back, and for which a decided card stays. */
+/** Milliseconds in which a decision can be cancelled, and for which a decided card stays. */
 export const SECOND_THOUGHT = 500;
 export const STAYS = 10_000;
 /** Maximum number of requests per read. */
@@ -130,7 +130,7 @@ export type Choice =
   | { decision: "deny"; message?: string; stop?: boolean }
   | { decision: "answer"; answers?: Record<string, Json>; text?: string };
 
-/** A decision under way: it can be taken back until it is sent. */
+/** A decision under way: it can be cancelled until it is sent. */
 export interface Pending {
   id: string;
   choice: Choice;
@@ -145,7 +145,7 @@ export const pending = signal<Record<string, Pending>>({});
 export const refusals = signal<Record<string, string>>({});
 const timers = new Map<string, number>();
 
-/** Sends a decision after half a second, unless the user takes it back. */
+/** Sends a decision after half a second, unless the user cancels it. */
 export function decide(id: string, choice: Choice, says: string): void {
   if (!mayAct() || pending.value[id]) return;
   pending.value = { ...pending.value, [id]: { id, choice, says, sent: false } };
@@ -153,7 +153,7 @@ export function decide(id: string, choice: Choice, says: string): void {
   timers.set(id, window.setTimeout(() => void send(id, choice), SECOND_THOUGHT));
 }
 
-/** Takes back the unsent decision about this request, else the latest unsent one; returns whether there was one. */
+/** Cancels the unsent decision about this request, else the latest unsent one; returns whether there was one. */
 export function takeBack(id: string): boolean {
   const under = [pending.value[id], ...Object.values(pending.value).reverse()].find((one) => one && !one.sent);
   if (!under) return false;

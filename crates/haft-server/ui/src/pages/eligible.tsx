@@ -77,8 +77,8 @@ export function Eligible() {
   useKeys(() => [
     { key: "j", does: "show the next request", run: () => move(1) },
     { key: "k", does: "show the previous request", run: () => move(-1) },
-    { key: "x", does: "leave out the one that is shown, or take it in", run: () => { if (open && !busy) toggle(open); } },
-    { key: "Escape", does: "close the one that is shown", run: () => setOpen(undefined) },
+    { key: "x", does: "exclude or include the open request", run: () => { if (open && !busy) toggle(open); } },
+    { key: "Escape", does: "close the open request", run: () => setOpen(undefined) },
   ]);
   const toggle = (id: string) => setLeft((before) => {
     const after = new Set(before);
@@ -88,7 +88,7 @@ export function Eligible() {
   return (
     <div class="page eligible">
       <header class="list-tools"><a href="/waiting" onClick={follow}>Pending ({waiting.value.length.toLocaleString("en")})</a><h2>Approve all eligible</h2></header>
-      <p class="dim">Eligible: not critical, and nothing of it touches secrets, the network, protected files or what lies outside the workspace. You see each before it counts, and each is approved by itself, once.</p>
+      <p class="dim">Eligible: not critical, and does not touch secrets, the network, protected files or anything outside the workspace. Open each request before you approve it. Each is approved separately and only once.</p>
       {walk.value && <Results walk={walk.value} />}
       {list.length === 0 && <p class="note">{waiting.value.length ? "No pending request is eligible." : "Nothing is pending."}</p>}
       {list.length > 0 && (
@@ -108,7 +108,7 @@ export function Eligible() {
       {list.length > 0 && !WITHOUT_APPROVE && (
         <div class="deciding"><div class="choices one-row">
           {busy ? <button type="button" onClick={() => { if (walk.value) walk.value = { ...walk.value, stopped: true }; }}>Stop</button>
-            : unseen.length > 0 && <button type="button" onClick={next}>{unseen.length === 1 ? "Show the one not opened yet" : `Show the next of ${unseen.length.toLocaleString("en")} not opened yet`}</button>}
+            : unseen.length > 0 && <button type="button" onClick={next}>{unseen.length === 1 ? "Show the last one not opened yet" : `Show the next of ${unseen.length.toLocaleString("en")} not opened yet`}</button>}
           <span class="gap" />
           <button type="button" class="primary" disabled={busy || !chosen.length || !mayAct()} onClick={() => { setOpen(undefined); void approveAll(chosen); }}>
             {busy ? `Approving, ${walk.value?.left.toLocaleString("en")} left` : `Approve ${chosen.length.toLocaleString("en")} of ${list.length.toLocaleString("en")}`}</button>
@@ -148,7 +148,7 @@ function Whole({ id }: { id: string }) {
   const detail = details.value[id];
   const { folds, held, openFolds } = useFolds(id, detail !== undefined);
   useEffect(() => { readDetail(id).catch((error) => setProblem(told(error))); }, [id]);
-  if (!detail) return problem ? <p class="note bad-text" role="alert">{problem}</p> : <p class="note">Reading …</p>;
+  if (!detail) return problem ? <p class="note bad-text" role="alert">{problem}</p> : <p class="note">Loading …</p>;
   return (
     <div class="eligible-whole">
       <FoldsContext.Provider value={folds}><Fact detail={detail} /></FoldsContext.Provider>

@@ -18,7 +18,7 @@ export function HealthPage() {
     const timer = setInterval(reading.again, AGAIN);
     return () => clearInterval(timer);
   }, []);
-  useKeys(() => [{ key: "r", does: "look again", run: reading.again }]);
+  useKeys(() => [{ key: "r", does: "check again", run: reading.again }]);
   const health = reading.value;
   return (
     <div class="page health">
@@ -33,7 +33,7 @@ export function HealthPage() {
           </dl>
           <Connected clients={health.clients ?? []} />
           <h2>Checks</h2>
-          <p>Sandbox <strong>{health.sandbox.backend}</strong>, strength <strong>{health.sandbox.strength}</strong>. <button type="button" onClick={reading.again}>Look again</button></p>
+          <p>Sandbox <strong>{health.sandbox.backend}</strong>, strength <strong>{health.sandbox.strength}</strong>. <button type="button" onClick={reading.again}>Check again</button></p>
           <ul class="checks" aria-label="checks">
             {health.checks.map((check, index) => (
               <li key={index}><span class={`badge ${check.ok ? "good" : "wait"}`}>{check.ok ? "ok" : "attention"}</span>

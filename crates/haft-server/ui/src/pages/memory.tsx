@@ -31,7 +31,7 @@ export function Memory() {
       {accepted && <Tools words={words} again={reading.again} />}
       <Pending reading={reading} />
       {reading.value && !list.length && (!accepted ? <Empty title="No candidates"><p>What a model writes with <code>write_memory</code> appears here; nothing is remembered before you accept it.</p></Empty>
-        : words ? <p class="note">No memory holds “{words}”.</p> : <Empty title="Nothing is remembered yet"><p>Candidates that you accept and memories that you add appear here, and models can recall them.</p></Empty>)}
+        : words ? <p class="note">No memory matches “{words}”.</p> : <Empty title="No memories yet"><p>Candidates that you accept and memories that you add appear here, and models can recall them.</p></Empty>)}
       {accepted ? <ul class="memories" aria-label="accepted memories">{list.map((record) => <li key={record.id}><Kept record={record} again={reading.again} /></li>)}</ul>
         : list.length > 0 && <Queue list={list} again={reading.again} />}
     </div>
@@ -89,9 +89,9 @@ function Writing({ title, record, send, close }: { title: string; record?: Memor
     <section class="panel" aria-label={title}>
       <form onSubmit={(e) => { e.preventDefault(); submit(); }}>
         <div class="field"><label for={`${id}-text`}>Text</label><textarea ref={text} id={`${id}-text`} rows={4} value={content} onInput={(e) => setContent(e.currentTarget.value)} /></div>
-        <div class="field"><label for={`${id}-tags`}>Tags, with commas between them</label><input id={`${id}-tags`} type="text" value={tags} onInput={(e) => setTags(e.currentTarget.value)} /></div>
+        <div class="field"><label for={`${id}-tags`}>Tags, separated by commas</label><input id={`${id}-tags`} type="text" value={tags} onInput={(e) => setTags(e.currentTarget.value)} /></div>
         {!record && <div class="field"><label for={`${id}-scope`}>For</label><select id={`${id}-scope`} value={scope} onChange={(e) => setScope(e.currentTarget.value)}>
-          <option value="user">you, in every folder</option><option value="project">this folder alone</option></select></div>}
+          <option value="user">you, in every folder</option><option value="project">this folder only</option></select></div>}
         {problem && <p class="note bad-text" role="alert">{problem}</p>}
         <div class="choices"><button type="submit" class="primary" disabled={!ready}>{record ? "Save" : "Add"}</button><button type="button" onClick={close}>Cancel <kbd>Esc</kbd></button></div>
       </form>
@@ -106,7 +106,7 @@ function Kept({ record, again }: { record: MemoryRecord; again: () => void }) {
   const path = `/memory/${encodeURIComponent(record.id)}`;
   const remove = () => { post(`${path}/remove`, { revision: record.revision }).then(again, (error) => setProblem(told(error))); };
   if (open === "edit") {
-    return <Writing title="Edit the memory" record={record} close={() => setOpen(undefined)}
+    return <Writing title="Edit memory" record={record} close={() => setOpen(undefined)}
       send={(written) => post(`${path}/edit`, { ...written, revision: record.revision }).then(() => { setOpen(undefined); again(); })} />;
   }
   return (
@@ -138,10 +138,10 @@ function Queue({ list, again }: { list: MemoryRecord[]; again: () => void }) {
   const takeBack = () => { if (waits) { clearTimeout(waits.timer); setWaits(undefined); } };
   useKeys(() => [
     { key: "j", does: "next candidate", run: () => setAt(Math.min(list.length - 1, at + 1)) },
-    { key: "k", does: "candidate before", run: () => setAt(Math.max(0, at - 1)) },
+    { key: "k", does: "previous candidate", run: () => setAt(Math.max(0, at - 1)) },
     { key: "y", does: "accept", run: () => decide(current, "accept") },
     { key: "n", does: "reject", run: () => decide(current, "reject") },
-    { key: "Escape", does: "take a decision back", run: takeBack },
+    { key: "Escape", does: "cancel a decision", run: takeBack },
   ]);
   return (
     <>
@@ -151,7 +151,7 @@ function Queue({ list, again }: { list: MemoryRecord[]; again: () => void }) {
           <li key={record.id} class={record.id === current?.id ? "current" : ""} onClick={() => setAt(index)}>
             <Remembered record={record} />
             {waits?.id === record.id
-              ? <div class="deciding waits" role="status"><strong>{waits.word === "accept" ? "Accepting" : "Rejecting"}</strong><button type="button" onClick={takeBack}>Take it back <kbd>Esc</kbd></button></div>
+              ? <div class="deciding waits" role="status"><strong>{waits.word === "accept" ? "Accepting" : "Rejecting"}</strong><button type="button" onClick={takeBack}>Cancel <kbd>Esc</kbd></button></div>
               : <div class="choices"><button type="button" class="primary" disabled={!mayAct() || waits !== undefined} onClick={() => decide(record, "accept")}>Accept <kbd>y</kbd></button>
                   <button type="button" class="deny" disabled={!mayAct() || waits !== undefined} onClick={() => decide(record, "reject")}>Reject <kbd>n</kbd></button></div>}
           </li>
@@ -168,7 +168,7 @@ function Remembered({ record }: { record: MemoryRecord }) {
       {!record.deletes && <Block text={record.content} label="memory" />}
       <p class="meta"><span class="badge plain"><Shown text={record.scope} /></span>{record.state !== "accepted" && <StateWord word={record.state} />}
         {record.tags.map((tag) => <span class="badge plain" key={tag}><Shown text={tag} /></span>)}
-        <span class="dim">{record.run ? <>from <a href={pathOf("runs", record.run, ...(record.call ? [record.call] : []))} onClick={follow}>its run</a>, </> : record.author && <>by <Shown text={record.author} />, </>}<When at={record.created} /></span>
+        <span class="dim">{record.run ? <>from <a href={pathOf("runs", record.run, ...(record.call ? [record.call] : []))} onClick={follow}>a run</a>, </> : record.author && <>by <Shown text={record.author} />, </>}<When at={record.created} /></span>
         {record.decided_by && <span class="dim">decided by <Shown text={record.decided_by} /></span>}</p>
     </>
   );

@@ -60,10 +60,10 @@ export function Overview() {
 /** The pending requests, oldest first. */
 function Pressing() {
   const list = waiting.value;
-  if (!list.length) return <section class="pressing calm" aria-label="pending"><h2>Nothing waits for you</h2><p class="dim">Requests for approval appear here as they come. <a href="/waiting" onClick={follow}>Waiting</a></p></section>;
+  if (!list.length) return <section class="pressing calm" aria-label="pending"><h2>No pending requests</h2><p class="dim">Approval requests appear here as they arrive. <a href="/waiting" onClick={follow}>Waiting</a></p></section>;
   return (
     <section class="pressing" aria-label="pending">
-      <h2>{list.length === 1 ? "1 request waits for you" : `${list.length.toLocaleString("en")} requests wait for you`}</h2>
+      <h2>{list.length === 1 ? "1 pending request" : `${list.length.toLocaleString("en")} pending requests`}</h2>
       <ul>{list.slice(0, WAITING).map((approval) => (
         <li key={approval.id}><a href={pathOf("waiting", approval.id)} onClick={follow}>
           <RiskWord risk={approval.risk} /> <span class="mono clipped"><Shown text={approval.fact.text} /></span>
@@ -92,8 +92,8 @@ function Chart({ hours }: { hours: Hour[] }) {
   const sum = (of: (hour: Hour) => number) => hours.reduce((all, hour) => all + of(hour), 0);
   const words = `${sum((hour) => hour.calls)} calls in the last 24 hours, ${sum((hour) => hour.failed)} failed, ${sum((hour) => hour.denied)} denied; at most ${most} in an hour`;
   return (
-    <section aria-label="calls by the hour">
-      <h2>Calls by the hour</h2>
+    <section aria-label="calls per hour">
+      <h2>Calls per hour</h2>
       <div class="chart">
         <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={words} preserveAspectRatio="none">
           <line class="base" x1="0" x2={WIDTH} y1={HEIGHT - FOOT} y2={HEIGHT - FOOT} />

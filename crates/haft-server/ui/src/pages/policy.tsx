@@ -64,7 +64,7 @@ function WhatWouldHappen() {
     try {
       return { value: JSON.parse(args || "{}") as Json };
     } catch (error) {
-      return { problem: error instanceof Error ? error.message : "no JSON" };
+      return { problem: error instanceof Error ? error.message : "not valid JSON" };
     }
   }, [args]);
   useEffect(() => {
@@ -81,7 +81,7 @@ function WhatWouldHappen() {
   return (
     <section class="what" aria-label="what would happen">
       <h2>What would happen</h2>
-      <p class="dim">Nothing runs: haft only judges the call.</p>
+      <p class="dim">Nothing runs: haft only evaluates the call.</p>
       <div class="what-form">
         <div class="field"><label for="what-tool">Tool</label>
           <select id="what-tool" value={chosen} onChange={(e) => choose(e.currentTarget.value)}>
@@ -103,7 +103,7 @@ const SAYS = { allow: "It would run.", ask: "It would need approval.", deny: "It
 function Explanation({ explained }: { explained: Explained }) {
   return (
     <div class="explained">
-      <p class={`verdict ${explained.verdict}`}><StateWord word={explained.verdict} /> <strong>{SAYS[explained.verdict]}</strong>{explained.enabled === false && " The tool is not enabled, so nobody can call it now."}</p>
+      <p class={`verdict ${explained.verdict}`}><StateWord word={explained.verdict} /> <strong>{SAYS[explained.verdict]}</strong>{explained.enabled === false && " The tool is not enabled, so it cannot be called now."}</p>
       <Table label="each effect" columns={EFFECT_COLUMNS} rows={explained.parts.map((part, index) => ({
         key: index, cells: [part.kind, <Shown text={part.value} />, <StateWord word={part.verdict} />, <Shown text={part.rule} />, <Shown text={part.layer} />],
       }))} />
@@ -123,18 +123,18 @@ function Layers({ layers, verdict }: { layers: Explained["layers"]; verdict: Exp
     <>
       <Table label="each layer" columns={LAYER_COLUMNS} rows={shown.map((layer, index) => ({
         key: index, cells: [
-          <Shown text={layer.layer} />, layer.verdict === "none" ? <span class="dim">nothing</span> : <StateWord word={layer.verdict} />, <Shown text={layer.rule} />, <Shown text={layer.reason} />,
+          <Shown text={layer.layer} />, layer.verdict === "none" ? <span class="dim">none</span> : <StateWord word={layer.verdict} />, <Shown text={layer.rule} />, <Shown text={layer.reason} />,
         ],
       }))} />
-      {rest > 0 && deciding.length > 0 && <button type="button" class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Only what decides" : rest === 1 ? "1 other layer, which does not decide" : `${rest} other layers, which do not decide`}</button>}
+      {rest > 0 && deciding.length > 0 && <button type="button" class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Show only the deciding layers" : rest === 1 ? "1 other layer that does not decide" : `${rest} other layers that do not decide`}</button>}
     </>
   );
 }
 
-const EFFECT_COLUMNS: Column[] = [{ head: "effect" }, { head: "of what", class: "mono" }, { head: "verdict" }, { head: "by which rule", class: "mono" }, { head: "from" }];
-const LAYER_COLUMNS: Column[] = [{ head: "layer" }, { head: "says" }, { head: "rule", class: "mono" }, { head: "why" }];
+const EFFECT_COLUMNS: Column[] = [{ head: "effect" }, { head: "target", class: "mono" }, { head: "verdict" }, { head: "rule", class: "mono" }, { head: "from" }];
+const LAYER_COLUMNS: Column[] = [{ head: "layer" }, { head: "verdict" }, { head: "rule", class: "mono" }, { head: "reason" }];
 
-const SECRETS = { allow: "files like others", ask: "asked about, and not seen by commands before that", deny: "no call may touch them" };
+const SECRETS = { allow: "treated like other files", ask: "need approval, and are hidden from commands until then", deny: "no call may touch them" };
 
 /** Labels for the reasons why a rule decides nothing. */
 const DEAD = {
@@ -168,15 +168,15 @@ function Effective({ follow }: { follow: number }) {
   const dead = shown.rules.filter((rule) => rule.dead);
   const rules = deadAlone && dead.length ? dead : shown.rules;
   const explained = shown.rules.some((rule) => rule.reason);
-  const columns: Column[] = [{ head: "rule", class: "rule-cell" }, { head: "list" }, { head: "from" }, ...(counted ? [{ head: "decided", class: "decisions" }] : []), ...(explained ? [{ head: "why" }] : [])];
+  const columns: Column[] = [{ head: "rule", class: "rule-cell" }, { head: "list" }, { head: "from" }, ...(counted ? [{ head: "decided", class: "decisions" }] : []), ...(explained ? [{ head: "reason" }] : [])];
   return (
     <section aria-label="the rules in force">
       <h2>Rules in force</h2>
-      <p>Profile <strong>{shown.profile}</strong>: what happens where no rule matches. Deny is read first, then ask, then allow.
-        {counted && shown.looked_at !== undefined && ` Counted: how many of the last ${shown.looked_at.toLocaleString("en")} calls each rule decided.`}</p>
+      <p>Profile <strong>{shown.profile}</strong> decides where no rule matches. Deny rules are checked first, then ask, then allow.
+        {counted && shown.looked_at !== undefined && ` The numbers show how many of the last ${shown.looked_at.toLocaleString("en")} calls each rule decided.`}</p>
       {dead.length > 0 && (
         <p class="note warn dead-rules">{dead.length === 1 ? "1 rule decides nothing." : `${dead.length} rules decide nothing.`}{" "}
-          {dead.length < shown.rules.length && <button type="button" class="link" aria-pressed={deadAlone} onClick={() => setDeadAlone(!deadAlone)}>{deadAlone ? "Show all rules" : dead.length === 1 ? "Show it alone" : "Show them alone"}</button>}</p>
+          {dead.length < shown.rules.length && <button type="button" class="link" aria-pressed={deadAlone} onClick={() => setDeadAlone(!deadAlone)}>{deadAlone ? "Show all rules" : dead.length === 1 ? "Show only this rule" : "Show only these rules"}</button>}</p>
       )}
       {shown.rules.length > 0 ? (
         <Table label="rules" columns={columns} rows={rules.map((rule, index) => ({
@@ -185,12 +185,12 @@ function Effective({ follow }: { follow: number }) {
             ...(counted ? [rule.matched?.toLocaleString("en")] : []), ...(explained ? [rule.reason && <Shown text={rule.reason} />] : []),
           ],
         }))} />
-      ) : <p class="note">No rules: the profile alone decides. Rules go into <code>policy.allow</code>, <code>policy.ask</code> and <code>policy.deny</code> of haft.toml, or come from “Always…” on a request.</p>}
+      ) : <p class="note">No rules: the profile alone decides. Rules go into <code>policy.allow</code>, <code>policy.ask</code> and <code>policy.deny</code> in haft.toml, or come from “Always…” on a request.</p>}
       <dl class="facts">
-        <div><dt>files that hold secrets</dt><dd>{SECRETS[shown.secret_files]}</dd></div>
-        <div><dt>over all rules</dt><dd>{shown.guards.map((guard) => guard.name).join(", ")}</dd></div>
+        <div><dt>secret files</dt><dd>{SECRETS[shown.secret_files]}</dd></div>
+        <div><dt>guards</dt><dd>{shown.guards.map((guard) => guard.name).join(", ")}</dd></div>
         <div><dt>sandbox</dt><dd>at least {shown.sandbox.require}, network {shown.sandbox.network}</dd></div>
-        {shown.skills.map((skill) => <div key={skill.name}><dt>skill <Shown text={skill.name} /></dt><dd>{skill.requests.length ? <>asks for <Shown text={skill.requests.join(", ")} /> (grants nothing)</> : "narrows itself"}</dd></div>)}
+        {shown.skills.map((skill) => <div key={skill.name}><dt>skill <Shown text={skill.name} /></dt><dd>{skill.requests.length ? <>asks for <Shown text={skill.requests.join(", ")} /> (grants nothing)</> : "restricts itself"}</dd></div>)}
       </dl>
     </section>
   );

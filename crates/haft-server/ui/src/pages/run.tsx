@@ -68,7 +68,7 @@ export function RunPage({ run, call }: { run: string; call: string | undefined }
         <code>{run}</code> <Copy text={run} what="the run's id" /> <Verify run={run} state={about?.state ?? ""} />
       </p>
       <Pending reading={calls} />
-      {calls.value && list.length === 0 && <p class="note">No call yet. They appear here as they start.</p>}
+      {calls.value && list.length === 0 && <p class="note">No calls yet. They appear here as they start.</p>}
       {list.length > 0 && (
         <div class="run-body">
           <div class="run-picture">
@@ -96,15 +96,15 @@ function Verify({ run, state }: { run: string; state: string }) {
   const verified = useReading<Verified>(`/runs/${encodeURIComponent(run)}/verify`, state);
   const report = verified.value;
   if (!report) return null;
-  if (report.ok) return <span class="badge good" title={`${report.lines} lines, each with the hash of the one before`}>archive sound</span>;
+  if (report.ok) return <span class="badge good" title={`${report.lines} lines, each with the hash of the previous line`}>archive verified</span>;
   const at = typeof report.first_bad === "number" ? ` at line ${report.first_bad}` : "";
   return (
     <>
-      <span class="badge bad">archive broken{at}</span>
+      <span class="badge bad">verification failed{at}</span>
       <span class="note warn broken" role="alert">
         The record of this run does not verify{at}: {report.problem ? <Shown text={report.problem} /> : "its lines do not match their hashes"}.{" "}
-        Someone or something changed it after haft wrote it. Do not rely on what is shown from {at ? "that line" : "it"} on; the lines before it are as they were written.{" "}
-        On a terminal: <code>haft runs verify {run}</code>
+        It was changed after haft wrote it. {at ? "Do not rely on anything from that line on; the lines before it are as haft wrote them." : "Do not rely on what is shown here."}{" "}
+        In a terminal: <code>haft runs verify {run}</code>
       </span>
     </>
   );
@@ -128,7 +128,7 @@ function CallTable({ calls, selected, run }: { calls: Call[]; selected: string |
 }
 
 const CALL_COLUMNS: Column[] = [
-  { head: "tool" }, { head: "status" }, { head: "started", class: "mono" }, { head: "took" }, { head: "waited" }, { head: "inside", class: "mono" }, { head: "argument", class: "mono" }, { head: "summary" },
+  { head: "tool" }, { head: "status" }, { head: "started", class: "mono" }, { head: "took" }, { head: "waited" }, { head: "parent", class: "mono" }, { head: "argument", class: "mono" }, { head: "summary" },
 ];
 
 /** Returns a call's arguments as formatted text: the archive stores the original text, redacted. */
@@ -146,7 +146,7 @@ function CallDetail({ run, call }: { run: string; call: Call }) {
   const text = typeof call.arguments === "string" ? call.arguments : JSON.stringify(call.arguments ?? {});
   const args = argumentsOf(text);
   const facts: [string, string | undefined][] = [
-    ["verdict", call.verdict], ["rule", call.rule], ["decided by", call.decided_by], ["origin", call.origin], ["inside", call.parent],
+    ["verdict", call.verdict], ["rule", call.rule], ["decided by", call.decided_by], ["origin", call.origin], ["parent", call.parent],
   ];
   return (
     <section class="call-detail" aria-label="the selected call">
@@ -184,7 +184,7 @@ function Result({ text, path }: { text: string; path: string | undefined }) {
   const cut = text.endsWith("…");
   return (
     <section class="result" aria-label="result">
-      <h4>Result{cut && <span class="dim small"> its beginning; the record keeps 2 KiB</span>} <Copy text={text} what="the result" /></h4>
+      <h4>Result{cut && <span class="dim small"> only the first 2 KiB are recorded</span>} <Copy text={text} what="the result" /></h4>
       <Block text={shown} label="result" path={path} />
     </section>
   );

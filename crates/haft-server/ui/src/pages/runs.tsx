@@ -55,7 +55,7 @@ function RunList() {
   return (
     <div class="page">
       <form class="search" role="search" onSubmit={(e) => { e.preventDefault(); go(typed.trim() ? `/runs?q=${encodeURIComponent(typed.trim())}` : "/runs"); }}>
-        <input ref={finding} type="search" value={typed} placeholder="Search what was done: a path, a command, a word of a result" aria-label="Search all archives" onInput={(e) => setTyped(e.currentTarget.value)} />
+        <input ref={finding} type="search" value={typed} placeholder="Search past calls: a path, a command, a word from a result" aria-label="Search all archives" onInput={(e) => setTyped(e.currentTarget.value)} />
         <button type="submit">Search</button>
         {words && <a href="/runs" onClick={follow}>All runs</a>}
       </form>
@@ -113,7 +113,7 @@ function Listed() {
             return run && <RunRow key={run.run} run={run} at={now.value} current={index === at} />;
           }} />
           <p class="list-tools dim"><span>{runs.length.toLocaleString("en")} {whole ? (runs.length === 1 ? "run" : "runs") : "runs shown"}</span>
-            {!whole && <button type="button" disabled={busy} onClick={more}>{busy ? "Reading …" : "Show older runs"}</button>}
+            {!whole && <button type="button" disabled={busy} onClick={more}>{busy ? "Loading …" : "Show older runs"}</button>}
             {trouble && <span class="bad-text" role="alert">{trouble}</span>}</p>
         </section>
       )}

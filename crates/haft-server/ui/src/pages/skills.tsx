@@ -19,7 +19,7 @@ export function Skills() {
     return (
       <Empty title="No skills">
         <p>A skill is a folder with a <code>SKILL.md</code>: instructions that a model loads when it needs them.</p>
-        <p>Put one below <code>.agents/skills</code> of a trusted workspace, or name folders in <code>skills.dirs</code>.</p>
+        <p>Put one in <code>.agents/skills</code> of a trusted workspace, or name folders in <code>skills.dirs</code>.</p>
       </Empty>
     );
   }

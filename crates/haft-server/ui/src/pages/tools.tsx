@@ -43,7 +43,7 @@ export function Tools() {
         <section class="side" aria-label="all tools">
           <input ref={finding} type="search" placeholder="Search as the model does" aria-label="Search the tools" value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
           <Pending reading={tools} />
-          {tools.value && !list.length && (words ? <p class="note">No tool fits “{words}”.</p> : <Empty title="No tools"><p>Settings turn tools on: <code>tools.enable</code>.</p></Empty>)}
+          {tools.value && !list.length && (words ? <p class="note">No tool matches “{words}”.</p> : <Empty title="No tools"><p>Settings turn tools on: <code>tools.enable</code>.</p></Empty>)}
           <ul class="side-list" aria-label="tools">
             {list.map((tool) => (
               <li key={tool.name}><a href={pathOf("tools", tool.name) + search} onClick={follow} aria-current={tool.name === selected ? "true" : undefined}>
@@ -68,7 +68,7 @@ function ToolDetail({ name }: { name: string }) {
       {!tool ? <Pending reading={reading} /> : (
         <>
           <h2><Shown text={tool.title} /> {tool.title !== tool.name && <code><Shown text={tool.name} /></code>}</h2>
-          <div class="meta"><RiskWord risk={tool.risk} />{tool.verdict && <span>the policy says <StateWord word={tool.verdict} /></span>}
+          <div class="meta"><RiskWord risk={tool.risk} />{tool.verdict && <span>policy verdict <StateWord word={tool.verdict} /></span>}
             <span class="dim">from <Shown text={tool.source} /> · <Shown text={tool.category} /> · <Shown text={tool.exposure} /></span>
             <a href={`/policy?tool=${encodeURIComponent(name)}`} onClick={follow}>What would happen</a></div>
           <Description text={tool.description} />
@@ -76,7 +76,7 @@ function ToolDetail({ name }: { name: string }) {
           {tool.ui && <Interface tool={tool} />}
           <h3>Arguments</h3>
           <SchemaTable schema={tool.input_schema} />
-          {tool.output_schema && <details><summary>What it returns</summary><SchemaTable schema={tool.output_schema} /></details>}
+          {tool.output_schema && <details><summary>Result</summary><SchemaTable schema={tool.output_schema} /></details>}
         </>
       )}
     </section>
@@ -94,7 +94,7 @@ function Description({ text }: { text: string }) {
   return (
     <div class="prose">
       <Markdown text={shown} />
-      {paragraphs.length > AT_ONCE && <button type="button" class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Less" : "All of the description"}</button>}
+      {paragraphs.length > AT_ONCE && <button type="button" class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Show less" : "Show the full description"}</button>}
     </div>
   );
 }
@@ -115,7 +115,7 @@ function Interface({ tool }: { tool: Tool }) {
   }, [had, route]);
   return (
     <details onToggle={(e) => setOpen(e.currentTarget.open)}>
-      <summary>Its own page <span class="dim mono"><Shown text={tool.ui?.uri ?? ""} /></span></summary>
+      <summary>The tool's own page <span class="dim mono"><Shown text={tool.ui?.uri ?? ""} /></span></summary>
       {open && <Pending reading={about} />}
       {trouble && <p class="bad-text">{trouble}</p>}
       {source && <iframe class="interface" sandbox="allow-scripts" referrerpolicy="no-referrer" title={`page of ${tool.name}`} src={source} />}
@@ -144,7 +144,7 @@ function SchemaTable({ schema }: { schema: Schema }) {
   );
 }
 
-const FIELD_COLUMNS: Column[] = [{ head: "name" }, { head: "type", class: "mono" }, { head: "default", class: "mono" }, { head: "what" }];
+const FIELD_COLUMNS: Column[] = [{ head: "name" }, { head: "type", class: "mono" }, { head: "default", class: "mono" }, { head: "description" }];
 
 /** A form for a real call, on the same path as a model's calls. */
 function Try({ tool }: { tool: Tool }) {
@@ -165,9 +165,9 @@ function Try({ tool }: { tool: Tool }) {
     <details class="try">
       <summary>Try it</summary>
       <form onSubmit={(e) => { e.preventDefault(); if (!state.busy && faults === 0) call(); }}>
-        <p class="dim">A real call, under the policy, recorded like every other.</p>
+        <p class="dim">This makes a real call: the policy applies, and the call is recorded.</p>
         <SchemaForm schema={tool.input_schema} values={values} idBase={`try-${tool.name}`} change={(next, wrong) => { setValues(next); setFaults(wrong); }} />
-        <div class="choices"><button type="submit" class="primary" disabled={state.busy || faults > 0 || !mayAct()}>{state.busy ? "It runs …" : "Call"}</button>
+        <div class="choices"><button type="submit" class="primary" disabled={state.busy || faults > 0 || !mayAct()}>{state.busy ? "Running …" : "Call"}</button>
           {state.busy && <a href="/waiting" onClick={follow}>It may need your approval</a>}</div>
       </form>
       <div role="status">{state.problem && <p class="bad-text">{state.problem}</p>}{state.outcome && <OutcomeView outcome={state.outcome} />}</div>

@@ -142,7 +142,7 @@ function Detail({ id }: { id: string }) {
   return (
     <section class="detail" aria-label="the selected request">
       {!wide.value && <a class="back" href="/waiting" onClick={follow}>All pending ({waiting.value.length})</a>}
-      {detail ? <Card key={id} detail={detail} /> : problem ? <p class="note bad-text" role="alert">{problem}</p> : <p class="note">Reading …</p>}
+      {detail ? <Card key={id} detail={detail} /> : problem ? <p class="note bad-text" role="alert">{problem}</p> : <p class="note">Loading …</p>}
     </section>
   );
 }
@@ -160,7 +160,7 @@ function History() {
     <div class="page history">
       <div class="list-tools"><a href="/waiting" onClick={follow}>Pending ({waiting.value.length.toLocaleString("en")})</a>
         <input type="search" placeholder="Filter" aria-label="Filter the history" value={filter} onInput={(e) => setFilter(e.currentTarget.value)} />
-        <span class="dim">the newest {REMEMBERED}</span></div>
+        <span class="dim">latest {REMEMBERED}</span></div>
       <Pending reading={reading} />
       {reading.value && !list.length && <p class="note">{filter ? `No decision matches “${filter}”.` : "Nothing has been decided yet."}</p>}
       {list.length > 0 && (
@@ -184,7 +184,7 @@ function Nothing() {
       <p>When a call needs approval, it appears here: the command, the change or the address first, then the client and the reason.</p>
       <p>Under the <code>workspace</code> profile every write and command needs approval. Try one in a second terminal:</p>
       <pre class="block">haft call write_file path=hello.txt content=hi</pre>
-      <p><a href="/waiting/history" onClick={follow}>What was decided before</a></p>
+      <p><a href="/waiting/history" onClick={follow}>Earlier decisions</a></p>
     </Empty>
   );
 }

@@ -68,12 +68,12 @@ function keysOf(detail: ApprovalDetail, folded: number, openFolds: () => void, p
   return keys;
 }
 
-/** Returns the Escape key, which takes a decision back, else closes the open panel. */
+/** Returns the Escape key, which cancels a decision, else closes the open panel. */
 function back(id: string, panel: Panel, setPanel: (panel: Panel) => void): Key[] {
   const run = () => {
     if (!takeBack(id) && panel !== "none") setPanel("none");
   };
-  return [{ key: "Escape", does: "take a decision back, close a panel", run }];
+  return [{ key: "Escape", does: "cancel a decision, close a panel", run }];
 }
 
 function Asker({ detail }: { detail: ApprovalDetail }) {
@@ -84,7 +84,7 @@ function Asker({ detail }: { detail: ApprovalDetail }) {
       <RiskWord risk={detail.risk} />
       <span>requested by <strong><Shown text={who} /></strong> in <span class="mono" title={spelled(detail.workspace)}><Shown text={folderName(detail.workspace)} /></span></span>
       <Confined detail={detail} />
-      <a href={pathOf("runs", detail.run, detail.call)} onClick={follow} title={spelled(detail.run)}>its run</a>
+      <a href={pathOf("runs", detail.run, detail.call)} onClick={follow} title={spelled(detail.run)}>open run</a>
       <Clock detail={detail} />
     </div>
   );
@@ -112,7 +112,7 @@ function Clock({ detail }: { detail: ApprovalDetail }) {
       <span class={left < 60_000 ? "bad-text" : "dim"}>{left > 0 ? `expires in ${span(left)}` : "expires now"} <Remaining created={created} expires={expires} /></span>
       {!detail.attended && <span class="dim">{detail.workspace === session.value?.workspace
         ? "The client is gone. If you approve, haft runs the call now."
-        : "The client is gone. If you approve, haft runs the call as soon as it works in that folder."}</span>}
+        : "The client is gone. If you approve, haft runs the call the next time it runs in that folder."}</span>}
     </>
   );
 }
@@ -155,7 +155,7 @@ function Decided({ detail }: { detail: ApprovalDetail }) {
       {decision?.rule && <p class="dim">rule <code><Shown text={decision.rule} /></code></p>}
       {decision?.message && <p class="said"><Shown text={decision.message} lines /></p>}
       {detail.outcome && <OutcomeView outcome={detail.outcome} />}
-      {!detail.outcome && (detail.status === "approved" || detail.status === "running") && <p class="dim">It is running; the result appears here.</p>}
+      {!detail.outcome && (detail.status === "approved" || detail.status === "running") && <p class="dim">The call is running; its result appears here.</p>}
     </div>
   );
 }

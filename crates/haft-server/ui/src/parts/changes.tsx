@@ -28,7 +28,7 @@ export function Changes({ run, call }: { run: string; call: string | undefined }
   const [shown, setShown] = useState(LISTED);
   const report = reading.value;
   if (!report) {
-    return reading.trouble ? <p class="note run-changes">What it changed cannot be shown: <Shown text={reading.trouble} /></p> : null;
+    return reading.trouble ? <p class="note run-changes">The changes cannot be shown: <Shown text={reading.trouble} /></p> : null;
   }
   if (!report.changes.length) return null;
   const rest = report.changes.length - shown;
@@ -38,7 +38,7 @@ export function Changes({ run, call }: { run: string; call: string | undefined }
       <header class="changes-head">
         <h3>{call === undefined ? "Changes of this run" : "Changes of this call"}</h3>
         <span class="dim">{count === 1 ? "1 file" : `${count.toLocaleString("en")} files`}</span>
-        {call !== undefined && <a href={pathOf("runs", run)} onClick={follow}>of the whole run</a>}
+        {call !== undefined && <a href={pathOf("runs", run)} onClick={follow}>Changes of the whole run</a>}
       </header>
       <UndoBox run={run} call={call} />
       {report.changes.slice(0, shown).map((file, index) => <ChangedFile key={file.path} file={file} opens={index < OPEN} />)}

@@ -66,7 +66,7 @@ export function Choices({ detail, folded, openFolds, panel, setPanel }: Props) {
         {!WITHOUT_APPROVE && critical && <button type="button" class="critical" disabled={off} aria-expanded={panel === "approve"} onClick={() => setPanel("approve")}>{proposal ? "Accept…" : "Approve…"} <kbd>y</kbd></button>}
       </div>
       {proposal && (panel === "approve" || panel === "edit") && <Accept detail={detail} off={off || folded > 0} />}
-      {!proposal && panel === "approve" && <Typed title={detail.tool === "connect" ? "What answers there may trust this machine" : "This cannot be undone by haft"} word={detail.tool} off={off || folded > 0} says="Approve" send={() => approve({ decision: "approve" }, "Approving")} />}
+      {!proposal && panel === "approve" && <Typed title={detail.tool === "connect" ? "The service there may trust this machine" : "haft cannot undo this"} word={detail.tool} off={off || folded > 0} says="Approve" send={() => approve({ decision: "approve" }, "Approving")} />}
       {!proposal && panel === "edit" && <Edit detail={detail} off={off} close={() => setPanel("none")} />}
       {panel === "always" && <Always detail={detail} off={off || folded > 0} />}
       {panel === "deny" && <Deny detail={detail} off={off} />}
@@ -96,12 +96,12 @@ function More({ panel, off, eachTime, edits, setPanel }: { panel: Panel; off: bo
   );
 }
 
-/** A decision under way, with a button that takes it back for half a second. */
+/** A decision under way, with a button that cancels it for half a second. */
 function Waits({ waits: { id, says, sent } }: { waits: Pending }) {
   return (
     <div class="deciding waits" role="status">
       <strong>{says}{sent ? " …" : ""}</strong>
-      {!sent && <button type="button" onClick={() => takeBack(id)}>Take it back <kbd>Esc</kbd></button>}
+      {!sent && <button type="button" onClick={() => takeBack(id)}>Cancel <kbd>Esc</kbd></button>}
     </div>
   );
 }
@@ -150,7 +150,7 @@ function Edit({ detail, off, close }: { detail: ApprovalDetail; off: boolean; cl
         <div class="choices">
           {!WITHOUT_APPROVE && <button type="submit" class="primary" disabled={!ready}>Approve with these edits</button>}
           <button type="button" onClick={close}>Cancel</button>
-          <span class="dim">{faults > 0 ? (faults === 1 ? "1 field does not fit" : `${faults} fields do not fit`) : same ? "nothing is changed yet" : "what you typed is judged by the policy again"}</span>
+          <span class="dim">{faults > 0 ? (faults === 1 ? "1 field is not valid" : `${faults} fields are not valid`) : same ? "no changes yet" : "the policy checks your edits again"}</span>
         </div>
       </form>
     </Opened>
@@ -171,7 +171,7 @@ function Always({ detail, off }: { detail: ApprovalDetail; off: boolean }) {
           <label for={id}>This exact rule goes into your settings</label>
           <input id={id} type="text" class="code" spellcheck={false} value={rule} aria-describedby={`${id}-about`} onInput={(e) => setRule(e.currentTarget.value)} />
           <div class="about" id={`${id}-about`}>
-            {matches === undefined ? "looking …" : !matches.ok ? <span class="bad-text"><Shown text={matches.error ?? "this rule cannot be read"} /></span>
+            {matches === undefined ? "checking …" : !matches.ok ? <span class="bad-text"><Shown text={matches.error ?? "this rule is not valid"} /></span>
               : matches.covers === false ? <span class="bad-text">it does not cover this call</span> : together > 1 ? `these ${together} rules are stored together: they cover this call` : "it covers this call"}
           </div>
           {(detail.suggested?.length ?? 0) > 1 && <div class="suggested">{detail.suggested?.map((one) => <button type="button" key={one} class="chip" aria-pressed={one === rule} onClick={() => setRule(one)}><Shown text={one} /></button>)}</div>}
@@ -200,7 +200,7 @@ function Accept({ detail, off }: { detail: ApprovalDetail; off: boolean }) {
         <div class="field">
           <label for={id}>The rule that will be stored</label>
           <input id={id} type="text" class="code" autocomplete="off" spellcheck={false} value={rule} aria-describedby={`${id}-about`} onInput={(e) => setRule(e.currentTarget.value)} />
-          <div class="about" id={`${id}-about`}>{edited ? "Your own words: they are judged again before they are stored." : "As it was proposed. You can narrow it here."}</div>
+          <div class="about" id={`${id}-about`}>{edited ? "You edited the rule: it is checked again before it is stored." : "As proposed. You can narrow it here."}</div>
         </div>
         {edited && <PastMatches matches={matches} />}
         <div class="typed"><label for={`${id}-word`}>Type <code>{detail.tool}</code> to accept</label>

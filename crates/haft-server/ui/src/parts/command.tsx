@@ -15,7 +15,7 @@ export function Command({ args, parts, permissions }: { args: Named; parts: Perm
     <div class="command">
       <div class="prompt"><span class="dollar" aria-hidden="true">$</span><Block text={line} label="the command" /><Copy text={line} what="the command" /></div>
       {several && (
-        <ul class="parts" aria-label="what it comes to">
+        <ul class="parts" aria-label="parts of the command">
           {parts.map((part, index) => <Part key={index} part={part} does="runs" />)}
           {writes.map((part, index) => <Part key={`w${index}`} part={part} does="writes" />)}
         </ul>

@@ -29,12 +29,12 @@ export function Connection({ detail, args }: { detail: ApprovalDetail; args: Nam
         {others.length > 0 && <p><span class="dim">and, with the same decision, to</span> {others.map((other, index) => <>{index > 0 && ", "}<code key={other.value}><Shown text={other.value} /></code></>)}</p>}
       </section>
       {connects.map((connect) => connect.target && (
-        <p class="note warn" key={connect.value}><code><Shown text={connect.value} /></code> leads to <strong><Shown text={connect.target} /></strong>, a private address: what answers there may trust this machine.</p>
+        <p class="note warn" key={connect.value}><code><Shown text={connect.value} /></code> leads to <strong><Shown text={connect.target} /></strong>, a private address: the service there may trust this machine.</p>
       ))}
       {notes.map((note) => <p class="note warn" key={note.name}><strong><Shown text={note.name} /></strong> <Shown text={note.value} /></p>)}
       <Command args={{ command: text("command") }} parts={[]} permissions={[]} />
       {Object.keys(args).some((name) => !OWN.has(name)) && <Arguments args={args} but={OWN} titled />}
-      <p class="note">The command is paused at this connection. “For this session” covers this command line alone; “Always…” covers every command.{" "}
+      <p class="note">The command is paused at this connection. “For this session” covers only this command line; “Always…” covers every command.{" "}
         <span class="dim">Task <code><Shown text={text("task")} /></code></span></p>
     </div>
   );

@@ -22,7 +22,7 @@ export function FileChange({ file }: { file: Preview }) {
         {file.to !== undefined && <> to <strong class="path"><Shown text={file.to} /></strong></>}
         <Counts file={file} />
       </header>
-      {file.clipped && <p class="note warn">Too large to show whole: what follows is its beginning.</p>}
+      {file.clipped && <p class="note warn">Too large to show in full: this is only the beginning.</p>}
       <Body file={file} />
     </section>
   );
@@ -42,8 +42,8 @@ export function RowCounts({ rows }: { rows: Row[] }) {
 }
 
 function Body({ file }: { file: Preview }) {
-  if (file.binary) return <p class="note">No text: there is nothing to compare line by line.</p>;
-  if (file.before === undefined && file.after === undefined) return <p class="note">The texts are not to be had.</p>;
+  if (file.binary) return <p class="note">A binary file: its lines cannot be compared.</p>;
+  if (file.before === undefined && file.after === undefined) return <p class="note">The contents of the file are not available.</p>;
   const path = file.to ?? file.path;
   if (file.action === "create" && file.after !== undefined) return <Created text={file.after} path={path} />;
   return <SideBySide before={file.before ?? ""} after={file.after ?? ""} path={path} />;
@@ -58,7 +58,7 @@ export function Created({ text, path }: { text: string; path: string }) {
 function SideBySide({ before, after, path }: { before: string; after: string; path: string }) {
   const [whole, setWhole] = useState(false);
   const rows = useMemo(() => rowsOf(before, after, whole), [before, after, whole]);
-  return before === after ? <p class="note">Nothing in the text changes.</p> : <Rows rows={rows} path={path} unfold={() => setWhole(true)} />;
+  return before === after ? <p class="note">The text does not change.</p> : <Rows rows={rows} path={path} unfold={() => setWhole(true)} />;
 }
 
 /** Rows side by side; without `unfold`, the unchanged lines between them are not available. */

@@ -49,7 +49,7 @@ function Applied({ detail, args }: { detail: ApprovalDetail; args: Named }) {
   return (
     <div class="fact">
       <Command args={args} parts={[]} permissions={[]} />
-      <p class="note">The command has ended. Approving applies what it changed; nothing of this is in the workspace yet.</p>
+      <p class="note">The command has ended. Approving applies its changes; none of them are in the workspace yet.</p>
       {network.length > 0 && (
         <ul class="parts" aria-label="the network of the command">
           {network.map((line) => <li key={line}><Shown text={line} /></li>)}

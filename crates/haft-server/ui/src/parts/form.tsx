@@ -140,7 +140,7 @@ function JsonInput({ value, same, set }: { value: Json | undefined; same: object
       try {
         set(JSON.parse(typed) as Json);
       } catch (error) {
-        set(value, `is no JSON: ${error instanceof Error ? error.message : "unreadable"}`);
+        set(value, `is not valid JSON: ${error instanceof Error ? error.message : "unreadable"}`);
       }
     }} />
   );

@@ -28,12 +28,12 @@ export function Frame({ children }: { children: ComponentChildren }) {
   useEffect(() => { document.title = `${count ? `(${count}) ` : ""}${titled(here)} · haft`; }, [here, count]);
   useKeys(() => [
     { key: "?", does: "show all keys", run: () => { keysShown.value = true; } },
-    { key: COMMANDS, does: "go to anything by its name", run: () => { paletteShown.value = true; } },
+    { key: COMMANDS, does: "go to anything by name", run: () => { paletteShown.value = true; } },
     ...PAGES.map((page) => ({ key: `g ${letterOf(page)}`, does: `go to ${titled(page)}`, run: () => go(`/${page}`) })),
   ]);
   return (
     <div class="frame">
-      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>To the page</a>
+      <a class="skip" href="#main" onClick={(e) => { e.preventDefault(); document.getElementById("main")?.focus(); }}>Skip to content</a>
       <TopBar />
       <nav class="rail" aria-label="pages">
         {PAGES.map((page) => (
@@ -79,7 +79,7 @@ function Bars() {
   const left = Math.max(0, Math.ceil((nextTry.value - now.value) / 1000));
   return (
     <div class="bar" role="alert">
-      <span>The connection to haft is lost. What you see is from before; nothing can be decided.</span>
+      <span>The connection to haft is lost. This page may be out of date, and you cannot decide anything.</span>
       <button type="button" onClick={tryNow}>Try now</button><span class="dim">{left > 0 ? `next try in ${left} s` : "trying …"}</span>
     </div>
   );
@@ -90,7 +90,7 @@ function AskToNotify() {
   if (answered.value || !waiting.value.length || !["overview", "waiting"].includes(routed.value ?? "")) return null;
   return (
     <div class="notice" role="region" aria-label="notifications">
-      <span>Show a desktop notification when a request comes while you look elsewhere?</span>
+      <span>Show a desktop notification when a request arrives while you are looking elsewhere?</span>
       <button type="button" onClick={() => void allow()}>Show notifications</button><button type="button" class="quiet" onClick={decline}>No</button>
     </div>
   );

@@ -51,7 +51,7 @@ function Row({ rule, take }: { rule: KeptRule; take: Take }) {
   const close = () => { setText(undefined); setTimeout(() => edit.current?.focus()); };
   const save = async (event: Event) => {
     event.preventDefault();
-    if (text && await take(put(path, { rule: text, any_call: anyCall }), "The rule is changed.")) close();
+    if (text && await take(put(path, { rule: text, any_call: anyCall }), "The rule was changed.")) close();
   };
   return (
     <li>
@@ -61,12 +61,12 @@ function Row({ rule, take }: { rule: KeptRule; take: Take }) {
       {text === undefined
         ? <div class="choices">
             <button type="button" ref={edit} disabled={!mayAct()} aria-label={`Edit ${rule.rule}`} onClick={() => setText(rule.rule)}>Edit</button>
-            <button type="button" class="deny" disabled={!mayAct()} aria-label={`Remove ${rule.rule}`} onClick={() => take(del(path), "The rule is removed: calls that it covered are asked about again.")}>Remove</button>
+            <button type="button" class="deny" disabled={!mayAct()} aria-label={`Remove ${rule.rule}`} onClick={() => take(del(path), "The rule was removed. Calls that it covered need approval again.")}>Remove</button>
           </div>
         : <form onSubmit={save} onKeyDown={(event) => { if (event.key === "Escape") { event.stopPropagation(); close(); } }}>
             <div class="field"><label for={`rule-${rule.id}`}>Rule</label>
               <input id={`rule-${rule.id}`} class="code" value={text} spellcheck={false} onInput={(event) => setText(event.currentTarget.value)} /></div>
-            {rule.tool !== undefined && <label><input type="checkbox" checked={anyCall} onChange={(event) => setAnyCall(event.currentTarget.checked)} /> cover all that it says, not only calls like the one that was approved</label>}
+            {rule.tool !== undefined && <label><input type="checkbox" checked={anyCall} onChange={(event) => setAnyCall(event.currentTarget.checked)} /> cover every matching call, not only calls like the one that was approved</label>}
             <div class="choices"><button type="submit" class="primary" disabled={!text.trim() || !mayAct()}>Save</button><button type="button" onClick={close}>Cancel</button></div>
           </form>}
     </li>

@@ -19,7 +19,7 @@ export function OutputPane({ run, call, ended }: { run: string; call: string; en
     const sought = words.toLowerCase();
     return lines.flatMap((line, index) => (line.text.toLowerCase().includes(sought) ? [index] : []));
   }, [lines, words]);
-  if (!lines.length) return ended ? null : <p class="note">It runs. What it prints appears here.</p>;
+  if (!lines.length) return ended ? null : <p class="note">The call is running. Its output appears here.</p>;
   const step = (by: number) => { setFollow(false); setHit((hit + by + hits.length) % Math.max(1, hits.length)); };
   const copy = () => {
     void navigator.clipboard.writeText(lines.map((line) => line.text).join("\n")).then(() => {
@@ -35,7 +35,7 @@ export function OutputPane({ run, call, ended }: { run: string; call: string; en
           onKeyDown={(e) => { if (e.key === "Enter") step(e.shiftKey ? -1 : 1); }} />
         {words && <span class="dim" role="status">{hits.length ? `${hit + 1} of ${hits.length}` : "none"}</span>}
         <span class="gap" />
-        <span class="dim">{lines.length.toLocaleString("en")} lines{output?.dropped ? `, ${bytes(output.dropped)} before them are gone` : ""}</span>
+        <span class="dim">{lines.length.toLocaleString("en")} lines{output?.dropped ? `, ${bytes(output.dropped)} before them dropped` : ""}</span>
         <button type="button" onClick={copy}>{copied ? "Copied" : "Copy"}</button>
       </div>
       <Windowed class="terminal-lines" label="output lines" role="group" count={lines.length} height={18} follow={follow && !words}

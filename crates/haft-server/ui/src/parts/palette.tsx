@@ -80,14 +80,14 @@ function Open({ close }: { close: () => void }) {
     }}>
       <input type="text" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-activedescendant={found.length ? `palette-${current}` : undefined} autocomplete="off" spellcheck={false}
         aria-label="Go to a page, request, tool or run" placeholder="Go to a page, request, tool or run" value={words} ref={(input) => input?.focus()} onInput={(e) => { setWords(e.currentTarget.value); setAt(0); }} />
-      <ul id="palette-list" role="listbox" aria-label="what fits">
+      <ul id="palette-list" role="listbox" aria-label="matches">
         {found.map((entry, index) => (
           <li key={`${index} ${entry.name}`} id={`palette-${index}`} role="option" aria-selected={index === current} onClick={() => choose(entry)} onPointerMove={() => setAt(index)}>
             <span class="clipped" title={spelled(entry.name)}><Shown text={entry.name.slice(0, 160)} /></span><span class="dim"><Shown text={entry.about} /></span>
           </li>
         ))}
       </ul>
-      {!found.length && <p class="note">Nothing fits “{words}”.</p>}
+      {!found.length && <p class="note">Nothing matches “{words}”.</p>}
     </div>
   );
 }

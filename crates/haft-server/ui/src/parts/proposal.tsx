@@ -16,11 +16,11 @@ export function Proposal({ detail, args }: { detail: ApprovalDetail; args: Named
   return (
     <div class="fact">
       <section class="proposal" aria-label="the proposed rule">
-        <p class="dim">A rule for this folder, proposed by <strong><Shown text={askerOf(detail)} /></strong>. If you accept it, what it covers runs without asking.</p>
+        <p class="dim">A rule for this folder, proposed by <strong><Shown text={askerOf(detail)} /></strong>. If you accept it, calls that it covers run without asking.</p>
         <p class="place"><span class="badge good">allow</span> <code class="proposed"><Shown text={rule} /></code> <Copy text={rule} what="the rule" /></p>
         <blockquote cite="">
           <p>“<Shown text={String(args.reason ?? "")} lines />”</p>
-          <footer class="dim">the reason that <Shown text={askerOf(detail)} /> gives; haft has not checked it</footer>
+          <footer class="dim">reason given by <Shown text={askerOf(detail)} />; haft has not checked it</footer>
         </blockquote>
       </section>
       <PastMatches matches={matches} />

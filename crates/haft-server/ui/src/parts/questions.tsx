@@ -35,7 +35,7 @@ export function Questions({ title, questions, send, disabled }: {
       {questions.map((question) => <Asked key={question.id} question={question} value={answers[question.id]} set={(value) => set(question.id, value)} />)}
       <div class="choices">
         <button type="submit" class="primary" disabled={disabled || nothing}>Answer</button>
-        {open.length > 0 && <span class="dim">{open.length === 1 ? "1 question stays open" : `${open.length} questions stay open`}</span>}
+        {open.length > 0 && <span class="dim">{open.length === 1 ? "1 question is not answered yet" : `${open.length} questions are not answered yet`}</span>}
       </div>
     </form>
   );
@@ -63,7 +63,7 @@ function NumberField({ id, question, value, set }: { id: string; question: Quest
         setText(typed);
         set(typed.trim() === "" || !Number.isFinite(Number(typed)) ? undefined : Number(typed));
       }} />
-      <div class="about" id={`${id}-about`}>{wrong && <span class="bad-text">this is no number</span>}</div>
+      <div class="about" id={`${id}-about`}>{wrong && <span class="bad-text">this is not a number</span>}</div>
     </div>
   );
 }

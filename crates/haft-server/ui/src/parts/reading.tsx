@@ -29,5 +29,5 @@ export function useReading<T>(path: string | undefined, follow: unknown = 0): Re
 /** The error of a reading, or a notice while there is no data yet. */
 export function Pending({ reading }: { reading: Reading<unknown> }) {
   if (reading.trouble) return <p class="note bad-text" role="alert">{reading.trouble}</p>;
-  return reading.value === undefined ? <p class="note">Reading …</p> : null;
+  return reading.value === undefined ? <p class="note">Loading …</p> : null;
 }

@@ -29,7 +29,7 @@ export function useRuleMatches(id: string, rule: string): RuleMatches | undefine
 /** The past calls that the rule would have allowed. */
 export function PastMatches({ matches }: { matches: RuleMatches | undefined }) {
   if (!matches) return <p class="past dim" role="status">Looking through past calls …</p>;
-  if (!matches.ok) return <p class="past bad-text" role="status"><Shown text={matches.error ?? "this rule cannot be read"} /></p>;
+  if (!matches.ok) return <p class="past bad-text" role="status"><Shown text={matches.error ?? "this rule is not valid"} /></p>;
   const found = matches.matched ?? [];
   const covered = matches.covered ?? found.length;
   const looked = (matches.looked_at ?? 0).toLocaleString("en");

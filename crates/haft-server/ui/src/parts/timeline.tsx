@@ -124,7 +124,7 @@ export function Timeline({ calls, selected, select }: { calls: Call[]; selected:
         </svg>
       </div>
       {over && peek !== undefined && <Peek row={over} top={AXIS + (peek + 1) * ROW - size.top + 4} below={size.room} />}
-      <p class="legend" aria-hidden="true"><span><span class="key ok" />ran</span><span><span class="key waited" />waited for approval</span><span><span class="key denied" />denied</span><span><span class="key failed" />failed</span><span><span class="key live" />runs</span></p>
+      <p class="legend" aria-hidden="true"><span><span class="key ok" />ran</span><span><span class="key waited" />waited for approval</span><span><span class="key denied" />denied</span><span><span class="key failed" />failed</span><span><span class="key live" />running</span></p>
     </div>
   );
 }

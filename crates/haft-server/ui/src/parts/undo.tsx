@@ -72,7 +72,7 @@ function Plan({ plan, what, busy, undo, close }: { plan: UndoPlan; what: string;
         ))}
         {count > LISTED && <li class="dim">and {(count - LISTED).toLocaleString("en")} more</li>}
       </ul>
-      {alone > 0 && <p class="note">Left alone, because only git changes them back: <code><Shown text={plan.left_alone[0] ?? ""} /></code>{alone > 1 && ` and ${(alone - 1).toLocaleString("en")} more`}</p>}
+      {alone > 0 && <p class="note">Left alone, because only git can restore them: <code><Shown text={plan.left_alone[0] ?? ""} /></code>{alone > 1 && ` and ${(alone - 1).toLocaleString("en")} more`}</p>}
       <div class="choices">
         <button type="button" class="primary" disabled={busy || !mayAct()} onClick={undo}>{busy ? "Undoing …" : "Undo"}</button>
         <button type="button" disabled={busy} onClick={close}>Cancel <kbd>Esc</kbd></button>
@@ -109,8 +109,8 @@ function Done({ outcome, what, close }: { outcome: Outcome; what: string; close:
   return (
     <>
       <div role="status">
-        {outcome.ok ? <p><StateWord word="done" /> <strong>Undone:</strong> {what} changed {changes.length === 1 ? "1 path" : `${changes.length.toLocaleString("en")} paths`} that {changes.length === 1 ? "is" : "are"} back.{" "}
-          <a href={pathOf("runs", outcome.run)} onClick={follow}>The undo's run</a> can be undone, too.</p>
+        {outcome.ok ? <p><StateWord word="done" /> <strong>Undone:</strong> {changes.length === 1 ? "1 path" : `${changes.length.toLocaleString("en")} paths`} that {what} changed {changes.length === 1 ? "is" : "are"} restored.{" "}
+          <a href={pathOf("runs", outcome.run)} onClick={follow}>The undo's run</a> can itself be undone.</p>
           : <p><StateWord word={outcome.status} /> <Shown text={outcome.error?.message ?? outcome.summary} />{" "}
             <a href={pathOf("runs", outcome.run)} onClick={follow}>The undo's run</a></p>}
         {outcome.error?.advice && <p class="dim"><Shown text={outcome.error.advice} /></p>}
