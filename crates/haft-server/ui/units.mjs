@@ -11,7 +11,7 @@ async function load(entry) {
   return import(`data:text/javascript;base64,${Buffer.from(built.outputFiles[0].contents).toString("base64")}`);
 }
 
-const { pieces, spelled } = await load("src/visible.ts");
+const { pieces, spellOut } = await load("src/visible.ts");
 for (const [text, lines, expect] of [
   ["plain ü 字 🙂", false, "plain ü 字 🙂"],
   ["a\x1b[2Kb", false, "a⟨\\x1b⟩[2Kb"],
@@ -29,7 +29,7 @@ for (const [text, lines, expect] of [
   const shown = pieces(text, lines).map((piece) => (piece.mark ? `⟨${piece.text}⟩` : piece.text)).join("");
   assert.equal(shown, expect, JSON.stringify(text));
 }
-assert.equal(spelled("a\u202eb"), "a\\u{202e}b");
+assert.equal(spellOut("a\u202eb"), "a\\u{202e}b");
 const long = "\u202e<b>".repeat(300_000);
 assert.ok(pieces(long).length >= 300_000, "1 MB of marks");
 
@@ -103,7 +103,7 @@ const hard = { $defs: { M: { oneOf: [{ const: "a" }, { const: "b" }] } }, requir
 assert.deepEqual(fieldsOf(hard, {}).map((field) => [field.name, field.schema.enum ?? field.schema.type]), [["z", "string"], ["m", ["a", "b"]], ["n", "integer"]]);
 
 const output = await load("src/output.ts").then((module) => { globalThis.requestAnimationFrame = (run) => run(); return module; });
-const tell = (text, more = {}) => output.tell({ run: "r", tool_call_id: "c", text, stream: "stdout", closed: false, ts: "", ...more });
+const tell = (text, more = {}) => output.addOutput({ run: "r", tool_call_id: "c", text, stream: "stdout", closed: false, ts: "", ...more });
 tell("one\ntw", { offset: 0 });
 tell("o\n", { offset: 6 });
 tell("o\n", { offset: 6 });

@@ -3,20 +3,20 @@
 import { readStored, store } from "./storage";
 import type { Failure } from "./shapes";
 
-const KEPT = "haft-secret";
+const STORAGE_KEY = "haft-secret";
 
 /** Returns the session's secret. All tabs of this server share it; pages on another port have their own storage. */
-export const secret = (): string => readStored(KEPT) ?? "";
+export const secret = (): string => readStored(STORAGE_KEY) ?? "";
 
 /** Stores the secret that a login returned, or deletes it. */
-export function holdSecret(value: string | undefined): void {
-  store(KEPT, value);
+export function storeSecret(value: string | undefined): void {
+  store(STORAGE_KEY, value);
 }
 
 /** Calls `changed` when another tab logs in or out. */
 export function onSecretChange(changed: () => void): void {
   addEventListener("storage", (event) => {
-    if (event.key === KEPT || event.key === null) changed();
+    if (event.key === STORAGE_KEY || event.key === null) changed();
   });
 }
 
@@ -24,7 +24,7 @@ export function onSecretChange(changed: () => void): void {
 export const credentials = (): Record<string, string> => ({ "x-haft-console": secret() });
 
 /** A failed request: the server's error, or status 0 if the server does not answer. */
-export class Refused extends Error {
+export class RequestError extends Error {
   constructor(readonly status: number, readonly failure: Failure) {
     super(failure.message);
   }
@@ -33,7 +33,7 @@ export class Refused extends Error {
 /** Called when a request finds that the session has ended. */
 export const onUnauthorized = { run: () => {} };
 
-async function ask<T>(method: string, path: string, body?: unknown): Promise<{ value: T; headers: Headers }> {
+async function request<T>(method: string, path: string, body?: unknown): Promise<{ value: T; headers: Headers }> {
   const headers: Record<string, string> = { ...credentials(), accept: "application/json" };
   if (body !== undefined) headers["content-type"] = "application/json";
   let response: Response;
@@ -42,12 +42,12 @@ async function ask<T>(method: string, path: string, body?: unknown): Promise<{ v
       method, headers, credentials: "same-origin", body: body === undefined ? undefined : JSON.stringify(body),
     });
   } catch {
-    throw new Refused(0, { kind: "unavailable", message: "haft does not answer" });
+    throw new RequestError(0, { kind: "unavailable", message: "haft does not answer" });
   }
   const text = await response.text();
   if (response.ok) return { value: (text ? JSON.parse(text) : undefined) as T, headers: response.headers };
   if (response.status === 401 && path !== "/login") onUnauthorized.run();
-  throw new Refused(response.status, failureOf(text, response.status));
+  throw new RequestError(response.status, failureOf(text, response.status));
 }
 
 function failureOf(text: string, status: number): Failure {
@@ -60,11 +60,11 @@ function failureOf(text: string, status: number): Failure {
   return { kind: "failed", message: `haft answered with status ${status}` };
 }
 
-export const get = async <T>(path: string): Promise<T> => (await ask<T>("GET", path)).value;
-export const getWithHeaders = <T>(path: string) => ask<T>("GET", path);
-export const post = async <T>(path: string, body?: unknown): Promise<T> => (await ask<T>("POST", path, body)).value;
-export const put = async <T>(path: string, body: unknown): Promise<T> => (await ask<T>("PUT", path, body)).value;
-export const del = async <T>(path: string): Promise<T> => (await ask<T>("DELETE", path)).value;
+export const get = async <T>(path: string): Promise<T> => (await request<T>("GET", path)).value;
+export const getWithHeaders = <T>(path: string) => request<T>("GET", path);
+export const post = async <T>(path: string, body?: unknown): Promise<T> => (await request<T>("POST", path, body)).value;
+export const put = async <T>(path: string, body: unknown): Promise<T> => (await request<T>("PUT", path, body)).value;
+export const del = async <T>(path: string): Promise<T> => (await request<T>("DELETE", path)).value;
 
 /** Returns a short-lived URL that the browser can open once without headers: for frames and downloads. */
 export async function openable(path: string, query: Record<string, string> = {}): Promise<string> {
@@ -74,8 +74,8 @@ export async function openable(path: string, query: Record<string, string> = {})
 }
 
 /** Returns an error as one line of text for the user. */
-export function told(error: unknown): string {
-  if (error instanceof Refused) {
+export function errorText(error: unknown): string {
+  if (error instanceof RequestError) {
     const { message, advice } = error.failure;
     return advice ? `${message}. ${advice}` : message;
   }

@@ -7,9 +7,9 @@ import { readApprovals } from "./approvals";
 import { connect, opened } from "./live";
 import { follow, go, page, parts } from "./route";
 import { begin, login, session } from "./session";
-import { sayWhetherSeen } from "./tabs";
+import { reportVisibility } from "./tabs";
 import { Empty, Frame, LoginBox } from "./parts/frame";
-import { Shown } from "./parts/text";
+import { SafeText } from "./parts/text";
 import { HealthPage } from "./pages/health";
 import { Memory } from "./pages/memory";
 import { Overview } from "./pages/overview";
@@ -38,7 +38,7 @@ function Page() {
 function NoSuchPage() {
   return (
     <Empty title="No such page">
-      <p>The console has no page at <code><Shown text={location.pathname} /></code>. The link may be mistyped, or from another version of haft.</p>
+      <p>The console has no page at <code><SafeText text={location.pathname} /></code>. The link may be mistyped, or from another version of haft.</p>
       <p><a href="/overview" onClick={follow}>Overview</a> · <a href="/waiting" onClick={follow}>Waiting</a> · <a href="/runs" onClick={follow}>Runs</a></p>
     </Empty>
   );
@@ -69,7 +69,7 @@ function App() {
 
 // Reads the login code before the address changes.
 void begin();
-sayWhetherSeen();
+reportVisibility();
 if (!parts.value.length) go("/overview", true);
 const root = document.getElementById("app");
 let drawn = false;

@@ -1,7 +1,7 @@
 // Approval requests: the list, kept in sync with the server, and decisions, each sent after half a second in which it can be cancelled.
 
 import { computed, signal } from "@preact/signals";
-import { get, getWithHeaders, post, told } from "./api";
+import { get, getWithHeaders, post, errorText } from "./api";
 import { mayAct, onApproval } from "./live";
 import type { Approval, ApprovalDetail, Json } from "./shapes";
 
@@ -11,9 +11,9 @@ export const STAYS = 10_000;
 /** Maximum number of requests per read. */
 const READ = 10_000;
 /** Maximum number of requests to read one by one after they have left the server's list. */
-const TOLD_APART = 50;
+const MAX_SINGLE_READS = 50;
 /** Milliseconds between two reads of expired requests: this clock may be ahead of haft's. */
-const LOOK_AGAIN = 3_000;
+const RECHECK = 3_000;
 
 /** The pending requests, oldest first, and those decided a moment ago. */
 export const approvals = signal<Approval[]>([]);
@@ -38,15 +38,15 @@ export async function readApprovals(): Promise<void> {
     const staying = approvals.value.filter((approval) => !ids.has(approval.id));
     // Requests that are no longer pending although no event said so: the first ones are read one by one, the others dropped.
     const gone = staying.filter((approval) => approval.status === "pending");
-    for (const { id } of gone.slice(0, TOLD_APART)) void readDetail(id, true).catch(() => {});
-    const dropped = new Set(gone.slice(TOLD_APART));
+    for (const { id } of gone.slice(0, MAX_SINGLE_READS)) void readDetail(id, true).catch(() => {});
+    const dropped = new Set(gone.slice(MAX_SINGLE_READS));
     approvals.value = inOrder([...value, ...staying.filter((approval) => !dropped.has(approval))]);
     const read = value.filter((approval) => details.value[approval.id]);
     details.value = { ...details.value, ...Object.fromEntries(read.map((approval) => [approval.id, { ...details.value[approval.id]!, ...approval }])) };
     trouble.value = "";
     loaded.value = true;
   } catch (error) {
-    trouble.value = told(error);
+    trouble.value = errorText(error);
   }
 }
 
@@ -55,14 +55,14 @@ function inOrder(list: Approval[]): Approval[] {
 }
 
 /** Returns whether `status` is out of date: a request that has ended stays ended, even if an older response arrives later. */
-function isOvertaken(id: string, status: string): boolean {
+function isOutdated(id: string, status: string): boolean {
   const known = approvals.value.find((approval) => approval.id === id) ?? details.value[id];
   return known !== undefined && ENDED.has(known.status) && !ENDED.has(status);
 }
 
 /** Adds a new request to the list or updates a known one. */
-export function take(approval: Approval): void {
-  if (isOvertaken(approval.id, approval.status)) return;
+export function update(approval: Approval): void {
+  if (isOutdated(approval.id, approval.status)) return;
   const known = approvals.value.some((other) => other.id === approval.id);
   if (!known && approval.status !== "pending") return;
   if (approval.status !== "pending" && !settled.has(approval.id)) settled.set(approval.id, Date.now());
@@ -76,7 +76,7 @@ export function take(approval: Approval): void {
   if (known && approval.status !== "pending") void readDetail(approval.id, true);
 }
 
-onApproval(take);
+onApproval(update);
 
 /** Removes the cards whose ten seconds are over. */
 export function sweep(now: number): void {
@@ -89,17 +89,17 @@ export function sweep(now: number): void {
   approvals.value = approvals.value.filter((approval) => !ids.has(approval.id));
 }
 
-let lookedAgain = 0;
+let lastRecheck = 0;
 
 /** Reads expired requests again: without a client, no event reports that they expired. */
-export function lookAtLate(now: number): void {
-  if (now - lookedAgain < LOOK_AGAIN || !mayAct()) return;
+export function readExpired(now: number): void {
+  if (now - lastRecheck < RECHECK || !mayAct()) return;
   const late = (approval: Approval) => approval.status === "pending" && Date.parse(approval.expires) <= now;
   const unlisted = Object.values(details.value).filter((detail) => late(detail) && !approvals.value.some((other) => other.id === detail.id));
   if (!unlisted.length && !approvals.value.some(late)) return;
-  lookedAgain = now;
+  lastRecheck = now;
   void readApprovals();
-  for (const { id } of unlisted.slice(0, TOLD_APART)) void readDetail(id, true).catch(() => {});
+  for (const { id } of unlisted.slice(0, MAX_SINGLE_READS)) void readDetail(id, true).catch(() => {});
 }
 
 /** Reads the details of a request; known ones only with `again`. */
@@ -116,7 +116,7 @@ export function settle(detail: ApprovalDetail): void {
 }
 
 function keep(detail: ApprovalDetail): void {
-  if (isOvertaken(detail.id, detail.status)) return;
+  if (isOutdated(detail.id, detail.status)) return;
   details.value = { ...details.value, [detail.id]: detail };
   const listed = approvals.value.find((approval) => approval.id === detail.id);
   if (!listed) return;
@@ -176,7 +176,7 @@ async function send(id: string, choice: Choice): Promise<void> {
     const detail = await post<ApprovalDetail>(`/approvals/${encodeURIComponent(id)}/${decision}`, members);
     settle(detail);
   } catch (error) {
-    refusals.value = { ...refusals.value, [id]: told(error) };
+    refusals.value = { ...refusals.value, [id]: errorText(error) };
     await readDetail(id, true).catch(() => {});
   } finally {
     over(id);

@@ -22,19 +22,19 @@ interface Language {
   words: Set<string>;
 }
 
-const listed = (words: string) => new Set(words.split(" "));
+const wordSet = (words: string) => new Set(words.split(" "));
 const C = { line: ["//"], block: ["/*", "*/"] as [string, string] };
 const HASH = { line: ["#"], quotes: "\"'" };
-const RUST = { ...C, quotes: '"', long: [], chars: true, words: listed("as async await break const continue crate dyn else enum extern false fn for if impl in let loop match mod move mut pub ref return self Self static struct super trait true type unsafe use where while") };
-const SCRIPT = { ...C, quotes: "\"'", long: ["`"], words: listed("as async await break case catch class const continue default delete do else enum export extends false finally for from function if implements import in instanceof interface let new null of return static super switch this throw true try type typeof undefined var void while yield") };
-const GO = { ...C, quotes: '"', long: ["`"], chars: true, words: listed("break case chan const continue default defer else fallthrough false for func go goto if import interface iota map nil package range return select struct switch true type var") };
-const BRACES = { ...C, quotes: "\"'", long: ['"""'], words: listed("abstract bool boolean break byte case catch char class const continue default delete do double else enum extends false final finally float for foreach fun func if implements import in int interface internal let long namespace new nil null object override package private protected public return short sizeof static string struct super switch template this throw true try typedef typename union unsigned using val var virtual void volatile while") };
-const PYTHON = { ...HASH, long: ['"""', "'''"], words: listed("and as assert async await break class continue def del elif else except False finally for from global if import in is lambda match None nonlocal not or pass raise return self True try while with yield") };
-const SHELL = { ...HASH, long: [], words: listed("case do done elif else esac exit export fi for function if in local return set then unset until while") };
-const RUBY = { ...HASH, long: [], words: listed("begin class def do else elsif end ensure false for if in module nil not or require rescue return self super then true unless until when while yield") };
-const DATA = { ...HASH, long: ['"""', "'''"], words: listed("true false null yes no on off") };
-const SQL = { line: ["--"], block: C.block, quotes: "\"'", long: [], words: listed("add all alter and as asc begin between by case check column commit constraint create default delete desc distinct drop else end exists foreign from group having if in index insert into is join key left like limit not null offset on or order primary references right rollback select set table then union unique update values view when where with") };
-const JSONS = { line: ["//"], quotes: '"', long: [], words: listed("true false null") };
+const RUST = { ...C, quotes: '"', long: [], chars: true, words: wordSet("as async await break const continue crate dyn else enum extern false fn for if impl in let loop match mod move mut pub ref return self Self static struct super trait true type unsafe use where while") };
+const SCRIPT = { ...C, quotes: "\"'", long: ["`"], words: wordSet("as async await break case catch class const continue default delete do else enum export extends false finally for from function if implements import in instanceof interface let new null of return static super switch this throw true try type typeof undefined var void while yield") };
+const GO = { ...C, quotes: '"', long: ["`"], chars: true, words: wordSet("break case chan const continue default defer else fallthrough false for func go goto if import interface iota map nil package range return select struct switch true type var") };
+const BRACES = { ...C, quotes: "\"'", long: ['"""'], words: wordSet("abstract bool boolean break byte case catch char class const continue default delete do double else enum extends false final finally float for foreach fun func if implements import in int interface internal let long namespace new nil null object override package private protected public return short sizeof static string struct super switch template this throw true try typedef typename union unsigned using val var virtual void volatile while") };
+const PYTHON = { ...HASH, long: ['"""', "'''"], words: wordSet("and as assert async await break class continue def del elif else except False finally for from global if import in is lambda match None nonlocal not or pass raise return self True try while with yield") };
+const SHELL = { ...HASH, long: [], words: wordSet("case do done elif else esac exit export fi for function if in local return set then unset until while") };
+const RUBY = { ...HASH, long: [], words: wordSet("begin class def do else elsif end ensure false for if in module nil not or require rescue return self super then true unless until when while yield") };
+const DATA = { ...HASH, long: ['"""', "'''"], words: wordSet("true false null yes no on off") };
+const SQL = { line: ["--"], block: C.block, quotes: "\"'", long: [], words: wordSet("add all alter and as asc begin between by case check column commit constraint create default delete desc distinct drop else end exists foreign from group having if in index insert into is join key left like limit not null offset on or order primary references right rollback select set table then union unique update values view when where with") };
+const JSONS = { line: ["//"], quotes: '"', long: [], words: wordSet("true false null") };
 const STYLES = { line: [], block: C.block, quotes: "\"'", long: [], words: new Set<string>() };
 const MARKUP = { line: [], block: ["<!--", "-->"] as [string, string], quotes: '"', long: [], words: new Set<string>() };
 

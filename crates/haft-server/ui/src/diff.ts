@@ -87,10 +87,10 @@ function walk(a: string[], b: string[], trace: Int32Array[]): Hunk[] {
     x = startX;
     y = startY;
   }
-  return grouped(steps.reverse());
+  return groupSteps(steps.reverse());
 }
 
-function grouped(steps: { kind: "same" | "out" | "in"; text: string }[]): Hunk[] {
+function groupSteps(steps: { kind: "same" | "out" | "in"; text: string }[]): Hunk[] {
   const hunks: Hunk[] = [];
   for (const step of steps) {
     const kind = step.kind === "same" ? "same" : "change";

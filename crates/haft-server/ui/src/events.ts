@@ -7,7 +7,7 @@ const SILENCE = 45_000;
 export class EventParser {
   private rest = "";
 
-  constructor(private readonly heard: (name: string, data: string) => void) {}
+  constructor(private readonly onEvent: (name: string, data: string) => void) {}
 
   push(text: string): void {
     this.rest += text;
@@ -16,11 +16,11 @@ export class EventParser {
       if (!end) return;
       const block = this.rest.slice(0, end.index);
       this.rest = this.rest.slice(end.index + end[0].length);
-      this.tell(block);
+      this.emit(block);
     }
   }
 
-  private tell(block: string): void {
+  private emit(block: string): void {
     let name = "message";
     const data: string[] = [];
     for (const line of block.split(/\r?\n/)) {
@@ -30,13 +30,13 @@ export class EventParser {
       if (field === "event") name = value;
       else if (field === "data") data.push(value);
     }
-    if (data.length) this.heard(name, data.join("\n"));
+    if (data.length) this.onEvent(name, data.join("\n"));
   }
 }
 
 /** Reads a stream of events until it breaks, then throws an error; returns without one when `stop` aborts. */
 export async function readEvents(
-  path: string, headers: Record<string, string>, stop: AbortSignal, heard: (name: string, data: string) => void,
+  path: string, headers: Record<string, string>, stop: AbortSignal, onEvent: (name: string, data: string) => void,
 ): Promise<void> {
   const silent = new AbortController();
   const either = AbortSignal.any([stop, silent.signal]);
@@ -50,7 +50,7 @@ export async function readEvents(
     const response = await fetch(path, { headers: { ...headers, accept: "text/event-stream" }, credentials: "same-origin", signal: either });
     if (!response.ok || !response.body) throw new Error(`status ${response.status}`);
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    const parser = new EventParser(heard);
+    const parser = new EventParser(onEvent);
     for (;;) {
       const { value, done } = await reader.read();
       if (done) throw new Error("the stream ended");

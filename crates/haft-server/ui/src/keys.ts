@@ -13,7 +13,7 @@ export interface Key {
 const sets = new Set<() => Key[]>();
 
 /** Whether the list of keys is shown. */
-export const keysShown = signal(false);
+export const keysOpen = signal(false);
 
 /** Opens the command palette: Ctrl+K or Cmd+K, even while the user types. */
 export const openPalette = { run: () => {} };

@@ -6,7 +6,7 @@ import { credentials, onSecretChange } from "./api";
 import { readEvents } from "./events";
 import { login, resume, session } from "./session";
 import type { Approval, CallEvent, ChangesEvent, Progress } from "./shapes";
-import { tell } from "./output";
+import { addOutput } from "./output";
 
 export type Link = "connecting" | "open" | "lost";
 
@@ -29,17 +29,17 @@ const LONGEST_WAIT = 10_000;
 /** The name of the channel between tabs, and of the lock that the reading tab holds. */
 const NAME = "haft-live";
 
-type Heard = (approval: Approval) => void;
-const approvalListeners = new Set<Heard>();
+type ApprovalListener = (approval: Approval) => void;
+const approvalListeners = new Set<ApprovalListener>();
 
 /** Registers a listener for new and changed approvals; returns a function that removes it. */
-export function onApproval(heard: Heard): () => void {
-  approvalListeners.add(heard);
-  return () => { approvalListeners.delete(heard); };
+export function onApproval(listener: ApprovalListener): () => void {
+  approvalListeners.add(listener);
+  return () => { approvalListeners.delete(listener); };
 }
 
 /** A message between tabs. */
-type Word =
+type TabMessage =
   | { kind: "event"; name: string; data: string }
   | { kind: "link"; link: Link; nextTry: number }
   /** A new tab asks for the state of the link; the reading tab answers. */
@@ -49,21 +49,21 @@ type Word =
 
 let channel: BroadcastChannel | undefined;
 /** Disconnects this tab; set while it is connected. */
-let part: AbortController | undefined;
+let connection: AbortController | undefined;
 /** Ends the wait for the next attempt; set in the reading tab while it waits. */
 let wake: (() => void) | undefined;
 /** Whether this tab reads the stream. */
 let reads = false;
 
-const send = (word: Word) => channel?.postMessage(word);
+const send = (message: TabMessage) => channel?.postMessage(message);
 
 /** Connects this tab: it reads the stream, or follows the tab that does and takes over when that one closes. */
 export function connect(): void {
-  if (part) return;
-  part = new AbortController();
-  const { signal: stop } = part;
+  if (connection) return;
+  connection = new AbortController();
+  const { signal: stop } = connection;
   channel = new BroadcastChannel(NAME);
-  channel.onmessage = (message: MessageEvent<Word>) => take(message.data);
+  channel.onmessage = (message: MessageEvent<TabMessage>) => receive(message.data);
   send({ kind: "ask" });
   if (!navigator.locks) {
     // Without locks (plain HTTP to another machine) each tab reads for itself.
@@ -79,27 +79,27 @@ export function connect(): void {
 
 /** Disconnects this tab; the next tab that waits for the lock reads the stream. */
 function disconnect(): void {
-  part?.abort();
-  part = undefined;
+  connection?.abort();
+  connection = undefined;
   channel?.close();
   channel = undefined;
   reads = false;
 }
 
-function take(word: Word): void {
-  switch (word.kind) {
-    case "event": hear(word.name, word.data); break;
-    case "link": follow(word.link, word.nextTry); break;
-    case "ask": if (reads) say(); break;
+function receive(message: TabMessage): void {
+  switch (message.kind) {
+    case "event": dispatch(message.name, message.data); break;
+    case "link": adoptLink(message.link, message.nextTry); break;
+    case "ask": if (reads) sendLink(); break;
     case "try": wake?.(); break;
   }
 }
 
 /** Sends the state of the link to the other tabs. */
-const say = () => send({ kind: "link", link: link.value, nextTry: nextTry.value });
+const sendLink = () => send({ kind: "link", link: link.value, nextTry: nextTry.value });
 
 /** Adopts the state of the link that the reading tab reports. */
-function follow(now: Link, next: number): void {
+function adoptLink(now: Link, next: number): void {
   const opens = now === "open" && link.value !== "open";
   link.value = now;
   nextTry.value = next;
@@ -112,18 +112,18 @@ function follow(now: Link, next: number): void {
 async function read(stop: AbortSignal): Promise<void> {
   let wait = FIRST_WAIT;
   reads = true;
-  const heard = (name: string, data: string) => {
+  const listener = (name: string, data: string) => {
     wait = FIRST_WAIT;
-    hear(name, data);
+    dispatch(name, data);
     send({ kind: "event", name, data });
   };
   while (!stop.aborted) {
-    await readEvents("/api/v1/events", credentials(), stop, heard).catch(() => {});
+    await readEvents("/api/v1/events", credentials(), stop, listener).catch(() => {});
     // Meanwhile the page keeps its data and disables decisions.
     while (!stop.aborted) {
       link.value = "lost";
       nextTry.value = Date.now() + wait;
-      say();
+      sendLink();
       if (await pause(wait, stop)) wait = FIRST_WAIT;
       else wait = Math.min(wait * 2, LONGEST_WAIT);
       // Without a session every attempt would fail; the user may have logged in by now.
@@ -148,7 +148,7 @@ function pause(milliseconds: number, stop: AbortSignal): Promise<boolean> {
   });
 }
 
-function hear(name: string, data: string): void {
+function dispatch(name: string, data: string): void {
   const value: unknown = JSON.parse(data);
   switch (name) {
     case "hello":
@@ -156,7 +156,7 @@ function hear(name: string, data: string): void {
       opened.value += 1;
       if (login.value !== "in") void resume();
       break;
-    case "approval": approvalListeners.forEach((heard) => heard(value as Approval)); break;
+    case "approval": approvalListeners.forEach((listener) => listener(value as Approval)); break;
     case "run":
       lastRun.value = value as { run: string };
       runsChanged.value += 1;
@@ -166,7 +166,7 @@ function hear(name: string, data: string): void {
       runsChanged.value += 1;
       break;
     case "changes": lastChanges.value = value as ChangesEvent; break;
-    case "progress": tell(value as Progress); break;
+    case "progress": addOutput(value as Progress); break;
   }
 }
 
@@ -186,7 +186,7 @@ addEventListener("pageshow", (event) => {
 
 /** Reconnects at once. */
 export function tryNow(): void {
-  if (!part && session.value) connect();
+  if (!connection && session.value) connect();
   wake?.();
   send({ kind: "try" });
 }

@@ -3,24 +3,24 @@
 import { signal } from "@preact/signals";
 import { readStored, store } from "./storage";
 import type { Approval } from "./shapes";
-import { spelled } from "./visible";
+import { spellOut } from "./visible";
 import { go, pathOf } from "./route";
 
-const KEPT = "haft-notify";
+const STORAGE_KEY = "haft-notify";
 
 /** Whether the user has answered, either way, or the browser cannot ask. */
-export const answered = signal(typeof Notification === "undefined" || Notification.permission !== "default" || readStored(KEPT) !== undefined);
+export const answered = signal(typeof Notification === "undefined" || Notification.permission !== "default" || readStored(STORAGE_KEY) !== undefined);
 
 /** Requests permission from the browser, which asks the user. */
 export async function allow(): Promise<void> {
-  store(KEPT, "asked");
+  store(STORAGE_KEY, "asked");
   answered.value = true;
   if (typeof Notification !== "undefined") await Notification.requestPermission().catch(() => {});
 }
 
 /** Records that the user declined: the console never asks again. */
 export function decline(): void {
-  store(KEPT, "no");
+  store(STORAGE_KEY, "no");
   answered.value = true;
 }
 
@@ -28,7 +28,7 @@ export function decline(): void {
 export function notify(fresh: Approval[]): void {
   const [first] = fresh;
   if (!first || typeof Notification === "undefined" || Notification.permission !== "granted" || !document.hidden) return;
-  const body = fresh.length === 1 ? spelled(first.fact.text).slice(0, 200) : `${fresh.length} requests`;
+  const body = fresh.length === 1 ? spellOut(first.fact.text).slice(0, 200) : `${fresh.length} requests`;
   try {
     const notice = new Notification(`haft: ${fresh.length === 1 ? `${first.tool} needs approval` : "approvals needed"}`, { body, tag: first.id });
     notice.onclick = () => {

@@ -29,10 +29,10 @@ const outputs = new Map<string, Output>();
 /** Counts changes, so that output panes are redrawn. */
 export const outputChanged = signal(0);
 
-let asked = false;
+let scheduled = false;
 
 /** Adds output of a call. */
-export function tell(progress: Progress): void {
+export function addOutput(progress: Progress): void {
   const key = `${progress.run}/${progress.tool_call_id}`;
   let output = outputs.get(key);
   if (!output) {
@@ -42,11 +42,11 @@ export function tell(progress: Progress): void {
     if (outputs.size > MOST_CALLS && oldest !== undefined) outputs.delete(oldest);
   }
   add(output, progress);
-  if (asked) return;
+  if (scheduled) return;
   // Panes are redrawn at most once per frame, however much output arrives.
-  asked = true;
+  scheduled = true;
   requestAnimationFrame(() => {
-    asked = false;
+    scheduled = false;
     outputChanged.value += 1;
   });
 }

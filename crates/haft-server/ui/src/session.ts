@@ -1,7 +1,7 @@
 // The login: redeems the code in the address, resumes the session (a cookie and a secret), and handles its end.
 
 import { signal } from "@preact/signals";
-import { Refused, get, holdSecret, onSecretChange, onUnauthorized, post, secret, told } from "./api";
+import { RequestError, get, storeSecret, onSecretChange, onUnauthorized, post, secret, errorText } from "./api";
 import type { Session } from "./shapes";
 
 export type Login = "unknown" | "in" | "out";
@@ -40,12 +40,12 @@ export async function begin(): Promise<void> {
 export async function redeem(code: string): Promise<void> {
   try {
     const fresh = await post<{ secret: string }>("/login", { code });
-    holdSecret(fresh.secret);
+    storeSecret(fresh.secret);
     loginTrouble.value = "";
   } catch (error) {
     // When a used link is reloaded, its session still exists.
     if (await resume()) return;
-    loginTrouble.value = told(error);
+    loginTrouble.value = errorText(error);
     return;
   }
   await resume();
@@ -63,7 +63,7 @@ export async function resume(): Promise<boolean> {
     loginTrouble.value = "";
     return true;
   } catch (error) {
-    if (error instanceof Refused && error.status !== 0) login.value = "out";
+    if (error instanceof RequestError && error.status !== 0) login.value = "out";
     return false;
   }
 }
@@ -71,7 +71,7 @@ export async function resume(): Promise<boolean> {
 /** Logs out. */
 export async function leave(): Promise<void> {
   await post("/logout").catch(() => {});
-  holdSecret(undefined);
+  storeSecret(undefined);
   forget();
 }
 

@@ -174,7 +174,7 @@ export interface Call {
 }
 
 /** One file, link or folder that a run changed. */
-export interface FileChanged {
+export interface ChangedPath {
   path: string;
   action: "create" | "modify" | "delete" | "move" | "replace" | "chmod";
   from?: string;
@@ -194,7 +194,7 @@ export interface FileState {
 
 export interface Changes {
   run: string;
-  changes: FileChanged[];
+  changes: ChangedPath[];
   more_changes?: number;
 }
 
@@ -209,7 +209,7 @@ export interface UndoPlan {
   more_left_alone?: number;
 }
 
-export interface Verified {
+export interface VerifyReport {
   ok: boolean;
   state: string;
   lines: number;
@@ -272,7 +272,7 @@ export interface PolicyRule {
   dead?: { cause: "never_matches" | "shadowed" | "repeated" | "outside" | "unknown_tool" | "tool_off" | "unused"; problem: string; advice: string; by?: number };
 }
 
-export interface PolicyShown {
+export interface EffectivePolicy {
   profile: string;
   rules: PolicyRule[];
   guards: { name: string }[];
@@ -285,7 +285,7 @@ export interface PolicyShown {
   skills: { name: string; requests: string[]; restricts_to?: string[]; excludes?: string[] }[];
 }
 
-export interface Explained {
+export interface PolicyExplanation {
   tool: string;
   verdict: Verdict;
   enabled?: boolean;
@@ -333,7 +333,7 @@ export interface Overview {
   clients: Client[];
 }
 
-export interface Found {
+export interface SearchResults {
   matches: { run: string; call: string; tool: string; status: string; at: string; text: string }[];
   looked_at: number;
   truncated: boolean;

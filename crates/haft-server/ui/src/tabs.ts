@@ -12,17 +12,17 @@ const tab = Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte
 /** Returns whether the user sees the page, or would see its notifications. */
 const attentive = () => !document.hidden || (typeof Notification !== "undefined" && Notification.permission === "granted");
 
-function say(): void {
+function report(): void {
   if (!session.value || login.value !== "in") return;
   // The next report follows soon.
   void post("/tabs", { tab, attentive: attentive() }).catch(() => {});
 }
 
 /** Starts reporting: at once, on every change and at regular intervals. */
-export function sayWhetherSeen(): void {
-  effect(say);
-  document.addEventListener("visibilitychange", say);
-  window.setInterval(say, AGAIN);
+export function reportVisibility(): void {
+  effect(report);
+  document.addEventListener("visibilitychange", report);
+  window.setInterval(report, AGAIN);
   addEventListener("pagehide", () => {
     if (!session.value) return;
     const headers = { ...credentials(), "content-type": "application/json" };

@@ -5,14 +5,14 @@ import { readStored, store } from "./storage";
 
 export type Theme = "auto" | "light" | "dark";
 
-const KEPT = "haft-theme";
+const STORAGE_KEY = "haft-theme";
 
-function kept(): Theme {
-  const found = readStored(KEPT);
+function storedTheme(): Theme {
+  const found = readStored(STORAGE_KEY);
   return found === "light" || found === "dark" ? found : "auto";
 }
 
-export const theme = signal<Theme>(kept());
+export const theme = signal<Theme>(storedTheme());
 
 function show(): void {
   if (theme.value === "auto") delete document.documentElement.dataset.theme;
@@ -22,8 +22,8 @@ function show(): void {
 show();
 
 /** Switches to the next theme: auto, light, dark. */
-export function turn(): void {
+export function switchTheme(): void {
   theme.value = theme.value === "auto" ? "light" : theme.value === "light" ? "dark" : "auto";
-  store(KEPT, theme.value);
+  store(STORAGE_KEY, theme.value);
   show();
 }

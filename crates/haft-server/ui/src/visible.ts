@@ -38,7 +38,7 @@ function escape(char: string): string {
   return code < 0x100 ? `\\x${hex.padStart(2, "0")}` : `\\u{${hex}}`;
 }
 
-function named(text: string): string {
+function nameCharacters(text: string): string {
   const titles = [...new Set(text)].slice(0, 8).map((char) => {
     const code = char.codePointAt(0) ?? 0;
     const name = NAMES[code];
@@ -75,7 +75,7 @@ function hidden(run: string, lines: boolean, keep: (text: string) => void, mark:
   for (const group of groups) {
     if (!group) continue;
     if (lines && /^[\n\t]/.test(group)) keep(group);
-    else mark({ text: [...group].map(escape).join(""), mark: "hidden", title: named(group), length: group.length });
+    else mark({ text: [...group].map(escape).join(""), mark: "hidden", title: nameCharacters(group), length: group.length });
   }
 }
 
@@ -86,12 +86,12 @@ function lookalikes(word: string, keep: (text: string) => void, mark: (piece: Pi
     keep(word.slice(last, match.index));
     last = match.index + match[0].length;
     const code = [...match[0]].map(escape).join("");
-    mark({ text: `${match[0]}${code}`, mark: "lookalike", title: `not a Latin letter: ${named(match[0])}`, length: match[0].length });
+    mark({ text: `${match[0]}${code}`, mark: "lookalike", title: `not a Latin letter: ${nameCharacters(match[0])}`, length: match[0].length });
   }
   keep(word.slice(last));
 }
 
 /** Returns a text with every mark spelled out: for titles, labels and screen readers. */
-export function spelled(text: string): string {
+export function spellOut(text: string): string {
   return pieces(text).map((piece) => piece.text).join("");
 }

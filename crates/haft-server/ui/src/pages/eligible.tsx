@@ -2,25 +2,25 @@
 
 import { signal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { post, told } from "../api";
+import { post, errorText } from "../api";
 import { approvals, details, readDetail, seenWhole, settle, waiting } from "../approvals";
 import { useKeys } from "../keys";
 import { mayAct } from "../live";
 import { follow, pathOf } from "../route";
 import type { Approval, ApprovalDetail } from "../shapes";
 import { ago, now } from "../time";
-import { spelled } from "../visible";
-import { askerOf } from "../parts/asker";
+import { spellOut } from "../visible";
+import { clientName } from "../parts/client";
 import { RiskWord, StateWord } from "../parts/badges";
 import { Fact } from "../parts/fact";
 import { useFolds } from "../parts/folds";
 import { folderName } from "../parts/runrow";
-import { FoldsContext, Shown } from "../parts/text";
+import { FoldsContext, SafeText } from "../parts/text";
 
 declare const WITHOUT_APPROVE: boolean;
 
 /** A request whose approval was sent. */
-interface Sent {
+interface SentApproval {
   approval: Approval;
   /** Why it was not approved; absent if it was. */
   refused?: string;
@@ -28,7 +28,7 @@ interface Sent {
 
 /** The progress through the list, which continues while the user looks at another page. */
 interface Walk {
-  sent: Sent[];
+  sent: SentApproval[];
   left: number;
   stopped: boolean;
 }
@@ -46,12 +46,12 @@ async function approveAll(list: Approval[]): Promise<void> {
   walk.value = { sent: [], left: list.length, stopped: false };
   for (const approval of list) {
     if (walk.value.stopped) break;
-    const sent: Sent = { approval };
+    const sent: SentApproval = { approval };
     try {
       if (!mayAct()) throw new Error("the connection to haft is lost: nothing was sent");
       settle(await post<ApprovalDetail>(`/approvals/${encodeURIComponent(approval.id)}/approve`, {}));
     } catch (error) {
-      sent.refused = told(error);
+      sent.refused = errorText(error);
       await readDetail(approval.id, true).catch(() => {});
     }
     walk.value = { ...walk.value, sent: [...walk.value.sent, sent], left: walk.value.left - 1 };
@@ -102,7 +102,7 @@ export function Eligible() {
       {all.length > list.length && <p class="note">{(all.length - list.length).toLocaleString("en")} more are shown once these are decided.</p>}
       {alone.length > 0 && (
         <details class="alone"><summary>{alone.length === 1 ? "1 request is decided on its own card" : `${alone.length.toLocaleString("en")} requests are decided on their own cards`}</summary>
-          <ul>{alone.slice(0, AT_ONCE).map((approval) => <li key={approval.id}><a href={pathOf("waiting", approval.id)} onClick={follow}><span class="mono"><Shown text={approval.fact.text} /></span></a> <span class="dim"><Shown text={approval.tool} /> · {approval.alone}</span></li>)}</ul>
+          <ul>{alone.slice(0, AT_ONCE).map((approval) => <li key={approval.id}><a href={pathOf("waiting", approval.id)} onClick={follow}><span class="mono"><SafeText text={approval.fact.text} /></span></a> <span class="dim"><SafeText text={approval.tool} /> · {approval.alone}</span></li>)}</ul>
         </details>
       )}
       {list.length > 0 && !WITHOUT_APPROVE && (
@@ -131,10 +131,10 @@ function Row({ approval, chosen, open, busy, toggle, show }: RowProps) {
   return (
     <li ref={row} class={open ? "open" : ""}>
       <div class="eligible-head">
-        <input type="checkbox" checked={chosen} disabled={!seen || busy} aria-label={`approve ${spelled(approval.fact.text).slice(0, 80)}`} onChange={toggle} />
-        <button type="button" class="show" aria-expanded={open} onClick={show}><span class="mono clipped"><Shown text={approval.fact.text} /></span></button>
-        <span class="queue-meta"><span class="tool"><Shown text={approval.tool} /></span> <RiskWord risk={approval.risk} />
-          <span class="dim clipped"><Shown text={askerOf(approval)} /> · <Shown text={folderName(approval.workspace)} /> · {ago(approval.created, now.value)}</span>
+        <input type="checkbox" checked={chosen} disabled={!seen || busy} aria-label={`approve ${spellOut(approval.fact.text).slice(0, 80)}`} onChange={toggle} />
+        <button type="button" class="show" aria-expanded={open} onClick={show}><span class="mono clipped"><SafeText text={approval.fact.text} /></span></button>
+        <span class="queue-meta"><span class="tool"><SafeText text={approval.tool} /></span> <RiskWord risk={approval.risk} />
+          <span class="dim clipped"><SafeText text={clientName(approval)} /> · <SafeText text={folderName(approval.workspace)} /> · {ago(approval.created, now.value)}</span>
           {!seen && <span class="badge plain">not opened</span>}</span>
       </div>
       {open && <Whole id={approval.id} />}
@@ -147,13 +147,13 @@ function Whole({ id }: { id: string }) {
   const [problem, setProblem] = useState("");
   const detail = details.value[id];
   const { folds, held, openFolds } = useFolds(id, detail !== undefined);
-  useEffect(() => { readDetail(id).catch((error) => setProblem(told(error))); }, [id]);
+  useEffect(() => { readDetail(id).catch((error) => setProblem(errorText(error))); }, [id]);
   if (!detail) return problem ? <p class="note bad-text" role="alert">{problem}</p> : <p class="note">Loading …</p>;
   return (
     <div class="eligible-whole">
       <FoldsContext.Provider value={folds}><Fact detail={detail} /></FoldsContext.Provider>
       {held > 0 && <p class="note warn">{held === 1 ? "1 part is folded." : `${held} parts are folded.`} <button type="button" class="link" onClick={openFolds}>Open all</button></p>}
-      <p class="why"><span class="dim">Why: </span><Shown text={detail.reason} /></p>
+      <p class="why"><span class="dim">Why: </span><SafeText text={detail.reason} /></p>
     </div>
   );
 }
@@ -169,8 +169,8 @@ function Results({ walk: { sent, left, stopped } }: { walk: Walk }) {
       <ul>{sent.map(({ approval, refused: why }) => {
         const present = approvals.value.find((other) => other.id === approval.id) ?? details.value[approval.id] ?? approval;
         return (
-          <li key={approval.id}><StateWord word={present.status} /> <a class="mono clipped" href={pathOf("waiting", approval.id)} onClick={follow}><Shown text={approval.fact.text} /></a>
-            <span class={why ? "bad-text" : "dim"}>{why ? <Shown text={why} /> : "approved by you"}</span></li>
+          <li key={approval.id}><StateWord word={present.status} /> <a class="mono clipped" href={pathOf("waiting", approval.id)} onClick={follow}><SafeText text={approval.fact.text} /></a>
+            <span class={why ? "bad-text" : "dim"}>{why ? <SafeText text={why} /> : "approved by you"}</span></li>
         );
       })}</ul>
     </section>

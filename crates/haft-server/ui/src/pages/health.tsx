@@ -5,9 +5,9 @@ import { useKeys } from "../keys";
 import { session } from "../session";
 import type { Health } from "../shapes";
 import { bytes, span } from "../time";
-import { Connected } from "./overview";
+import { ConnectedClients } from "./overview";
 import { Pending, useReading } from "../parts/reading";
-import { Shown } from "../parts/text";
+import { SafeText } from "../parts/text";
 import { When } from "../parts/when";
 
 const AGAIN = 30_000;
@@ -31,13 +31,13 @@ export function HealthPage() {
             <div><dt>disk</dt><dd>{health.disk ? <>{bytes(health.disk.total)}: runs {bytes(health.disk.runs)}, artifacts {bytes(health.disk.artifacts)}, database {bytes(health.disk.database)} <span class="dim">measured <When at={health.disk.measured} /></span></> : "being measured"}</dd></div>
             <div><dt>you</dt><dd>{session.value?.user}, profile {session.value?.profile}, in {session.value?.workspace === undefined ? "all folders" : <span class="mono">{session.value.workspace}</span>}</dd></div>
           </dl>
-          <Connected clients={health.clients ?? []} />
+          <ConnectedClients clients={health.clients ?? []} />
           <h2>Checks</h2>
           <p>Sandbox <strong>{health.sandbox.backend}</strong>, strength <strong>{health.sandbox.strength}</strong>. <button type="button" onClick={reading.again}>Check again</button></p>
           <ul class="checks" aria-label="checks">
             {health.checks.map((check, index) => (
               <li key={index}><span class={`badge ${check.ok ? "good" : "wait"}`}>{check.ok ? "ok" : "attention"}</span>
-                <strong>{check.name}</strong> <span class="check-detail"><Shown text={check.detail} />{check.advice && <span class="dim check-advice"><Shown text={check.advice} /></span>}</span></li>
+                <strong>{check.name}</strong> <span class="check-detail"><SafeText text={check.detail} />{check.advice && <span class="dim check-advice"><SafeText text={check.advice} /></span>}</span></li>
             ))}
           </ul>
         </>

@@ -1,7 +1,7 @@
 // The memory page: candidates to accept or reject; accepted memories to search, add, edit and remove.
 
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { post, told } from "../api";
+import { post, errorText } from "../api";
 import { useKeys } from "../keys";
 import { mayAct } from "../live";
 import { follow, go, parts, pathOf, query } from "../route";
@@ -9,7 +9,7 @@ import type { MemoryRecord } from "../shapes";
 import { StateWord } from "../parts/badges";
 import { Empty } from "../parts/frame";
 import { Pending, useReading } from "../parts/reading";
-import { Block, Shown } from "../parts/text";
+import { Block, SafeText } from "../parts/text";
 import { When } from "../parts/when";
 
 const SECOND_THOUGHT = 500;
@@ -32,7 +32,7 @@ export function Memory() {
       <Pending reading={reading} />
       {reading.value && !list.length && (!accepted ? <Empty title="No candidates"><p>What a model writes with <code>write_memory</code> appears here; nothing is remembered before you accept it.</p></Empty>
         : words ? <p class="note">No memory matches “{words}”.</p> : <Empty title="No memories yet"><p>Candidates that you accept and memories that you add appear here, and models can recall them.</p></Empty>)}
-      {accepted ? <ul class="memories" aria-label="accepted memories">{list.map((record) => <li key={record.id}><Kept record={record} again={reading.again} /></li>)}</ul>
+      {accepted ? <ul class="memories" aria-label="accepted memories">{list.map((record) => <li key={record.id}><AcceptedMemory record={record} again={reading.again} /></li>)}</ul>
         : list.length > 0 && <Queue list={list} again={reading.again} />}
     </div>
   );
@@ -55,20 +55,20 @@ function Tools({ words, again }: { words: string; again: () => void }) {
         <button type="submit">Search</button>
         <button type="button" aria-expanded={adding} disabled={!mayAct()} onClick={() => setAdding(!adding)}>Add… <kbd>a</kbd></button>
       </form>
-      {adding && <Writing title="Add a memory" close={() => setAdding(false)} send={(written) => post("/memory", written).then(() => { setAdding(false); again(); })} />}
+      {adding && <MemoryForm title="Add a memory" close={() => setAdding(false)} send={(written) => post("/memory", written).then(() => { setAdding(false); again(); })} />}
     </>
   );
 }
 
 /** The fields that are sent. */
-interface Written {
+interface MemoryFields {
   content: string;
   tags: string[];
   scope?: string;
 }
 
 /** A form for a new or existing memory. */
-function Writing({ title, record, send, close }: { title: string; record?: MemoryRecord; send: (written: Written) => Promise<unknown>; close: () => void }) {
+function MemoryForm({ title, record, send, close }: { title: string; record?: MemoryRecord; send: (written: MemoryFields) => Promise<unknown>; close: () => void }) {
   const [content, setContent] = useState(record?.content ?? "");
   const [tags, setTags] = useState(record?.tags.join(", ") ?? "");
   const [scope, setScope] = useState("user");
@@ -83,7 +83,7 @@ function Writing({ title, record, send, close }: { title: string; record?: Memor
     if (!ready) return;
     setBusy(true);
     const written = { content, tags: tags.split(",").map((tag) => tag.trim()).filter(Boolean), ...(record ? {} : { scope }) };
-    send(written).catch((error) => { setProblem(told(error)); setBusy(false); });
+    send(written).catch((error) => { setProblem(errorText(error)); setBusy(false); });
   };
   return (
     <section class="panel" aria-label={title}>
@@ -100,18 +100,18 @@ function Writing({ title, record, send, close }: { title: string; record?: Memor
 }
 
 /** An accepted memory, with its edit and remove buttons. */
-function Kept({ record, again }: { record: MemoryRecord; again: () => void }) {
+function AcceptedMemory({ record, again }: { record: MemoryRecord; again: () => void }) {
   const [open, setOpen] = useState<"edit" | "remove">();
   const [problem, setProblem] = useState("");
   const path = `/memory/${encodeURIComponent(record.id)}`;
-  const remove = () => { post(`${path}/remove`, { revision: record.revision }).then(again, (error) => setProblem(told(error))); };
+  const remove = () => { post(`${path}/remove`, { revision: record.revision }).then(again, (error) => setProblem(errorText(error))); };
   if (open === "edit") {
-    return <Writing title="Edit memory" record={record} close={() => setOpen(undefined)}
+    return <MemoryForm title="Edit memory" record={record} close={() => setOpen(undefined)}
       send={(written) => post(`${path}/edit`, { ...written, revision: record.revision }).then(() => { setOpen(undefined); again(); })} />;
   }
   return (
     <>
-      <Remembered record={record} />
+      <MemoryContent record={record} />
       {problem && <p class="note bad-text" role="alert">{problem}</p>}
       {open === "remove" ? (
         <div class="choices" role="group" aria-label="remove this memory?"><span>Remove it with its history? This cannot be undone.</span>
@@ -131,7 +131,7 @@ function Queue({ list, again }: { list: MemoryRecord[]; again: () => void }) {
   const decide = (record: MemoryRecord | undefined, word: "accept" | "reject") => {
     if (!record || waits || !mayAct()) return;
     const timer = window.setTimeout(() => {
-      post(`/memory/${encodeURIComponent(record.id)}/${word}`).then(() => setProblem(""), (error) => setProblem(told(error))).finally(() => { setWaits(undefined); again(); });
+      post(`/memory/${encodeURIComponent(record.id)}/${word}`).then(() => setProblem(""), (error) => setProblem(errorText(error))).finally(() => { setWaits(undefined); again(); });
     }, SECOND_THOUGHT);
     setWaits({ id: record.id, word, timer });
   };
@@ -149,7 +149,7 @@ function Queue({ list, again }: { list: MemoryRecord[]; again: () => void }) {
       <ul class="memories" aria-label="candidates">
         {list.map((record, index) => (
           <li key={record.id} class={record.id === current?.id ? "current" : ""} onClick={() => setAt(index)}>
-            <Remembered record={record} />
+            <MemoryContent record={record} />
             {waits?.id === record.id
               ? <div class="deciding waits" role="status"><strong>{waits.word === "accept" ? "Accepting" : "Rejecting"}</strong><button type="button" onClick={takeBack}>Cancel <kbd>Esc</kbd></button></div>
               : <div class="choices"><button type="button" class="primary" disabled={!mayAct() || waits !== undefined} onClick={() => decide(record, "accept")}>Accept <kbd>y</kbd></button>
@@ -161,15 +161,15 @@ function Queue({ list, again }: { list: MemoryRecord[]; again: () => void }) {
   );
 }
 
-function Remembered({ record }: { record: MemoryRecord }) {
+function MemoryContent({ record }: { record: MemoryRecord }) {
   return (
     <>
-      {record.path && <p class="mono"><strong><Shown text={record.path} /></strong>{record.deletes && " is deleted"}{record.replaces && !record.deletes && " is replaced"}</p>}
+      {record.path && <p class="mono"><strong><SafeText text={record.path} /></strong>{record.deletes && " is deleted"}{record.replaces && !record.deletes && " is replaced"}</p>}
       {!record.deletes && <Block text={record.content} label="memory" />}
-      <p class="meta"><span class="badge plain"><Shown text={record.scope} /></span>{record.state !== "accepted" && <StateWord word={record.state} />}
-        {record.tags.map((tag) => <span class="badge plain" key={tag}><Shown text={tag} /></span>)}
-        <span class="dim">{record.run ? <>from <a href={pathOf("runs", record.run, ...(record.call ? [record.call] : []))} onClick={follow}>a run</a>, </> : record.author && <>by <Shown text={record.author} />, </>}<When at={record.created} /></span>
-        {record.decided_by && <span class="dim">decided by <Shown text={record.decided_by} /></span>}</p>
+      <p class="meta"><span class="badge plain"><SafeText text={record.scope} /></span>{record.state !== "accepted" && <StateWord word={record.state} />}
+        {record.tags.map((tag) => <span class="badge plain" key={tag}><SafeText text={tag} /></span>)}
+        <span class="dim">{record.run ? <>from <a href={pathOf("runs", record.run, ...(record.call ? [record.call] : []))} onClick={follow}>a run</a>, </> : record.author && <>by <SafeText text={record.author} />, </>}<When at={record.created} /></span>
+        {record.decided_by && <span class="dim">decided by <SafeText text={record.decided_by} /></span>}</p>
     </>
   );
 }

@@ -9,10 +9,10 @@ import { follow, go, pathOf } from "../route";
 import type { Client, Disk, Hour, Overview as Shape } from "../shapes";
 import { ago, bytes, midnight, now, span } from "../time";
 import { RiskWord } from "../parts/badges";
-import { askerOf } from "../parts/asker";
+import { clientName } from "../parts/client";
 import { Pending, useReading } from "../parts/reading";
 import { RunRow, folderName } from "../parts/runrow";
-import { Shown } from "../parts/text";
+import { SafeText } from "../parts/text";
 import { When } from "../parts/when";
 
 /** Maximum number of requests listed here. */
@@ -32,7 +32,7 @@ export function Overview() {
   return (
     <div class="page overview">
       <Pending reading={reading} />
-      <Pressing />
+      <PendingRequests />
       {shown && (
         <>
           <div class="figures">
@@ -49,7 +49,7 @@ export function Overview() {
               {shown.failed.length === 0 ? <p class="note">Nothing failed or was denied since midnight.</p>
                 : <div role="list" aria-label="runs with a failed or denied call">{shown.failed.map((run) => <RunRow key={run.run} run={run} at={now.value} />)}</div>}
             </section>
-            <Connected clients={shown.clients} />
+            <ConnectedClients clients={shown.clients} />
           </div>
         </>
       )}
@@ -58,7 +58,7 @@ export function Overview() {
 }
 
 /** The pending requests, oldest first. */
-function Pressing() {
+function PendingRequests() {
   const list = waiting.value;
   if (!list.length) return <section class="pressing calm" aria-label="pending"><h2>No pending requests</h2><p class="dim">Approval requests appear here as they arrive. <a href="/waiting" onClick={follow}>Waiting</a></p></section>;
   return (
@@ -66,8 +66,8 @@ function Pressing() {
       <h2>{list.length === 1 ? "1 pending request" : `${list.length.toLocaleString("en")} pending requests`}</h2>
       <ul>{list.slice(0, WAITING).map((approval) => (
         <li key={approval.id}><a href={pathOf("waiting", approval.id)} onClick={follow}>
-          <RiskWord risk={approval.risk} /> <span class="mono clipped"><Shown text={approval.fact.text} /></span>
-          <span class="dim clipped asker"><Shown text={askerOf(approval)} /></span> <span class="dim">{ago(approval.created, now.value)}</span>
+          <RiskWord risk={approval.risk} /> <span class="mono clipped"><SafeText text={approval.fact.text} /></span>
+          <span class="dim clipped client"><SafeText text={clientName(approval)} /></span> <span class="dim">{ago(approval.created, now.value)}</span>
         </a></li>
       ))}</ul>
       {list.length > WAITING && <p><a href="/waiting" onClick={follow}>{(list.length - WAITING).toLocaleString("en")} more</a></p>}
@@ -118,14 +118,14 @@ function Chart({ hours }: { hours: Hour[] }) {
   );
 }
 
-export function Connected({ clients }: { clients: Client[] }) {
+export function ConnectedClients({ clients }: { clients: Client[] }) {
   return (
     <section aria-label="connected clients">
-      <h2>Connected</h2>
+      <h2>Connected clients</h2>
       {clients.length === 0 ? <p class="note">No client is connected. <code>haft mcp snippet</code> prints the settings for yours.</p> : (
         <ul class="clients">{clients.map((client) => (
-          <li key={client.run}><a href={pathOf("runs", client.run)} onClick={follow}><Shown text={client.client ?? client.door} /></a>
-            <span class="dim clipped" title={client.workspace}>{client.workspace && <Shown text={folderName(client.workspace)} />}</span>
+          <li key={client.run}><a href={pathOf("runs", client.run)} onClick={follow}><SafeText text={client.client ?? client.door} /></a>
+            <span class="dim clipped" title={client.workspace}>{client.workspace && <SafeText text={folderName(client.workspace)} />}</span>
             <span class="dim">since <When at={client.since} /></span></li>
         ))}</ul>
       )}

@@ -1,15 +1,15 @@
 // The policy page: the effective policy, and a form that shows what would happen to a call.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { get, post, told } from "../api";
+import { get, post, errorText } from "../api";
 import { query } from "../route";
-import type { ApprovalDetail, Explained, Json, PolicyRule, PolicyShown, Tool } from "../shapes";
+import type { ApprovalDetail, PolicyExplanation, Json, PolicyRule, EffectivePolicy, Tool } from "../shapes";
 import { StateWord } from "../parts/badges";
-import { KeptRules } from "../parts/keptrules";
+import { StoredRules } from "../parts/storedrules";
 import { argumentsOf } from "../parts/arguments";
 import { Pending, useReading } from "../parts/reading";
 import { Table, type Column } from "../parts/table";
-import { Shown } from "../parts/text";
+import { SafeText } from "../parts/text";
 
 export function Policy() {
   const [changes, setChanges] = useState(0);
@@ -17,7 +17,7 @@ export function Policy() {
     <div class="page policy">
       <WhatWouldHappen />
       <Effective follow={changes} />
-      <KeptRules changed={() => setChanges((n) => n + 1)} />
+      <StoredRules changed={() => setChanges((n) => n + 1)} />
     </div>
   );
 }
@@ -41,14 +41,14 @@ function WhatWouldHappen() {
   const [args, setArgs] = useState(query.value.get("args") ?? "");
   // A ref, so that an effect reads the current value: an example never replaces what the user has typed in the meantime.
   const typed = useRef(args !== "" || approval !== null);
-  const [found, setFound] = useState<{ explained?: Explained; problem?: string }>({});
+  const [found, setFound] = useState<{ explained?: PolicyExplanation; problem?: string }>({});
   const list = tools.value ?? [];
   const chosen = tool || list.find((one) => one.name === "write_file")?.name || list[0]?.name || "";
   useEffect(() => {
     if (!approval) return;
     get<ApprovalDetail>(`/approvals/${encodeURIComponent(approval)}`).then(
       (detail) => { setTool(detail.tool); setArgs(JSON.stringify(argumentsOf(detail.arguments) ?? {}, null, 2)); },
-      (error) => setFound({ problem: told(error) }),
+      (error) => setFound({ problem: errorText(error) }),
     );
   }, [approval]);
   useEffect(() => {
@@ -71,9 +71,9 @@ function WhatWouldHappen() {
     if (!chosen || parsed.value === undefined) return;
     let over = false;
     const timer = setTimeout(() => {
-      post<Explained>("/policy/explain", { tool: chosen, arguments: parsed.value }).then(
+      post<PolicyExplanation>("/policy/explain", { tool: chosen, arguments: parsed.value }).then(
         (explained) => { if (!over) setFound({ explained }); },
-        (error) => { if (!over) setFound({ problem: told(error) }); },
+        (error) => { if (!over) setFound({ problem: errorText(error) }); },
       );
     }, 200);
     return () => { over = true; clearTimeout(timer); };
@@ -93,19 +93,19 @@ function WhatWouldHappen() {
             aria-describedby="what-args-about" onInput={(e) => { typed.current = true; setArgs(e.currentTarget.value); }} />
           <div class="about" id="what-args-about">{parsed.problem && <span class="bad-text">{parsed.problem}</span>}</div></div>
       </div>
-      <div role="status">{found.problem && <p class="bad-text"><Shown text={found.problem} /></p>}{found.explained && <Explanation explained={found.explained} />}</div>
+      <div role="status">{found.problem && <p class="bad-text"><SafeText text={found.problem} /></p>}{found.explained && <Explanation explained={found.explained} />}</div>
     </section>
   );
 }
 
 const SAYS = { allow: "It would run.", ask: "It would need approval.", deny: "It would be denied." };
 
-function Explanation({ explained }: { explained: Explained }) {
+function Explanation({ explained }: { explained: PolicyExplanation }) {
   return (
     <div class="explained">
       <p class={`verdict ${explained.verdict}`}><StateWord word={explained.verdict} /> <strong>{SAYS[explained.verdict]}</strong>{explained.enabled === false && " The tool is not enabled, so it cannot be called now."}</p>
       <Table label="each effect" columns={EFFECT_COLUMNS} rows={explained.parts.map((part, index) => ({
-        key: index, cells: [part.kind, <Shown text={part.value} />, <StateWord word={part.verdict} />, <Shown text={part.rule} />, <Shown text={part.layer} />],
+        key: index, cells: [part.kind, <SafeText text={part.value} />, <StateWord word={part.verdict} />, <SafeText text={part.rule} />, <SafeText text={part.layer} />],
       }))} />
       <Layers layers={explained.layers} verdict={explained.verdict} />
     </div>
@@ -113,9 +113,9 @@ function Explanation({ explained }: { explained: Explained }) {
 }
 
 /** The verdict of each layer. Layers that do not decide are folded. */
-function Layers({ layers, verdict }: { layers: Explained["layers"]; verdict: Explained["verdict"] }) {
+function Layers({ layers, verdict }: { layers: PolicyExplanation["layers"]; verdict: PolicyExplanation["verdict"] }) {
   const [open, setOpen] = useState(false);
-  const decides = (layer: Explained["layers"][number]) => layer.verdict === verdict && (verdict !== "allow" || !layer.layer.startsWith("guard"));
+  const decides = (layer: PolicyExplanation["layers"][number]) => layer.verdict === verdict && (verdict !== "allow" || !layer.layer.startsWith("guard"));
   const deciding = layers.filter(decides);
   const shown = open || !deciding.length ? layers : deciding;
   const rest = layers.length - deciding.length;
@@ -123,7 +123,7 @@ function Layers({ layers, verdict }: { layers: Explained["layers"]; verdict: Exp
     <>
       <Table label="each layer" columns={LAYER_COLUMNS} rows={shown.map((layer, index) => ({
         key: index, cells: [
-          <Shown text={layer.layer} />, layer.verdict === "none" ? <span class="dim">none</span> : <StateWord word={layer.verdict} />, <Shown text={layer.rule} />, <Shown text={layer.reason} />,
+          <SafeText text={layer.layer} />, layer.verdict === "none" ? <span class="dim">none</span> : <StateWord word={layer.verdict} />, <SafeText text={layer.rule} />, <SafeText text={layer.reason} />,
         ],
       }))} />
       {rest > 0 && deciding.length > 0 && <button type="button" class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Show only the deciding layers" : rest === 1 ? "1 other layer that does not decide" : `${rest} other layers that do not decide`}</button>}
@@ -147,12 +147,12 @@ function RuleCell({ rule, all }: { rule: PolicyRule; all: PolicyRule[] }) {
   const by = dead?.by === undefined ? undefined : all[dead.by];
   return (
     <>
-      <code><Shown text={rule.rule} /></code>
+      <code><SafeText text={rule.rule} /></code>
       {dead && (
         <span class="dead">
           <span class={`badge ${dead.cause === "unused" ? "plain" : "wait"}`}>{DEAD[dead.cause]}</span>{" "}
-          {by && dead.cause === "shadowed" ? <>the {by.list} rule <code><Shown text={by.rule} /></code> of <Shown text={by.layer} /> decides first</> : <Shown text={dead.problem} />}
-          <span class="dim"> – <Shown text={dead.advice} /></span>
+          {by && dead.cause === "shadowed" ? <>the {by.list} rule <code><SafeText text={by.rule} /></code> of <SafeText text={by.layer} /> decides first</> : <SafeText text={dead.problem} />}
+          <span class="dim"> – <SafeText text={dead.advice} /></span>
         </span>
       )}
     </>
@@ -160,7 +160,7 @@ function RuleCell({ rule, all }: { rule: PolicyRule; all: PolicyRule[] }) {
 }
 
 function Effective({ follow }: { follow: number }) {
-  const reading = useReading<PolicyShown>("/policy", follow);
+  const reading = useReading<EffectivePolicy>("/policy", follow);
   const [deadAlone, setDeadAlone] = useState(false);
   const shown = reading.value;
   if (!shown) return <Pending reading={reading} />;
@@ -181,8 +181,8 @@ function Effective({ follow }: { follow: number }) {
       {shown.rules.length > 0 ? (
         <Table label="rules" columns={columns} rows={rules.map((rule, index) => ({
           key: index, class: rule.dead ? "is-dead" : undefined, cells: [
-            <RuleCell rule={rule} all={shown.rules} />, <StateWord word={rule.list} />, <Shown text={rule.layer} />,
-            ...(counted ? [rule.matched?.toLocaleString("en")] : []), ...(explained ? [rule.reason && <Shown text={rule.reason} />] : []),
+            <RuleCell rule={rule} all={shown.rules} />, <StateWord word={rule.list} />, <SafeText text={rule.layer} />,
+            ...(counted ? [rule.matched?.toLocaleString("en")] : []), ...(explained ? [rule.reason && <SafeText text={rule.reason} />] : []),
           ],
         }))} />
       ) : <p class="note">No rules: the profile alone decides. Rules go into <code>policy.allow</code>, <code>policy.ask</code> and <code>policy.deny</code> in haft.toml, or come from “Always…” on a request.</p>}
@@ -190,7 +190,7 @@ function Effective({ follow }: { follow: number }) {
         <div><dt>secret files</dt><dd>{SECRETS[shown.secret_files]}</dd></div>
         <div><dt>guards</dt><dd>{shown.guards.map((guard) => guard.name).join(", ")}</dd></div>
         <div><dt>sandbox</dt><dd>at least {shown.sandbox.require}, network {shown.sandbox.network}</dd></div>
-        {shown.skills.map((skill) => <div key={skill.name}><dt>skill <Shown text={skill.name} /></dt><dd>{skill.requests.length ? <>asks for <Shown text={skill.requests.join(", ")} /> (grants nothing)</> : "restricts itself"}</dd></div>)}
+        {shown.skills.map((skill) => <div key={skill.name}><dt>skill <SafeText text={skill.name} /></dt><dd>{skill.requests.length ? <>asks for <SafeText text={skill.requests.join(", ")} /> (grants nothing)</> : "restricts itself"}</dd></div>)}
       </dl>
     </section>
   );

@@ -1,11 +1,11 @@
 // The page of one run: its calls as a timeline or a table, and the selected call with its live output.
 
 import { useMemo, useRef, useState } from "preact/hooks";
-import { openable, told } from "../api";
+import { openable, errorText } from "../api";
 import { useKeys } from "../keys";
 import { lastCall, lastRun } from "../live";
 import { follow, go, pathOf } from "../route";
-import type { Approval, Call, Run, Verified } from "../shapes";
+import type { Approval, Call, Run, VerifyReport } from "../shapes";
 import { span } from "../time";
 import { StateWord } from "../parts/badges";
 import { Copy } from "../parts/copy";
@@ -13,7 +13,7 @@ import { OutputPane } from "../parts/outputpane";
 import { Pending, useReading } from "../parts/reading";
 import { First, From, Lines, standing } from "../parts/runrow";
 import { Table, type Column } from "../parts/table";
-import { Block, Shown } from "../parts/text";
+import { Block, SafeText } from "../parts/text";
 import { When } from "../parts/when";
 import { Timeline, WAITS } from "../parts/timeline";
 import { waiting } from "../approvals";
@@ -93,7 +93,7 @@ function withWaiting(calls: Call[], asked: Approval[]): Call[] {
 }
 
 function Verify({ run, state }: { run: string; state: string }) {
-  const verified = useReading<Verified>(`/runs/${encodeURIComponent(run)}/verify`, state);
+  const verified = useReading<VerifyReport>(`/runs/${encodeURIComponent(run)}/verify`, state);
   const report = verified.value;
   if (!report) return null;
   if (report.ok) return <span class="badge good" title={`${report.lines} lines, each with the hash of the previous line`}>archive verified</span>;
@@ -102,7 +102,7 @@ function Verify({ run, state }: { run: string; state: string }) {
     <>
       <span class="badge bad">verification failed{at}</span>
       <span class="note warn broken" role="alert">
-        The record of this run does not verify{at}: {report.problem ? <Shown text={report.problem} /> : "its lines do not match their hashes"}.{" "}
+        The record of this run does not verify{at}: {report.problem ? <SafeText text={report.problem} /> : "its lines do not match their hashes"}.{" "}
         It was changed after haft wrote it. {at ? "Do not rely on anything from that line on; the lines before it are as haft wrote them." : "Do not rely on what is shown here."}{" "}
         In a terminal: <code>haft runs verify {run}</code>
       </span>
@@ -117,9 +117,9 @@ function CallTable({ calls, selected, run }: { calls: Call[]; selected: string |
     <>
       <Table label="calls as a table" columns={CALL_COLUMNS} rows={shown.map((call) => ({
         key: call.call, current: call.call === selected, cells: [
-          <a href={pathOf("runs", run, call.call)} onClick={follow}><Shown text={call.tool} /></a>, <StateWord word={call.status ?? "running"} />, <When at={call.started} />,
+          <a href={pathOf("runs", run, call.call)} onClick={follow}><SafeText text={call.tool} /></a>, <StateWord word={call.status ?? "running"} />, <When at={call.started} />,
           call.duration_ms === undefined ? "" : span(call.duration_ms), call.waited_ms ? span(call.waited_ms) : "", call.parent ?? "",
-          call.argument && <Shown text={call.argument} />, call.summary && <Shown text={call.summary.slice(0, 160)} />,
+          call.argument && <SafeText text={call.argument} />, call.summary && <SafeText text={call.summary.slice(0, 160)} />,
         ],
       }))} />
       {calls.length > shown.length && <p class="note">{(calls.length - shown.length).toLocaleString("en")} more are in the timeline.</p>}
@@ -150,16 +150,16 @@ function CallDetail({ run, call }: { run: string; call: Call }) {
   ];
   return (
     <section class="call-detail" aria-label="the selected call">
-      <h3><Shown text={call.tool} /> <StateWord word={call.status ?? "running"} />
+      <h3><SafeText text={call.tool} /> <StateWord word={call.status ?? "running"} />
         {call.duration_ms !== undefined && <span class="dim"> {span(call.duration_ms)}</span>}
         {!!call.waited_ms && <span class="dim"> · waited {span(call.waited_ms)} for approval</span>}</h3>
-      {call.error ? <p class="failure"><code>{call.error.kind}</code> <Shown text={call.error.message} lines /></p> : call.summary && call.summary !== call.result && <p><Shown text={call.summary} /></p>}
+      {call.error ? <p class="failure"><code>{call.error.kind}</code> <SafeText text={call.error.message} lines /></p> : call.summary && call.summary !== call.result && <p><SafeText text={call.summary} /></p>}
       {call.status === WAITS && <p class="note warn">It is pending approval: <a href={call.approval ? pathOf("waiting", call.approval) : "/waiting"} onClick={follow}>decide</a>.</p>}
       {call.approval && call.argument && <Block text={call.argument} label="what it is about" />}
       {args ? Object.keys(args).length > 0 && <Arguments args={args} /> : text && <Block text={text} label="arguments, redacted" />}
       <OutputPane run={run} call={call.call} ended={call.status !== undefined} />
       {call.result && <Result text={call.result} path={call.tool === "read_file" ? call.argument : undefined} />}
-      <dl class="facts">{facts.map(([name, value]) => value && <div key={name}><dt>{name}</dt><dd><Shown text={value} /></dd></div>)}
+      <dl class="facts">{facts.map(([name, value]) => value && <div key={name}><dt>{name}</dt><dd><SafeText text={value} /></dd></div>)}
         <div><dt>call</dt><dd class="mono">{call.call}</dd></div>
         <div><dt>started</dt><dd><When at={call.started} /></dd></div></dl>
       {!!call.artifacts?.length && (
@@ -201,7 +201,7 @@ function Download({ run, reference }: { run: string; reference: string }) {
     link.click();
   };
   return (
-    <><button type="button" class="link mono" onClick={() => { setTrouble(""); save().catch((error: unknown) => setTrouble(told(error))); }}>{reference.slice(0, 20)}…</button>
+    <><button type="button" class="link mono" onClick={() => { setTrouble(""); save().catch((error: unknown) => setTrouble(errorText(error))); }}>{reference.slice(0, 20)}…</button>
       {trouble && <span class="bad-text"> {trouble}</span>}</>
   );
 }

@@ -1,18 +1,18 @@
 // The runs page: all runs, filtered by the server and read page by page; the search over all archives; one run by its id.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { get, told } from "../api";
+import { get, errorText } from "../api";
 import { useKeys } from "../keys";
 import { runsChanged } from "../live";
 import { follow, go, parts, pathOf, query } from "../route";
 import { session } from "../session";
-import type { Found, Run, Tool } from "../shapes";
+import type { SearchResults, Run, Tool } from "../shapes";
 import { midnight, now } from "../time";
 import { StateWord } from "../parts/badges";
 import { Empty } from "../parts/frame";
 import { Pending, useReading } from "../parts/reading";
 import { RunRow } from "../parts/runrow";
-import { Shown } from "../parts/text";
+import { SafeText } from "../parts/text";
 import { When } from "../parts/when";
 import { Windowed } from "../parts/windowed";
 import { RunPage } from "./run";
@@ -59,12 +59,12 @@ function RunList() {
         <button type="submit">Search</button>
         {words && <a href="/runs" onClick={follow}>All runs</a>}
       </form>
-      {words ? <Matches words={words} /> : <Listed />}
+      {words ? <Matches words={words} /> : <FilteredRuns />}
     </div>
   );
 }
 
-function Listed() {
+function FilteredRuns() {
   const filters = filtersOf(query.value);
   const day = midnight(now.value).getTime();
   const path = pathOfPage(filters, day);
@@ -91,7 +91,7 @@ function Listed() {
         setTrouble("");
         setOlder((before) => ({ path, runs: [...(before.path === path ? before.runs : runs.slice(PAGE)), ...page], done: page.length < PAGE }));
       },
-      (error) => setTrouble(told(error)),
+      (error) => setTrouble(errorText(error)),
     ).finally(() => setBusy(false));
   };
   const open = runs[at];
@@ -161,7 +161,7 @@ function NoRuns() {
 }
 
 function Matches({ words }: { words: string }) {
-  const found = useReading<Found>(`/audit?q=${encodeURIComponent(words)}`);
+  const found = useReading<SearchResults>(`/audit?q=${encodeURIComponent(words)}`);
   const matches = found.value?.matches ?? [];
   return (
     <section aria-label="what was found">
@@ -170,7 +170,7 @@ function Matches({ words }: { words: string }) {
       <ul class="matches">
         {matches.map((match) => (
           <li key={`${match.run}/${match.call}`}>
-            <a href={pathOf("runs", match.run, match.call)} onClick={follow}><StateWord word={match.status} /> <strong><Shown text={match.tool} /></strong> <span class="mono"><Shown text={match.text} /></span></a>
+            <a href={pathOf("runs", match.run, match.call)} onClick={follow}><StateWord word={match.status} /> <strong><SafeText text={match.tool} /></strong> <span class="mono"><SafeText text={match.text} /></span></a>
             <span class="dim"><When at={match.at} /></span>
           </li>
         ))}

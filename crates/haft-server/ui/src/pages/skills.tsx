@@ -7,7 +7,7 @@ import type { Skill } from "../shapes";
 import { Empty, wide } from "../parts/frame";
 import { Markdown } from "../parts/markdown";
 import { Pending, useReading } from "../parts/reading";
-import { Block, Shown } from "../parts/text";
+import { Block, SafeText } from "../parts/text";
 
 export function Skills() {
   const named = parts.value[1];
@@ -31,8 +31,8 @@ export function Skills() {
           <ul class="side-list" aria-label="skills">
             {list.map((skill) => (
               <li key={`${skill.name}${skill.path}`}><a href={pathOf("skills", skill.name)} onClick={follow} aria-current={skill.name === selected ? "true" : undefined}>
-                <span class="side-name"><Shown text={skill.name} /></span>{!skill.valid && <span class="badge bad">does not load</span>}
-                <span class="side-about"><Shown text={skill.description.slice(0, 110)} /></span>
+                <span class="side-name"><SafeText text={skill.name} /></span>{!skill.valid && <span class="badge bad">does not load</span>}
+                <span class="side-about"><SafeText text={skill.description.slice(0, 110)} /></span>
               </a></li>
             ))}
           </ul>
@@ -65,10 +65,10 @@ function SkillDetail({ name, listed }: { name: string; listed: Skill | undefined
       {!wide.value && <a class="back" href="/skills" onClick={follow}>All skills</a>}
       {!skill ? <Pending reading={reading} /> : (
         <>
-          <h2><Shown text={skill.name} /></h2>
-          <p><Shown text={skill.description} /></p>
-          <p class="meta dim"><span><Shown text={skill.source} /></span> <span class="mono"><Shown text={skill.path} /></span></p>
-          {!!skill.resources?.length && <ul class="artifacts" aria-label="resources">{skill.resources.map((one) => { const path = typeof one === "string" ? one : one.path; return <li key={path} class="mono"><Shown text={path} /></li>; })}</ul>}
+          <h2><SafeText text={skill.name} /></h2>
+          <p><SafeText text={skill.description} /></p>
+          <p class="meta dim"><span><SafeText text={skill.source} /></span> <span class="mono"><SafeText text={skill.path} /></span></p>
+          {!!skill.resources?.length && <ul class="artifacts" aria-label="resources">{skill.resources.map((one) => { const path = typeof one === "string" ? one : one.path; return <li key={path} class="mono"><SafeText text={path} /></li>; })}</ul>}
           {skill.body !== undefined ? <SkillText body={skill.body} /> : reading.trouble && <p class="note bad-text">{reading.trouble}</p>}
         </>
       )}

@@ -1,7 +1,7 @@
 // The tools page: the tools that a model has, with the model's own search; each with schema, verdict and a form for a real call.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { openable, post, told } from "../api";
+import { openable, post, errorText } from "../api";
 import { steps, useKeys } from "../keys";
 import { mayAct } from "../live";
 import { follow, go, parts, pathOf, query } from "../route";
@@ -15,7 +15,7 @@ import { OutcomeView } from "../parts/outcome";
 import { Pending, useReading } from "../parts/reading";
 import { Inline, Markdown } from "../parts/markdown";
 import { Table, type Column } from "../parts/table";
-import { Shown } from "../parts/text";
+import { SafeText } from "../parts/text";
 
 export function Tools() {
   const named = parts.value[1];
@@ -47,8 +47,8 @@ export function Tools() {
           <ul class="side-list" aria-label="tools">
             {list.map((tool) => (
               <li key={tool.name}><a href={pathOf("tools", tool.name) + search} onClick={follow} aria-current={tool.name === selected ? "true" : undefined}>
-                <span class="side-name"><Shown text={tool.name} /></span> <RiskWord risk={tool.risk} />
-                <span class="side-about"><Shown text={(tool.description.split("\n")[0] ?? "").replaceAll("`", "").slice(0, 110)} /></span>
+                <span class="side-name"><SafeText text={tool.name} /></span> <RiskWord risk={tool.risk} />
+                <span class="side-about"><SafeText text={(tool.description.split("\n")[0] ?? "").replaceAll("`", "").slice(0, 110)} /></span>
               </a></li>
             ))}
           </ul>
@@ -67,9 +67,9 @@ function ToolDetail({ name }: { name: string }) {
       {!wide.value && <a class="back" href="/tools" onClick={follow}>All tools</a>}
       {!tool ? <Pending reading={reading} /> : (
         <>
-          <h2><Shown text={tool.title} /> {tool.title !== tool.name && <code><Shown text={tool.name} /></code>}</h2>
+          <h2><SafeText text={tool.title} /> {tool.title !== tool.name && <code><SafeText text={tool.name} /></code>}</h2>
           <div class="meta"><RiskWord risk={tool.risk} />{tool.verdict && <span>policy verdict <StateWord word={tool.verdict} /></span>}
-            <span class="dim">from <Shown text={tool.source} /> · <Shown text={tool.category} /> · <Shown text={tool.exposure} /></span>
+            <span class="dim">from <SafeText text={tool.source} /> · <SafeText text={tool.category} /> · <SafeText text={tool.exposure} /></span>
             <a href={`/policy?tool=${encodeURIComponent(name)}`} onClick={follow}>What would happen</a></div>
           <Description text={tool.description} />
           <Try tool={tool} />
@@ -111,11 +111,11 @@ function Interface({ tool }: { tool: Tool }) {
   useEffect(() => {
     setSource("");
     setTrouble("");
-    if (had) openable(`${route}/page`).then(setSource, (error) => setTrouble(told(error)));
+    if (had) openable(`${route}/page`).then(setSource, (error) => setTrouble(errorText(error)));
   }, [had, route]);
   return (
     <details onToggle={(e) => setOpen(e.currentTarget.open)}>
-      <summary>The tool's own page <span class="dim mono"><Shown text={tool.ui?.uri ?? ""} /></span></summary>
+      <summary>The tool's own page <span class="dim mono"><SafeText text={tool.ui?.uri ?? ""} /></span></summary>
       {open && <Pending reading={about} />}
       {trouble && <p class="bad-text">{trouble}</p>}
       {source && <iframe class="interface" sandbox="allow-scripts" referrerpolicy="no-referrer" title={`page of ${tool.name}`} src={source} />}
@@ -155,7 +155,7 @@ function Try({ tool }: { tool: Tool }) {
     setState({ busy: true });
     post<Outcome>("/calls", { tool: tool.name, arguments: values as Json }).then(
       (outcome) => setState({ busy: false, outcome }),
-      (error) => setState({ busy: false, problem: told(error) }),
+      (error) => setState({ busy: false, problem: errorText(error) }),
     );
   };
   if (session.value && session.value.workspace === undefined) {

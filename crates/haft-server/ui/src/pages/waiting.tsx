@@ -2,21 +2,21 @@
 
 import { signal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { told } from "../api";
-import { approvals, details, loaded, lookAtLate, readDetail, sweep, trouble, waiting } from "../approvals";
+import { errorText } from "../api";
+import { approvals, details, loaded, readExpired, readDetail, sweep, trouble, waiting } from "../approvals";
 import { useKeys } from "../keys";
 import { follow, go, parts, pathOf } from "../route";
 import type { Approval } from "../shapes";
 import { ago, now, span } from "../time";
-import { spelled } from "../visible";
+import { spellOut } from "../visible";
 import { Batch } from "../parts/batch";
 import { RiskWord, StateWord } from "../parts/badges";
-import { askerOf } from "../parts/asker";
+import { clientName } from "../parts/client";
 import { Card, Remaining } from "../parts/card";
 import { Empty, wide } from "../parts/frame";
 import { Pending, useReading } from "../parts/reading";
 import { folderName } from "../parts/runrow";
-import { Shown } from "../parts/text";
+import { SafeText } from "../parts/text";
 import { When } from "../parts/when";
 import { Windowed } from "../parts/windowed";
 import { Eligible, eligible } from "./eligible";
@@ -32,7 +32,7 @@ export function Waiting() {
 const grouped = signal(false);
 
 /** Returns the client's name and the folder. */
-const groupOf = (approval: Approval): string => `${askerOf(approval)} · ${folderName(approval.workspace)}`;
+const groupOf = (approval: Approval): string => `${clientName(approval)} · ${folderName(approval.workspace)}`;
 
 function Queue() {
   const named = parts.value[1];
@@ -41,7 +41,7 @@ function Queue() {
   const held = useRef<string[] | undefined>(undefined);
   const [holding, setHolding] = useState(false);
   const finding = useRef<HTMLInputElement>(null);
-  useEffect(() => lookAtLate(now.value), [now.value]);
+  useEffect(() => readExpired(now.value), [now.value]);
   useEffect(() => { if (!holding) sweep(now.value); }, [now.value, holding]);
   const all = approvals.value;
   if (!holding) held.current = undefined;
@@ -78,7 +78,7 @@ function Queue() {
     { key: "x", does: "select for a batch", run: () => { if (selected) choose(selected); } },
     { key: "/", does: "filter", run: () => finding.current?.focus() },
   ]);
-  if (!all.length && loaded.value && !named) return <Nothing />;
+  if (!all.length && loaded.value && !named) return <EmptyQueue />;
   const list = wide.value || !named || hidden;
   return (
     <div class={`split ${selected ? "with-detail" : ""}`}>
@@ -121,11 +121,11 @@ function QueueRow({ approval, group, current, chosen, choose }: { approval: Appr
   const waits = approval.status === "pending";
   return (
     <div class={`queue-row ${current ? "current" : ""} ${waits ? "" : "settled"} ${group ? "heads" : ""}`} role="listitem">
-      <input type="checkbox" checked={chosen} disabled={!waits} aria-label={`select ${spelled(approval.fact.text).slice(0, 80)}`} onChange={choose} />
+      <input type="checkbox" checked={chosen} disabled={!waits} aria-label={`select ${spellOut(approval.fact.text).slice(0, 80)}`} onChange={choose} />
       <a href={pathOf("waiting", approval.id)} onClick={follow} aria-current={current ? "true" : undefined}>
-        <span class="queue-top"><span class="queue-fact"><Shown text={approval.fact.text} /></span> <span class="dim small">{ago(approval.created, now.value)}</span></span>
-        <span class="queue-meta"><span class="tool"><Shown text={approval.tool} /></span> {waits ? <RiskWord risk={approval.risk} /> : <StateWord word={approval.status} />}
-          <span class="dim clipped">{group ? <strong><Shown text={group} /></strong> : <Shown text={askerOf(approval)} />}</span>
+        <span class="queue-top"><span class="queue-fact"><SafeText text={approval.fact.text} /></span> <span class="dim small">{ago(approval.created, now.value)}</span></span>
+        <span class="queue-meta"><span class="tool"><SafeText text={approval.tool} /></span> {waits ? <RiskWord risk={approval.risk} /> : <StateWord word={approval.status} />}
+          <span class="dim clipped">{group ? <strong><SafeText text={group} /></strong> : <SafeText text={clientName(approval)} />}</span>
           {waits && Date.parse(approval.expires) - now.value < SOON && <Remaining created={Date.parse(approval.created)} expires={Date.parse(approval.expires)} />}</span>
       </a>
     </div>
@@ -136,7 +136,7 @@ function Detail({ id }: { id: string }) {
   const [problem, setProblem] = useState("");
   useEffect(() => {
     setProblem("");
-    readDetail(id).catch((error) => setProblem(told(error)));
+    readDetail(id).catch((error) => setProblem(errorText(error)));
   }, [id]);
   const detail = details.value[id];
   return (
@@ -166,9 +166,9 @@ function History() {
       {list.length > 0 && (
         <ul class="past-requests" aria-label="decided requests">{list.map((approval) => (
           <li key={approval.id}><a href={pathOf("waiting", approval.id)} onClick={follow}>
-            <StateWord word={approval.status} /> <span class="mono clipped"><Shown text={approval.fact.text} /></span>
-            <span class="dim">{approval.decision ? <>{SAID[approval.decision.choice]} by <Shown text={approval.decision.by} /> after {span(Math.max(0, Date.parse(approval.decision.at) - Date.parse(approval.created)))}</> : "no decision"}
-              {" · "}<Shown text={askerOf(approval)} /> · <When at={approval.created} /></span>
+            <StateWord word={approval.status} /> <span class="mono clipped"><SafeText text={approval.fact.text} /></span>
+            <span class="dim">{approval.decision ? <>{VERBS[approval.decision.choice]} by <SafeText text={approval.decision.by} /> after {span(Math.max(0, Date.parse(approval.decision.at) - Date.parse(approval.created)))}</> : "no decision"}
+              {" · "}<SafeText text={clientName(approval)} /> · <When at={approval.created} /></span>
           </a></li>
         ))}</ul>
       )}
@@ -176,9 +176,9 @@ function History() {
   );
 }
 
-const SAID = { approve: "approved", deny: "denied", answer: "answered" };
+const VERBS = { approve: "approved", deny: "denied", answer: "answered" };
 
-function Nothing() {
+function EmptyQueue() {
   return (
     <Empty title="No pending requests">
       <p>When a call needs approval, it appears here: the command, the change or the address first, then the client and the reason.</p>

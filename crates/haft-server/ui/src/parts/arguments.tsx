@@ -2,13 +2,13 @@
 
 import { fieldsOf } from "../schema";
 import type { Json, Schema } from "../shapes";
-import { spelled } from "../visible";
-import { Block, Shown } from "./text";
+import { spellOut } from "../visible";
+import { Block, SafeText } from "./text";
 
-export type Named = { [name: string]: Json };
+export type ArgumentMap = { [name: string]: Json };
 
 /** Returns the arguments as an object; `undefined` if they are not a JSON object. */
-export function argumentsOf(text: string): Named | undefined {
+export function argumentsOf(text: string): ArgumentMap | undefined {
   try {
     const parsed = JSON.parse(text) as Json;
     return parsed && typeof parsed === "object" && !Array.isArray(parsed) ? parsed : undefined;
@@ -18,7 +18,7 @@ export function argumentsOf(text: string): Named | undefined {
 }
 
 /** Arguments one by one in the schema's order, except those in `but`, which are shown already. */
-export function Arguments({ args, but = new Set(), schema, titled = false }: { args: Named; but?: Set<string>; schema?: Schema; titled?: boolean }) {
+export function Arguments({ args, but = new Set(), schema, titled = false }: { args: ArgumentMap; but?: Set<string>; schema?: Schema; titled?: boolean }) {
   const properties = fieldsOf(schema, {}).map((field) => field.name);
   const names = Object.keys(args).filter((name) => !but.has(name));
   const place = (name: string) => { const at = properties.indexOf(name); return at < 0 ? properties.length : at; };
@@ -28,8 +28,8 @@ export function Arguments({ args, but = new Set(), schema, titled = false }: { a
     <dl class="arguments" aria-label="arguments">
       {names.map((name) => (
         <div key={name}>
-          <dt><Shown text={name} /></dt>
-          <dd><Value value={args[name] ?? null} label={spelled(name)} /></dd>
+          <dt><SafeText text={name} /></dt>
+          <dd><Value value={args[name] ?? null} label={spellOut(name)} /></dd>
         </div>
       ))}
     </dl>

@@ -1,15 +1,15 @@
 // Decides several requests together, each with its own choice; only requests that the user has opened can be approved.
 
 import { useState } from "preact/hooks";
-import { told } from "../api";
+import { errorText } from "../api";
 import { approvals, decideAll, seenWhole, type Choice } from "../approvals";
 import { useKeys } from "../keys";
 import { mayAct } from "../live";
 import { go, pathOf } from "../route";
 import type { Approval } from "../shapes";
-import { spelled } from "../visible";
+import { spellOut } from "../visible";
 import { RiskWord } from "./badges";
-import { Shown } from "./text";
+import { SafeText } from "./text";
 
 declare const WITHOUT_APPROVE: boolean;
 
@@ -43,7 +43,7 @@ export function Batch({ ids, close, drop }: { ids: string[]; close: () => void; 
       if (refused === 0) close();
       else setProblem(refused === 1 ? "1 was refused: its card says why" : `${refused} were refused: their cards say why`);
     } catch (error) {
-      setProblem(told(error));
+      setProblem(errorText(error));
     }
     setBusy(false);
   };
@@ -58,11 +58,11 @@ export function Batch({ ids, close, drop }: { ids: string[]; close: () => void; 
       <ul class="batch-list">
         {chosen.map((approval) => (
           <li key={approval.id}>
-            <div class="batch-fact"><code><Shown text={approval.fact.text} /></code>
-              <span class="queue-meta"><span class="tool"><Shown text={approval.tool} /></span> <RiskWord risk={approval.risk} />
+            <div class="batch-fact"><code><SafeText text={approval.fact.text} /></code>
+              <span class="queue-meta"><span class="tool"><SafeText text={approval.tool} /></span> <RiskWord risk={approval.risk} />
                 {(bar(approval) || approval.alone) && <span class="dim">{bar(approval) || approval.alone}</span>}
                 {!seenWhole.value.has(approval.id) && <button type="button" class="link" onClick={() => { drop(approval.id); close(); go(pathOf("waiting", approval.id)); }}>open</button>}</span></div>
-            <select aria-label={`choice for ${spelled(approval.fact.text).slice(0, 80)}`} value={wordOf(approval)} onChange={(e) => setWords({ ...words, [approval.id]: e.currentTarget.value as Word })}>
+            <select aria-label={`choice for ${spellOut(approval.fact.text).slice(0, 80)}`} value={wordOf(approval)} onChange={(e) => setWords({ ...words, [approval.id]: e.currentTarget.value as Word })}>
               <option value="leave">leave</option>
               {!WITHOUT_APPROVE && <option value="approve" disabled={bar(approval) !== ""}>approve</option>}
               <option value="deny">deny</option>

@@ -8,8 +8,8 @@ import { follow, pathOf } from "../route";
 import { session } from "../session";
 import type { ApprovalDetail } from "../shapes";
 import { ago, now, span } from "../time";
-import { spelled } from "../visible";
-import { askerOf } from "./asker";
+import { spellOut } from "../visible";
+import { clientName } from "./client";
 import { RiskWord, StateWord } from "./badges";
 import { Choices, isDecidedEachTime, type Panel } from "./choices";
 import { isConnection } from "./connection";
@@ -18,7 +18,7 @@ import { useFolds } from "./folds";
 import { OutcomeView } from "./outcome";
 import { Questions } from "./questions";
 import { folderName } from "./runrow";
-import { FoldsContext, Shown } from "./text";
+import { FoldsContext, SafeText } from "./text";
 
 declare const WITHOUT_APPROVE: boolean;
 
@@ -35,13 +35,13 @@ export function Card({ detail }: { detail: ApprovalDetail }) {
           ? waits
             ? <Questions key={detail.id} title={question.title} questions={question.questions} disabled={!mayAct() || pending.value[detail.id] !== undefined}
                 send={(answers) => decide(detail.id, { decision: "answer", answers }, "Answering")} />
-            : <p><Shown text={detail.fact.text} /></p>
+            : <p><SafeText text={detail.fact.text} /></p>
           : <Fact detail={detail} />}
       </FoldsContext.Provider>
-      <Asker detail={detail} />
+      <RequestFacts detail={detail} />
       <Why detail={detail} />
       {waits && !question && <Choices detail={detail} folded={held} openFolds={openFolds} panel={panel} setPanel={setPanel} />}
-      {!waits && <Decided detail={detail} />}
+      {!waits && <DecisionInfo detail={detail} />}
     </article>
   );
 }
@@ -76,28 +76,28 @@ function back(id: string, panel: Panel, setPanel: (panel: Panel) => void): Key[]
   return [{ key: "Escape", does: "cancel a decision, close a panel", run }];
 }
 
-function Asker({ detail }: { detail: ApprovalDetail }) {
-  const who = `${askerOf(detail)}${detail.origin === "chain" ? ", in a script" : ""}`;
+function RequestFacts({ detail }: { detail: ApprovalDetail }) {
+  const who = `${clientName(detail)}${detail.origin === "chain" ? ", in a script" : ""}`;
   return (
     <div class="meta">
-      <a class="tool" href={pathOf("tools", detail.tool)} onClick={follow}><Shown text={detail.tool} /></a>
+      <a class="tool" href={pathOf("tools", detail.tool)} onClick={follow}><SafeText text={detail.tool} /></a>
       <RiskWord risk={detail.risk} />
-      <span>requested by <strong><Shown text={who} /></strong> in <span class="mono" title={spelled(detail.workspace)}><Shown text={folderName(detail.workspace)} /></span></span>
-      <Confined detail={detail} />
-      <a href={pathOf("runs", detail.run, detail.call)} onClick={follow} title={spelled(detail.run)}>open run</a>
+      <span>requested by <strong><SafeText text={who} /></strong> in <span class="mono" title={spellOut(detail.workspace)}><SafeText text={folderName(detail.workspace)} /></span></span>
+      <Confinement detail={detail} />
+      <a href={pathOf("runs", detail.run, detail.call)} onClick={follow} title={spellOut(detail.run)}>open run</a>
       <Clock detail={detail} />
     </div>
   );
 }
 
 /** The sandbox and the network of the call: from the request's conditions, else the sandbox strength of the session. */
-function Confined({ detail }: { detail: ApprovalDetail }) {
+function Confinement({ detail }: { detail: ApprovalDetail }) {
   const value = (name: string) => detail.conditions?.find((condition) => condition.name === name)?.value;
   const [sandbox, network] = [value("sandbox") ?? session.value?.strength, value("network")];
   return (
     <>
-      {sandbox && <span class="dim">sandbox <Shown text={sandbox} /></span>}
-      {network && <span class="dim">network: <Shown text={network} /></span>}
+      {sandbox && <span class="dim">sandbox <SafeText text={sandbox} /></span>}
+      {network && <span class="dim">network: <SafeText text={network} /></span>}
     </>
   );
 }
@@ -131,7 +131,7 @@ function Why({ detail }: { detail: ApprovalDetail }) {
   const query = `?tool=${encodeURIComponent(detail.tool)}&approval=${encodeURIComponent(detail.id)}`;
   return (
     <p class="why">
-      <span class="dim">Why: </span><Shown text={detail.reason} />{detail.rule && <> <code class="rule"><Shown text={detail.rule} /></code></>}
+      <span class="dim">Why: </span><SafeText text={detail.reason} />{detail.rule && <> <code class="rule"><SafeText text={detail.rule} /></code></>}
       {detail.kind === "call" && <> <a href={`/policy${query}`} onClick={follow}>What would happen</a></>}
     </p>
   );
@@ -142,7 +142,7 @@ const SAYS: Record<string, string> = {
   in_doubt: "haft exited while the call ran; it may have run.",
 };
 
-function Decided({ detail }: { detail: ApprovalDetail }) {
+function DecisionInfo({ detail }: { detail: ApprovalDetail }) {
   const decision = detail.decision;
   const verb = { approve: "Approved", deny: "Denied", answer: "Answered" };
   return (
@@ -150,10 +150,10 @@ function Decided({ detail }: { detail: ApprovalDetail }) {
       <p>
         <StateWord word={detail.status} />{" "}
         {decision ? <><strong>{verb[decision.choice]}</strong>{decision.edited && " with edits"}{decision.scope === "session" && " for the session"}{decision.scope === "always" && " permanently"}
-          {" "}by <Shown text={decision.by} /> from <Shown text={decision.from} />, {ago(decision.at, now.value)}{decision.stop && "; the run was stopped"}</> : SAYS[detail.status]}
+          {" "}by <SafeText text={decision.by} /> from <SafeText text={decision.from} />, {ago(decision.at, now.value)}{decision.stop && "; the run was stopped"}</> : SAYS[detail.status]}
       </p>
-      {decision?.rule && <p class="dim">rule <code><Shown text={decision.rule} /></code></p>}
-      {decision?.message && <p class="said"><Shown text={decision.message} lines /></p>}
+      {decision?.rule && <p class="dim">rule <code><SafeText text={decision.rule} /></code></p>}
+      {decision?.message && <p class="said"><SafeText text={decision.message} lines /></p>}
       {detail.outcome && <OutcomeView outcome={detail.outcome} />}
       {!detail.outcome && (detail.status === "approved" || detail.status === "running") && <p class="dim">The call is running; its result appears here.</p>}
     </div>

@@ -4,11 +4,11 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import { NO_NEWLINE } from "../diff";
 import { lastChanges } from "../live";
 import { follow, pathOf } from "../route";
-import type { Changes as Report, ChangesEvent, FileChanged, FileState } from "../shapes";
+import type { Changes as Report, ChangesEvent, ChangedPath, FileState } from "../shapes";
 import { rowsOfUnified } from "../unified";
-import { Created, RowCounts, Rows } from "./diffview";
+import { NewFileText, RowCounts, Rows } from "./diffview";
 import { useReading } from "./reading";
-import { Shown } from "./text";
+import { SafeText } from "./text";
 import { UndoBox } from "./undo";
 
 /** Number of files listed at once, and of diffs open from the start. */
@@ -28,7 +28,7 @@ export function Changes({ run, call }: { run: string; call: string | undefined }
   const [shown, setShown] = useState(LISTED);
   const report = reading.value;
   if (!report) {
-    return reading.trouble ? <p class="note run-changes">The changes cannot be shown: <Shown text={reading.trouble} /></p> : null;
+    return reading.trouble ? <p class="note run-changes">The changes cannot be shown: <SafeText text={reading.trouble} /></p> : null;
   }
   if (!report.changes.length) return null;
   const rest = report.changes.length - shown;
@@ -48,15 +48,15 @@ export function Changes({ run, call }: { run: string; call: string | undefined }
   );
 }
 
-function ChangedFile({ file, opens }: { file: FileChanged; opens: boolean }) {
+function ChangedFile({ file, opens }: { file: ChangedPath; opens: boolean }) {
   const rows = useMemo(() => rowsOfUnified(file.diff ?? ""), [file.diff]);
-  const about = useMemo(() => described(file), [file]);
+  const about = useMemo(() => describe(file), [file]);
   const head = (
     <>
       <span class={`action ${TONES[file.action]}`}>{WORDS[file.action]}</span>{" "}
-      <strong class="path"><Shown text={file.path} /></strong>
-      {file.from !== undefined && <> from <strong class="path"><Shown text={file.from} /></strong></>}
-      {about && <span class="dim small">{about.text}{about.target !== undefined && <code><Shown text={about.target} /></code>}</span>}
+      <strong class="path"><SafeText text={file.path} /></strong>
+      {file.from !== undefined && <> from <strong class="path"><SafeText text={file.from} /></strong></>}
+      {about && <span class="dim small">{about.text}{about.target !== undefined && <code><SafeText text={about.target} /></code>}</span>}
       <RowCounts rows={rows} />
     </>
   );
@@ -65,8 +65,8 @@ function ChangedFile({ file, opens }: { file: FileChanged; opens: boolean }) {
   return (
     <details class="file" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary class="file-head">{head}</summary>
-      {open && rows.length > 0 && (file.action === "create" ? <Created text={addedText(rows)} path={file.path} /> : <Rows rows={rows} path={file.path} />)}
-      {open && file.note && <p class="note"><Shown text={file.note} /></p>}
+      {open && rows.length > 0 && (file.action === "create" ? <NewFileText text={addedText(rows)} path={file.path} /> : <Rows rows={rows} path={file.path} />)}
+      {open && file.note && <p class="note"><SafeText text={file.note} /></p>}
     </details>
   );
 }
@@ -78,7 +78,7 @@ function addedText(rows: ReturnType<typeof rowsOfUnified>): string {
 }
 
 /** Returns what the action and the diff do not show: kinds and modes. */
-function described({ before, after }: FileChanged): { text: string; target?: string } | undefined {
+function describe({ before, after }: ChangedPath): { text: string; target?: string } | undefined {
   const is = after ?? before;
   if (!is) return undefined;
   const modes = before && after && before.mode !== undefined && after.mode !== undefined && before.mode !== after.mode

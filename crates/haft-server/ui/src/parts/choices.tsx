@@ -12,7 +12,7 @@ import { isConnection } from "./connection";
 import { isProposal } from "./proposal";
 import { SchemaForm, faultsOf, type Values } from "./form";
 import { PastMatches, useRuleMatches } from "./rulematches";
-import { Shown } from "./text";
+import { SafeText } from "./text";
 
 declare const WITHOUT_APPROVE: boolean;
 
@@ -40,7 +40,7 @@ const idle = () => link.value !== "open" || login.value !== "in";
 
 export function Choices({ detail, folded, openFolds, panel, setPanel }: Props) {
   const waits = pending.value[detail.id];
-  if (waits) return <Waits waits={waits} />;
+  if (waits) return <PendingDecision waits={waits} />;
   const off = idle();
   const refused = refusals.value[detail.id];
   const critical = detail.risk === "critical";
@@ -52,7 +52,7 @@ export function Choices({ detail, folded, openFolds, panel, setPanel }: Props) {
   };
   return (
     <div class="deciding">
-      {refused && <p class="note bad-text" role="alert"><Shown text={refused} /></p>}
+      {refused && <p class="note bad-text" role="alert"><SafeText text={refused} /></p>}
       {folded > 0 && (
         <p class="note warn">{folded === 1 ? "1 part is folded. Open it before you approve." : `${folded} parts are folded. Open them before you approve.`}{" "}
           <button type="button" class="link" onClick={openFolds}>Open all</button></p>
@@ -66,7 +66,7 @@ export function Choices({ detail, folded, openFolds, panel, setPanel }: Props) {
         {!WITHOUT_APPROVE && critical && <button type="button" class="critical" disabled={off} aria-expanded={panel === "approve"} onClick={() => setPanel("approve")}>{proposal ? "Accept…" : "Approve…"} <kbd>y</kbd></button>}
       </div>
       {proposal && (panel === "approve" || panel === "edit") && <Accept detail={detail} off={off || folded > 0} />}
-      {!proposal && panel === "approve" && <Typed title={detail.tool === "connect" ? "The service there may trust this machine" : "haft cannot undo this"} word={detail.tool} off={off || folded > 0} says="Approve" send={() => approve({ decision: "approve" }, "Approving")} />}
+      {!proposal && panel === "approve" && <ConfirmByTyping title={detail.tool === "connect" ? "The service there may trust this machine" : "haft cannot undo this"} word={detail.tool} off={off || folded > 0} says="Approve" send={() => approve({ decision: "approve" }, "Approving")} />}
       {!proposal && panel === "edit" && <Edit detail={detail} off={off} close={() => setPanel("none")} />}
       {panel === "always" && <Always detail={detail} off={off || folded > 0} />}
       {panel === "deny" && <Deny detail={detail} off={off} />}
@@ -97,7 +97,7 @@ function More({ panel, off, eachTime, edits, setPanel }: { panel: Panel; off: bo
 }
 
 /** A decision under way, with a button that cancels it for half a second. */
-function Waits({ waits: { id, says, sent } }: { waits: Pending }) {
+function PendingDecision({ waits: { id, says, sent } }: { waits: Pending }) {
   return (
     <div class="deciding waits" role="status">
       <strong>{says}{sent ? " …" : ""}</strong>
@@ -106,7 +106,7 @@ function Waits({ waits: { id, says, sent } }: { waits: Pending }) {
   );
 }
 
-function Opened({ title, children }: { title: string; children: ComponentChildren }) {
+function ChoicePanel({ title, children }: { title: string; children: ComponentChildren }) {
   const top = useRef<HTMLElement>(null);
   useEffect(() => {
     const first = top.current?.querySelector<HTMLElement>("input, textarea, select");
@@ -117,18 +117,18 @@ function Opened({ title, children }: { title: string; children: ComponentChildre
 }
 
 /** A word that the user must type before a critical call may run. */
-function Typed({ title, word, off, says, send }: { title: string; word: string; off: boolean; says: string; send: () => void }) {
+function ConfirmByTyping({ title, word, off, says, send }: { title: string; word: string; off: boolean; says: string; send: () => void }) {
   const [typed, setTyped] = useState("");
   const id = useId();
   const right = typed === word;
   return (
-    <Opened title={title}>
+    <ChoicePanel title={title}>
       <form class="typed" onSubmit={(e) => { e.preventDefault(); if (right && !off) send(); }}>
         <label for={id}>Type <code>{word}</code> to approve</label>
         <input id={id} type="text" autocomplete="off" spellcheck={false} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
         {!WITHOUT_APPROVE && <button type="submit" class="critical" disabled={off || !right}>{says}</button>}
       </form>
-    </Opened>
+    </ChoicePanel>
   );
 }
 
@@ -138,12 +138,12 @@ function Edit({ detail, off, close }: { detail: ApprovalDetail; off: boolean; cl
   const [faults, setFaults] = useState(() => faultsOf(detail.input_schema, original ?? {}));
   const [typed, setTyped] = useState("");
   const id = useId();
-  if (!original) return <Opened title="Edit"><p class="note">These arguments are not a JSON object; they can only be approved or denied as they are.</p></Opened>;
+  if (!original) return <ChoicePanel title="Edit"><p class="note">These arguments are not a JSON object; they can only be approved or denied as they are.</p></ChoicePanel>;
   const same = JSON.stringify(values) === JSON.stringify(original);
   const critical = detail.risk === "critical";
   const ready = !off && faults === 0 && !same && (!critical || typed === detail.tool);
   return (
-    <Opened title="Edit the arguments">
+    <ChoicePanel title="Edit the arguments">
       <form onSubmit={(e) => { e.preventDefault(); if (ready) decide(detail.id, { decision: "approve", edit: values }, "Approving with your edits"); }}>
         <SchemaForm schema={detail.input_schema} values={values} idBase="edit" change={(next, wrong) => { setValues(next); setFaults(wrong); }} />
         {critical && <div class="typed"><label for={id}>Type <code>{detail.tool}</code> to approve</label><input id={id} type="text" autocomplete="off" value={typed} onInput={(e) => setTyped(e.currentTarget.value)} /></div>}
@@ -153,7 +153,7 @@ function Edit({ detail, off, close }: { detail: ApprovalDetail; off: boolean; cl
           <span class="dim">{faults > 0 ? (faults === 1 ? "1 field is not valid" : `${faults} fields are not valid`) : same ? "no changes yet" : "the policy checks your edits again"}</span>
         </div>
       </form>
-    </Opened>
+    </ChoicePanel>
   );
 }
 
@@ -165,21 +165,21 @@ function Always({ detail, off }: { detail: ApprovalDetail; off: boolean }) {
   // One of several suggested rules is stored with the others: alone it would not cover the call.
   const together = detail.suggested?.includes(rule) ? detail.suggested.length : 1;
   return (
-    <Opened title="Always allow">
+    <ChoicePanel title="Always allow">
       <form onSubmit={(e) => { e.preventDefault(); if (good && !off) decide(detail.id, { decision: "approve", scope: "always", rule }, "Approving and storing the rule"); }}>
         <div class="field">
           <label for={id}>This exact rule goes into your settings</label>
           <input id={id} type="text" class="code" spellcheck={false} value={rule} aria-describedby={`${id}-about`} onInput={(e) => setRule(e.currentTarget.value)} />
           <div class="about" id={`${id}-about`}>
-            {matches === undefined ? "checking …" : !matches.ok ? <span class="bad-text"><Shown text={matches.error ?? "this rule is not valid"} /></span>
+            {matches === undefined ? "checking …" : !matches.ok ? <span class="bad-text"><SafeText text={matches.error ?? "this rule is not valid"} /></span>
               : matches.covers === false ? <span class="bad-text">it does not cover this call</span> : together > 1 ? `these ${together} rules are stored together: they cover this call` : "it covers this call"}
           </div>
-          {(detail.suggested?.length ?? 0) > 1 && <div class="suggested">{detail.suggested?.map((one) => <button type="button" key={one} class="chip" aria-pressed={one === rule} onClick={() => setRule(one)}><Shown text={one} /></button>)}</div>}
+          {(detail.suggested?.length ?? 0) > 1 && <div class="suggested">{detail.suggested?.map((one) => <button type="button" key={one} class="chip" aria-pressed={one === rule} onClick={() => setRule(one)}><SafeText text={one} /></button>)}</div>}
         </div>
         {matches?.ok && <PastMatches matches={matches} />}
         <div class="choices">{!WITHOUT_APPROVE && <button type="submit" class="primary" disabled={off || !good}>Approve and store the rule</button>}</div>
       </form>
-    </Opened>
+    </ChoicePanel>
   );
 }
 
@@ -195,7 +195,7 @@ function Accept({ detail, off }: { detail: ApprovalDetail; off: boolean }) {
   const good = matches?.ok === true && typed === detail.tool && !off;
   const send = () => decide(detail.id, edited ? { decision: "approve", edit: { ...proposed, rule: rule.trim() } } : { decision: "approve" }, edited ? "Accepting your rule" : "Accepting the rule");
   return (
-    <Opened title="Accept the rule">
+    <ChoicePanel title="Accept the rule">
       <form onSubmit={(e) => { e.preventDefault(); if (good) send(); }}>
         <div class="field">
           <label for={id}>The rule that will be stored</label>
@@ -207,7 +207,7 @@ function Accept({ detail, off }: { detail: ApprovalDetail; off: boolean }) {
           <input id={`${id}-word`} type="text" autocomplete="off" spellcheck={false} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
           {!WITHOUT_APPROVE && <button type="submit" class="critical" disabled={!good}>{edited ? "Accept the edited rule" : "Accept the rule"}</button>}</div>
       </form>
-    </Opened>
+    </ChoicePanel>
   );
 }
 
@@ -220,14 +220,14 @@ function Deny({ detail, off }: { detail: ApprovalDetail; off: boolean }) {
     decide(detail.id, { decision: "deny", ...note, ...(stop ? { stop } : {}) }, stop ? "Denying, and stopping the run" : "Denying");
   };
   return (
-    <Opened title="Deny">
+    <ChoicePanel title="Deny">
       <form onSubmit={(e) => { e.preventDefault(); send(false); }}>
         <div class="field"><label for={id}>Message to the model</label>
           <textarea id={id} rows={2} value={message} placeholder="Say what to do instead" onInput={(e) => setMessage(e.currentTarget.value)} /></div>
         <div class="choices"><button type="submit" class="deny" disabled={off}>Deny with this note</button>
           <button type="button" disabled={off} onClick={() => send(true)}>Deny and stop the run</button></div>
       </form>
-    </Opened>
+    </ChoicePanel>
   );
 }
 
@@ -235,12 +235,12 @@ function Answer({ detail, off }: { detail: ApprovalDetail; off: boolean }) {
   const [text, setText] = useState("");
   const id = useId();
   return (
-    <Opened title="Answer in place of the tool">
+    <ChoicePanel title="Answer in place of the tool">
       <form onSubmit={(e) => { e.preventDefault(); if (!off && text) decide(detail.id, { decision: "answer", text }, "Answering"); }}>
         <div class="field"><label for={id}>The model gets this as the result; the tool does not run</label>
           <textarea id={id} rows={3} value={text} onInput={(e) => setText(e.currentTarget.value)} /></div>
         <div class="choices"><button type="submit" class="primary" disabled={off || !text}>Answer</button></div>
       </form>
-    </Opened>
+    </ChoicePanel>
   );
 }

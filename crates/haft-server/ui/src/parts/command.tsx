@@ -1,14 +1,14 @@
 // A command line in full, with its parts and the files that it writes.
 
 import type { Permission } from "../shapes";
-import type { Named } from "./arguments";
+import type { ArgumentMap } from "./arguments";
 import { StateWord } from "./badges";
 import { Copy } from "./copy";
-import { Block, Shown } from "./text";
+import { Block, SafeText } from "./text";
 
-export function Command({ args, parts, permissions }: { args: Named; parts: Permission[]; permissions: Permission[] }) {
+export function Command({ args, parts, permissions }: { args: ArgumentMap; parts: Permission[]; permissions: Permission[] }) {
   const argv = Array.isArray(args.argv) ? args.argv.map((word) => (typeof word === "string" ? word : JSON.stringify(word))) : undefined;
-  const line = typeof args.command === "string" ? args.command : argv?.map(quoted).join(" ") ?? "";
+  const line = typeof args.command === "string" ? args.command : argv?.map(quote).join(" ") ?? "";
   const writes = permissions.filter((permission) => permission.kind === "write");
   const several = parts.length > 1 || writes.length > 0;
   return (
@@ -29,11 +29,11 @@ export function Part({ part, does }: { part: Permission; does: string }) {
   return (
     <li>
       {part.verdict && <><StateWord word={part.verdict} />{" "}</>}<span class="what">{does}</span>{" "}
-      <code class={does === "writes" ? "writes" : ""}><Shown text={part.value} /></code> <span class={`risk-${part.risk} small`}>{part.risk}</span>
+      <code class={does === "writes" ? "writes" : ""}><SafeText text={part.value} /></code> <span class={`risk-${part.risk} small`}>{part.risk}</span>
     </li>
   );
 }
 
-function quoted(word: string): string {
+function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -1,10 +1,10 @@
 // The card of a command's connection: the host in large type, the program that connects, and the command line that started it.
 
 import type { ApprovalDetail } from "../shapes";
-import { Arguments, type Named } from "./arguments";
+import { Arguments, type ArgumentMap } from "./arguments";
 import { Command } from "./command";
 import { Copy } from "./copy";
-import { Shown } from "./text";
+import { SafeText } from "./text";
 
 /** Returns whether a request is about a connection of a running command. */
 export const isConnection = (detail: ApprovalDetail): boolean => detail.tool === "connect" && detail.permissions.some((permission) => permission.kind === "connect");
@@ -15,7 +15,7 @@ const SERVICES: Record<string, string> = { 22: "SSH", 25: "mail", 53: "DNS", 80:
 /** Arguments that the card shows in its own way; hosts and their targets are also among the effects. */
 const OWN = new Set(["program", "host", "port", "leads_to", "also", "command", "task"]);
 
-export function Connection({ detail, args }: { detail: ApprovalDetail; args: Named }) {
+export function Connection({ detail, args }: { detail: ApprovalDetail; args: ArgumentMap }) {
   const text = (name: string) => String(args[name] ?? "");
   const [host, port] = [text("host"), text("port")];
   const connects = detail.permissions.filter((permission) => permission.kind === "connect");
@@ -24,18 +24,18 @@ export function Connection({ detail, args }: { detail: ApprovalDetail; args: Nam
   return (
     <div class="fact">
       <section class="connection" aria-label="where it connects to">
-        <p><code class="program"><Shown text={text("program")} /></code> <span class="dim">wants to connect to</span></p>
-        <p class="place"><span class="host"><Shown text={host} /></span><span class="port">:<Shown text={port} /></span> {SERVICES[port] && <span class="dim">{SERVICES[port]}</span>} <Copy text={`${host}:${port}`} what="the address" /></p>
-        {others.length > 0 && <p><span class="dim">and, with the same decision, to</span> {others.map((other, index) => <>{index > 0 && ", "}<code key={other.value}><Shown text={other.value} /></code></>)}</p>}
+        <p><code class="program"><SafeText text={text("program")} /></code> <span class="dim">wants to connect to</span></p>
+        <p class="place"><span class="host"><SafeText text={host} /></span><span class="port">:<SafeText text={port} /></span> {SERVICES[port] && <span class="dim">{SERVICES[port]}</span>} <Copy text={`${host}:${port}`} what="the address" /></p>
+        {others.length > 0 && <p><span class="dim">and, with the same decision, to</span> {others.map((other, index) => <>{index > 0 && ", "}<code key={other.value}><SafeText text={other.value} /></code></>)}</p>}
       </section>
       {connects.map((connect) => connect.target && (
-        <p class="note warn" key={connect.value}><code><Shown text={connect.value} /></code> leads to <strong><Shown text={connect.target} /></strong>, a private address: the service there may trust this machine.</p>
+        <p class="note warn" key={connect.value}><code><SafeText text={connect.value} /></code> leads to <strong><SafeText text={connect.target} /></strong>, a private address: the service there may trust this machine.</p>
       ))}
-      {notes.map((note) => <p class="note warn" key={note.name}><strong><Shown text={note.name} /></strong> <Shown text={note.value} /></p>)}
+      {notes.map((note) => <p class="note warn" key={note.name}><strong><SafeText text={note.name} /></strong> <SafeText text={note.value} /></p>)}
       <Command args={{ command: text("command") }} parts={[]} permissions={[]} />
       {Object.keys(args).some((name) => !OWN.has(name)) && <Arguments args={args} but={OWN} titled />}
       <p class="note">The command is paused at this connection. “For this session” covers only this command line; “Always…” covers every command.{" "}
-        <span class="dim">Task <code><Shown text={text("task")} /></code></span></p>
+        <span class="dim">Task <code><SafeText text={text("task")} /></code></span></p>
     </div>
   );
 }

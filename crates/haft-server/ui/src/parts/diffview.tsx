@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { coloursOf, type Span } from "../code";
 import { NO_NEWLINE, rowsOf, type Row, type Stretch } from "../diff";
 import type { Preview } from "../shapes";
-import { Block, Shown, useFold } from "./text";
+import { Block, SafeText, useFold } from "./text";
 
 /** Number of rows above which a diff folds, and of rows shown then. */
 const LONG = 160;
@@ -18,8 +18,8 @@ export function FileChange({ file }: { file: Preview }) {
     <section class="file" aria-label={`${WORDS[file.action]} ${file.path}`}>
       <header class="file-head">
         <span class={`action ${file.action}`}>{WORDS[file.action]}</span>
-        <strong class="path"><Shown text={file.path} /></strong>
-        {file.to !== undefined && <> to <strong class="path"><Shown text={file.to} /></strong></>}
+        <strong class="path"><SafeText text={file.path} /></strong>
+        {file.to !== undefined && <> to <strong class="path"><SafeText text={file.to} /></strong></>}
         <Counts file={file} />
       </header>
       {file.clipped && <p class="note warn">Too large to show in full: this is only the beginning.</p>}
@@ -45,12 +45,12 @@ function Body({ file }: { file: Preview }) {
   if (file.binary) return <p class="note">A binary file: its lines cannot be compared.</p>;
   if (file.before === undefined && file.after === undefined) return <p class="note">The contents of the file are not available.</p>;
   const path = file.to ?? file.path;
-  if (file.action === "create" && file.after !== undefined) return <Created text={file.after} path={path} />;
+  if (file.action === "create" && file.after !== undefined) return <NewFileText text={file.after} path={path} />;
   return <SideBySide before={file.before ?? ""} after={file.after ?? ""} path={path} />;
 }
 
 /** The text of a new file. */
-export function Created({ text, path }: { text: string; path: string }) {
+export function NewFileText({ text, path }: { text: string; path: string }) {
   if (text === "") return <p class="note">An empty file.</p>;
   return <div class="created"><Block text={text} label="the new file's text" path={path} /></div>;
 }
@@ -133,6 +133,6 @@ function Words({ stretch, spans, from, of: Of }: { stretch: Stretch; spans: Span
   const cut = stretch.text.endsWith(NO_NEWLINE);
   const text = cut ? stretch.text.slice(0, -1) : stretch.text;
   // Tabs stay tabs; every other invisible character becomes a mark.
-  const shown = <Shown text={text} lines spans={spans} from={from} />;
+  const shown = <SafeText text={text} lines spans={spans} from={from} />;
   return <>{stretch.changed ? <Of>{shown}</Of> : shown}{cut && <mark class="mark hidden" title="the file does not end with a newline">no newline</mark>}</>;
 }

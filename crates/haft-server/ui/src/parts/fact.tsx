@@ -1,12 +1,12 @@
 // The deciding fact of a request in full: the command with its parts, the change, the URL, else the arguments in the schema's order.
 
 import type { ApprovalDetail, Permission } from "../shapes";
-import { Arguments, argumentsOf, type Named } from "./arguments";
+import { Arguments, argumentsOf, type ArgumentMap } from "./arguments";
 import { Command, Part } from "./command";
 import { Connection, isConnection } from "./connection";
 import { FileChange } from "./diffview";
 import { Proposal, isProposal } from "./proposal";
-import { Block, Shown } from "./text";
+import { Block, SafeText } from "./text";
 
 export function Fact({ detail }: { detail: ApprovalDetail }) {
   const args = argumentsOf(detail.edited_arguments ?? detail.arguments);
@@ -16,7 +16,7 @@ export function Fact({ detail }: { detail: ApprovalDetail }) {
   const parts = [];
   if (args && isConnection(detail)) return <Connection detail={detail} args={args} />;
   if (args && isProposal(detail)) return <Proposal detail={detail} args={args} />;
-  if (args && detail.tool === "apply_changes") return <Applied detail={detail} args={args} />;
+  if (args && detail.tool === "apply_changes") return <AppliedChanges detail={detail} args={args} />;
   if (args && (typeof args.command === "string" || Array.isArray(args.argv))) {
     parts.push(<Command args={args} parts={runs} permissions={detail.permissions} />);
     shown.add("command").add("argv");
@@ -41,7 +41,7 @@ export function Fact({ detail }: { detail: ApprovalDetail }) {
 }
 
 /** What a command changed in its copy of the workspace: the command, then the changes; arguments that only bind the approval are folded. */
-function Applied({ detail, args }: { detail: ApprovalDetail; args: Named }) {
+function AppliedChanges({ detail, args }: { detail: ApprovalDetail; args: ArgumentMap }) {
   const preview = detail.preview ?? [];
   const shown = new Set(preview.flatMap((file) => [file.path, file.to ?? file.path]));
   const others = detail.permissions.filter((permission) => permission.kind !== "apply" && !shown.has(permission.value));
@@ -52,7 +52,7 @@ function Applied({ detail, args }: { detail: ApprovalDetail; args: Named }) {
       <p class="note">The command has ended. Approving applies its changes; none of them are in the workspace yet.</p>
       {network.length > 0 && (
         <ul class="parts" aria-label="the network of the command">
-          {network.map((line) => <li key={line}><Shown text={line} /></li>)}
+          {network.map((line) => <li key={line}><SafeText text={line} /></li>)}
         </ul>
       )}
       {preview.map((file, index) => <FileChange key={index} file={file} />)}
@@ -72,7 +72,7 @@ function Applied({ detail, args }: { detail: ApprovalDetail; args: Named }) {
 function Addresses({ connects }: { connects: Permission[] }) {
   return (
     <ul class="addresses" aria-label="where it connects to">
-      {connects.map((connect, index) => <li key={index}><Address url={connect.value} />{connect.target && <span class="note warn">leads to <Shown text={connect.target} />, a private address</span>}</li>)}
+      {connects.map((connect, index) => <li key={index}><Address url={connect.value} />{connect.target && <span class="note warn">leads to <SafeText text={connect.target} />, a private address</span>}</li>)}
     </ul>
   );
 }
@@ -83,14 +83,14 @@ function Address({ url }: { url: string }) {
   try {
     host = new URL(url).host;
   } catch {
-    return <span class="url"><Shown text={url} /></span>;
+    return <span class="url"><SafeText text={url} /></span>;
   }
   const at = url.toLowerCase().indexOf(host);
   const [before, own, after] = at < 0 ? ["", url, ""] : [url.slice(0, at), url.slice(at, at + host.length), url.slice(at + host.length)];
   return (
     <>
-      <span class="host"><Shown text={host} /></span>
-      <span class="url"><Shown text={before} /><strong><Shown text={own} /></strong><Shown text={after} /></span>
+      <span class="host"><SafeText text={host} /></span>
+      <span class="url"><SafeText text={before} /><strong><SafeText text={own} /></strong><SafeText text={after} /></span>
     </>
   );
 }

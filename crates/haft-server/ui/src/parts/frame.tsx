@@ -4,18 +4,18 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { waiting } from "../approvals";
-import { allKeys, keysShown, openPalette, useKeys } from "../keys";
+import { allKeys, keysOpen, openPalette, useKeys } from "../keys";
 import { link, nextTry, tryNow } from "../live";
 import { allow, answered, decline, notify } from "../notify";
 import { PAGES, follow, go, letterOf, page as routed } from "../route";
 import { codeIn, leave, login, loginTrouble, redeem, session } from "../session";
-import { theme, turn } from "../theme";
+import { theme, switchTheme } from "../theme";
 import { now } from "../time";
-import { spelled } from "../visible";
+import { spellOut } from "../visible";
 import { Icon } from "./icons";
-import { Palette, paletteShown } from "./palette";
+import { Palette, paletteOpen } from "./palette";
 
-export const titled = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);
+export const capitalized = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);
 
 const query = matchMedia("(min-width: 1000px)");
 /** Whether there is room for a list and its detail side by side. */
@@ -25,11 +25,11 @@ query.addEventListener("change", () => { wide.value = query.matches; });
 export function Frame({ children }: { children: ComponentChildren }) {
   const here = routed.value ?? "no such page";
   const count = waiting.value.length;
-  useEffect(() => { document.title = `${count ? `(${count}) ` : ""}${titled(here)} · haft`; }, [here, count]);
+  useEffect(() => { document.title = `${count ? `(${count}) ` : ""}${capitalized(here)} · haft`; }, [here, count]);
   useKeys(() => [
-    { key: "?", does: "show all keys", run: () => { keysShown.value = true; } },
-    { key: COMMANDS, does: "go to anything by name", run: () => { paletteShown.value = true; } },
-    ...PAGES.map((page) => ({ key: `g ${letterOf(page)}`, does: `go to ${titled(page)}`, run: () => go(`/${page}`) })),
+    { key: "?", does: "show all keys", run: () => { keysOpen.value = true; } },
+    { key: COMMANDS, does: "go to anything by name", run: () => { paletteOpen.value = true; } },
+    ...PAGES.map((page) => ({ key: `g ${letterOf(page)}`, does: `go to ${capitalized(page)}`, run: () => go(`/${page}`) })),
   ]);
   return (
     <div class="frame">
@@ -38,12 +38,12 @@ export function Frame({ children }: { children: ComponentChildren }) {
       <nav class="rail" aria-label="pages">
         {PAGES.map((page) => (
           <a key={page} href={`/${page}`} onClick={follow} aria-current={page === here ? "page" : undefined}>
-            <Icon sign={page} /><span>{titled(page)}</span>{page === "waiting" && count > 0 && <span class="count">{count.toLocaleString("en")}<span class="unseen"> pending</span></span>}
+            <Icon sign={page} /><span>{capitalized(page)}</span>{page === "waiting" && count > 0 && <span class="count">{count.toLocaleString("en")}<span class="unseen"> pending</span></span>}
           </a>
         ))}
       </nav>
       <main id="main" tabIndex={-1}>
-        <h1 class="unseen">{titled(here)}</h1>
+        <h1 class="unseen">{capitalized(here)}</h1>
         <Bars />
         {children}
       </main>
@@ -60,14 +60,14 @@ function TopBar() {
   return (
     <header class="top">
       <a class="brand" href="/overview" onClick={follow}>haft</a>
-      {who && <span class="where" title={who.workspace}><bdi>{who.workspace === undefined ? "all folders" : spelled(who.workspace)}</bdi></span>}
+      {who && <span class="where" title={who.workspace}><bdi>{who.workspace === undefined ? "all folders" : spellOut(who.workspace)}</bdi></span>}
       {who && <span class="profile"><span class="dim">profile</span> {who.profile}</span>}
       {who?.strength && <span class="profile strength"><span class="dim">sandbox</span> {who.strength}</span>}
       <span class="gap" />
       <span class={`dot ${state === "connected" ? "on" : "off"}`} role="status">{state}</span>
-      <button type="button" class="quiet palette-button" onClick={() => { paletteShown.value = true; }} aria-label="commands">Go to… <kbd>{COMMANDS}</kbd></button>
-      <button type="button" class="quiet" onClick={turn} aria-label={`colours: ${theme.value}`}>{theme.value === "auto" ? "Auto" : titled(theme.value)}</button>
-      <button type="button" class="quiet keys-button" onClick={() => { keysShown.value = true; }} aria-label="all keys"><kbd>?</kbd></button>
+      <button type="button" class="quiet palette-button" onClick={() => { paletteOpen.value = true; }} aria-label="commands">Go to… <kbd>{COMMANDS}</kbd></button>
+      <button type="button" class="quiet" onClick={switchTheme} aria-label={`colours: ${theme.value}`}>{theme.value === "auto" ? "Auto" : capitalized(theme.value)}</button>
+      <button type="button" class="quiet keys-button" onClick={() => { keysOpen.value = true; }} aria-label="all keys"><kbd>?</kbd></button>
       {login.value === "in" && <button type="button" class="quiet" onClick={() => void leave()}>Log out</button>}
     </header>
   );
@@ -129,7 +129,7 @@ function Announcer() {
     known.current = new Set(list.map((approval) => approval.id));
     const fresh = before ? list.filter((approval) => !before.has(approval.id)) : [];
     const [first] = fresh;
-    if (fresh.length === 1 && first) setSaid(`New request, ${first.risk}: ${first.tool}, ${spelled(first.fact.text).slice(0, 120)}`);
+    if (fresh.length === 1 && first) setSaid(`New request, ${first.risk}: ${first.tool}, ${spellOut(first.fact.text).slice(0, 120)}`);
     else if (fresh.length > 1) setSaid(`${fresh.length} new requests`);
     notify(fresh);
   }, [list]);
@@ -140,22 +140,22 @@ const NAMES: Record<string, string> = { Escape: "Esc" };
 
 /** The keys of the palette, as written on this platform. */
 const COMMANDS = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘K" : "Ctrl+K";
-openPalette.run = () => { paletteShown.value = !paletteShown.value; };
+openPalette.run = () => { paletteOpen.value = !paletteOpen.value; };
 
 function KeyList() {
   const box = useRef<HTMLDialogElement>(null);
   useEffect(() => {
-    if (keysShown.value && !box.current?.open) box.current?.showModal();
-    else if (!keysShown.value) box.current?.close();
+    if (keysOpen.value && !box.current?.open) box.current?.showModal();
+    else if (!keysOpen.value) box.current?.close();
   });
   const seen = new Map(allKeys().map((key) => [key.key, key]));
   return (
-    <dialog ref={box} aria-label="keys" onClose={() => { if (!box.current?.open) keysShown.value = false; }}>
-      {keysShown.value && (
+    <dialog ref={box} aria-label="keys" onClose={() => { if (!box.current?.open) keysOpen.value = false; }}>
+      {keysOpen.value && (
         <>
           <h2>Keys</h2>
           <dl class="keys">{[...seen.values()].map((key) => <div key={key.key}><dt><kbd>{NAMES[key.key] ?? key.key}</kbd></dt><dd>{key.does}</dd></div>)}</dl>
-          <button type="button" onClick={() => { keysShown.value = false; }}>Close</button>
+          <button type="button" onClick={() => { keysOpen.value = false; }}>Close</button>
         </>
       )}
     </dialog>

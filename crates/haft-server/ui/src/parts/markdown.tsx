@@ -3,7 +3,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
-import { Block, Shown } from "./text";
+import { Block, SafeText } from "./text";
 
 /** A block of a text. */
 export type Part =
@@ -136,16 +136,16 @@ export function piecesOf(text: string): Piece[] {
 /** A line with its inline markup; code inside strong text stays code. */
 export function Inline({ text, depth = 0 }: { text: string; depth?: number }) {
   const pieces = useMemo(() => piecesOf(text), [text]);
-  const inner = (piece: { text: string }): ComponentChildren => (depth < 3 ? <Inline text={piece.text} depth={depth + 1} /> : <Shown text={piece.text} lines />);
+  const inner = (piece: { text: string }): ComponentChildren => (depth < 3 ? <Inline text={piece.text} depth={depth + 1} /> : <SafeText text={piece.text} lines />);
   return (
     <>
       {pieces.map((piece, index) => {
         switch (piece.kind) {
-          case "code": return <code key={index}><Shown text={piece.text} /></code>;
+          case "code": return <code key={index}><SafeText text={piece.text} /></code>;
           case "strong": return <strong key={index}>{inner(piece)}</strong>;
           case "em": return <em key={index}>{inner(piece)}</em>;
-          case "link": return <span key={index}>{inner(piece)}{piece.to !== piece.text && <> (<code><Shown text={piece.to} /></code>)</>}</span>;
-          default: return <Shown key={index} text={piece.text} lines />;
+          case "link": return <span key={index}>{inner(piece)}{piece.to !== piece.text && <> (<code><SafeText text={piece.to} /></code>)</>}</span>;
+          default: return <SafeText key={index} text={piece.text} lines />;
         }
       })}
     </>

@@ -3,7 +3,7 @@
 import { useMemo, useState } from "preact/hooks";
 import { linesOf, outputChanged, outputOf, type Line } from "../output";
 import { bytes } from "../time";
-import { Shown } from "./text";
+import { SafeText } from "./text";
 import { Windowed } from "./windowed";
 
 export function OutputPane({ run, call, ended }: { run: string; call: string; ended: boolean }) {
@@ -51,7 +51,7 @@ function TerminalLine({ line, sought, current }: { line: Line; sought: string; c
   return (
     <div class={`line ${line.stream} ${current ? "hit" : ""}`}>
       {line.stream !== "stdout" && <span class="stream">{line.stream === "stderr" ? "err" : "inf"}</span>}
-      {at < 0 ? <Shown text={text} lines /> : <><Shown text={text.slice(0, at)} lines /><strong class="found"><Shown text={text.slice(at, at + sought.length)} lines /></strong><Shown text={text.slice(at + sought.length)} lines /></>}
+      {at < 0 ? <SafeText text={text} lines /> : <><SafeText text={text.slice(0, at)} lines /><strong class="found"><SafeText text={text.slice(at, at + sought.length)} lines /></strong><SafeText text={text.slice(at + sought.length)} lines /></>}
     </div>
   );
 }

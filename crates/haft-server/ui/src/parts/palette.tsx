@@ -3,19 +3,19 @@
 import { signal } from "@preact/signals";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { waiting } from "../approvals";
-import { keysShown } from "../keys";
+import { keysOpen } from "../keys";
 import { distance } from "../near";
 import { PAGES, go, pathOf } from "../route";
 import { leave } from "../session";
 import type { Run, Tool } from "../shapes";
-import { turn } from "../theme";
-import { spelled } from "../visible";
-import { titled } from "./frame";
+import { switchTheme } from "../theme";
+import { spellOut } from "../visible";
+import { capitalized } from "./frame";
 import { useReading } from "./reading";
-import { Shown } from "./text";
+import { SafeText } from "./text";
 
 /** Whether the palette is open. */
-export const paletteShown = signal(false);
+export const paletteOpen = signal(false);
 
 /** Maximum number of entries listed. */
 const LISTED = 12;
@@ -28,15 +28,15 @@ interface Entry {
 
 export function Palette() {
   const box = useRef<HTMLDialogElement>(null);
-  const open = paletteShown.value;
+  const open = paletteOpen.value;
   // A layout effect, so that text typed right after the shortcut goes into the field.
   useLayoutEffect(() => {
     if (open && !box.current?.open) box.current?.showModal();
     else if (!open) box.current?.close();
   });
   return (
-    <dialog ref={box} class="palette" aria-label="commands" onClose={() => { if (!box.current?.open) paletteShown.value = false; }}>
-      {open && <Open close={() => { box.current?.close(); paletteShown.value = false; }} />}
+    <dialog ref={box} class="palette" aria-label="commands" onClose={() => { if (!box.current?.open) paletteOpen.value = false; }}>
+      {open && <Open close={() => { box.current?.close(); paletteOpen.value = false; }} />}
     </dialog>
   );
 }
@@ -48,15 +48,15 @@ function Open({ close }: { close: () => void }) {
   const runs = useReading<Run[]>("/runs?limit=50");
   const asked = waiting.value;
   const entries = useMemo((): Entry[] => [
-    ...PAGES.map((page) => ({ name: titled(page), about: "page", run: () => go(`/${page}`) })),
+    ...PAGES.map((page) => ({ name: capitalized(page), about: "page", run: () => go(`/${page}`) })),
     { name: "Waiting: history", about: "page", run: () => go("/waiting/history") },
     { name: "Memory: accepted", about: "page", run: () => go("/memory/accepted") },
     { name: "Runs with a failure", about: "page", run: () => go("/runs?status=failed") },
     ...asked.slice(0, 50).map((approval) => ({ name: `${approval.tool}: ${approval.fact.text}`, about: "pending", run: () => go(pathOf("waiting", approval.id)) })),
     ...(tools.value ?? []).map((tool) => ({ name: tool.name, about: "tool", run: () => go(pathOf("tools", tool.name)) })),
     ...(runs.value ?? []).map((run) => ({ name: `${run.first ? `${run.first.tool} ${run.first.argument ?? ""}` : run.run} · ${run.client ?? run.door ?? ""}`, about: "run", run: () => go(pathOf("runs", run.run)) })),
-    { name: "Change colours", about: "command", run: turn },
-    { name: "Show all keys", about: "command", run: () => { keysShown.value = true; } },
+    { name: "Change colours", about: "command", run: switchTheme },
+    { name: "Show all keys", about: "command", run: () => { keysOpen.value = true; } },
     { name: "Log out", about: "command", run: () => void leave() },
   ], [asked, tools.value, runs.value]);
   const found = useMemo(() => {
@@ -83,7 +83,7 @@ function Open({ close }: { close: () => void }) {
       <ul id="palette-list" role="listbox" aria-label="matches">
         {found.map((entry, index) => (
           <li key={`${index} ${entry.name}`} id={`palette-${index}`} role="option" aria-selected={index === current} onClick={() => choose(entry)} onPointerMove={() => setAt(index)}>
-            <span class="clipped" title={spelled(entry.name)}><Shown text={entry.name.slice(0, 160)} /></span><span class="dim"><Shown text={entry.about} /></span>
+            <span class="clipped" title={spellOut(entry.name)}><SafeText text={entry.name.slice(0, 160)} /></span><span class="dim"><SafeText text={entry.about} /></span>
           </li>
         ))}
       </ul>

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { Json, Question } from "../shapes";
-import { Shown } from "./text";
+import { SafeText } from "./text";
 
 type Answers = Record<string, Json>;
 
@@ -26,13 +26,13 @@ export function Questions({ title, questions, send, disabled }: {
     else next[id] = value;
     setAnswers(next);
   };
-  const said = (value: Json | undefined) => value !== undefined && !(Array.isArray(value) && value.length === 0);
-  const open = questions.filter((question) => !said(answers[question.id]));
+  const isAnswered = (value: Json | undefined) => value !== undefined && !(Array.isArray(value) && value.length === 0);
+  const open = questions.filter((question) => !isAnswered(answers[question.id]));
   const nothing = open.length === questions.length;
   return (
     <form class="questions" onSubmit={(event) => { event.preventDefault(); if (!nothing && !disabled) send(answers); }}>
-      {title && <h2><Shown text={title} /></h2>}
-      {questions.map((question) => <Asked key={question.id} question={question} value={answers[question.id]} set={(value) => set(question.id, value)} />)}
+      {title && <h2><SafeText text={title} /></h2>}
+      {questions.map((question) => <QuestionField key={question.id} question={question} value={answers[question.id]} set={(value) => set(question.id, value)} />)}
       <div class="choices">
         <button type="submit" class="primary" disabled={disabled || nothing}>Answer</button>
         {open.length > 0 && <span class="dim">{open.length === 1 ? "1 question is not answered yet" : `${open.length} questions are not answered yet`}</span>}
@@ -41,10 +41,10 @@ export function Questions({ title, questions, send, disabled }: {
   );
 }
 
-function Asked({ question, value, set }: { question: Question; value: Json | undefined; set: (value: Json | undefined) => void }) {
+function QuestionField({ question, value, set }: { question: Question; value: Json | undefined; set: (value: Json | undefined) => void }) {
   const id = `q-${question.id}`;
   if (question.type === "text") {
-    return <div class="field"><label for={id}><Shown text={question.text} /></label>
+    return <div class="field"><label for={id}><SafeText text={question.text} /></label>
       <textarea id={id} rows={2} value={typeof value === "string" ? value : ""} onInput={(e) => set(e.currentTarget.value || undefined)} /></div>;
   }
   if (question.type === "number") return <NumberField id={id} question={question} value={value} set={set} />;
@@ -57,7 +57,7 @@ function NumberField({ id, question, value, set }: { id: string; question: Quest
   const wrong = text.trim() !== "" && !Number.isFinite(Number(text));
   return (
     <div class={`field ${wrong ? "faulty" : ""}`}>
-      <label for={id}><Shown text={question.text} /></label>
+      <label for={id}><SafeText text={question.text} /></label>
       <input id={id} type="text" inputMode="decimal" value={text} aria-invalid={wrong} aria-describedby={`${id}-about`} onInput={(e) => {
         const typed = e.currentTarget.value;
         setText(typed);
@@ -82,10 +82,10 @@ function Options({ id, question, options, value, set }: {
   };
   return (
     <fieldset class="field">
-      <legend><Shown text={question.text} /></legend>
+      <legend><SafeText text={question.text} /></legend>
       {options.map((option, index) => (
         <label class="option" key={index}>
-          <input type={many ? "checkbox" : "radio"} name={id} checked={has(option)} onChange={(e) => choose(option, e.currentTarget.checked)} /> <Shown text={option} />
+          <input type={many ? "checkbox" : "radio"} name={id} checked={has(option)} onChange={(e) => choose(option, e.currentTarget.checked)} /> <SafeText text={option} />
         </label>
       ))}
       {question.allow_other && (

@@ -1,7 +1,7 @@
 // Data that a page reads from the server when it opens, and again after a reconnection.
 
 import { useEffect, useState } from "preact/hooks";
-import { get, told } from "../api";
+import { get, errorText } from "../api";
 import { opened } from "../live";
 
 export interface Reading<T> {
@@ -19,7 +19,7 @@ export function useReading<T>(path: string | undefined, follow: unknown = 0): Re
     let over = false;
     get<T>(path).then(
       (value) => { if (!over) setState({ path, value, trouble: "" }); },
-      (error) => { if (!over) setState((before) => ({ path, value: before.path === path ? before.value : undefined, trouble: told(error) })); },
+      (error) => { if (!over) setState((before) => ({ path, value: before.path === path ? before.value : undefined, trouble: errorText(error) })); },
     );
     return () => { over = true; };
   }, [path, round, opened.value, follow]);

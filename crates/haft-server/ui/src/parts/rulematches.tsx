@@ -1,11 +1,11 @@
 // The calls of past runs that a rule would have covered, updated while the user types the rule.
 
 import { useEffect, useState } from "preact/hooks";
-import { get, told } from "../api";
+import { get, errorText } from "../api";
 import { follow, pathOf } from "../route";
 import type { RuleMatches } from "../shapes";
 import { ago, now } from "../time";
-import { Shown } from "./text";
+import { SafeText } from "./text";
 
 /** Maximum number of calls listed. */
 const LISTED = 12;
@@ -19,7 +19,7 @@ export function useRuleMatches(id: string, rule: string): RuleMatches | undefine
     let over = false;
     const timer = setTimeout(() => {
       const path = `/approvals/${encodeURIComponent(id)}/rule?rule=${encodeURIComponent(rule)}`;
-      get<RuleMatches>(path).catch((error): RuleMatches => ({ ok: false, error: told(error) })).then((matches) => { if (!over) setFound({ rule, matches }); });
+      get<RuleMatches>(path).catch((error): RuleMatches => ({ ok: false, error: errorText(error) })).then((matches) => { if (!over) setFound({ rule, matches }); });
     }, SETTLED);
     return () => { over = true; clearTimeout(timer); };
   }, [rule, id]);
@@ -29,7 +29,7 @@ export function useRuleMatches(id: string, rule: string): RuleMatches | undefine
 /** The past calls that the rule would have allowed. */
 export function PastMatches({ matches }: { matches: RuleMatches | undefined }) {
   if (!matches) return <p class="past dim" role="status">Looking through past calls …</p>;
-  if (!matches.ok) return <p class="past bad-text" role="status"><Shown text={matches.error ?? "this rule is not valid"} /></p>;
+  if (!matches.ok) return <p class="past bad-text" role="status"><SafeText text={matches.error ?? "this rule is not valid"} /></p>;
   const found = matches.matched ?? [];
   const covered = matches.covered ?? found.length;
   const looked = (matches.looked_at ?? 0).toLocaleString("en");
@@ -39,7 +39,7 @@ export function PastMatches({ matches }: { matches: RuleMatches | undefined }) {
       <p class="dim">{covered === 0 ? `It would have covered none of the last ${looked} calls.` : `It would have covered ${covered.toLocaleString("en")} of the last ${looked} calls:`}</p>
       {found.length > 0 && (
         <ul tabIndex={0} aria-label="calls that it would have covered">{found.slice(0, LISTED).map((call) => (
-          <li key={`${call.run}/${call.call}`}><a href={pathOf("runs", call.run, call.call)} onClick={follow}><Shown text={call.tool} /></a> <code><Shown text={call.text} /></code> <span class="dim">{ago(call.at, now.value)}</span></li>
+          <li key={`${call.run}/${call.call}`}><a href={pathOf("runs", call.run, call.call)} onClick={follow}><SafeText text={call.tool} /></a> <code><SafeText text={call.text} /></code> <span class="dim">{ago(call.at, now.value)}</span></li>
         ))}</ul>
       )}
       {covered > LISTED && <p class="dim">and {(covered - Math.min(LISTED, found.length)).toLocaleString("en")} more</p>}

@@ -4,7 +4,7 @@ import { follow, pathOf } from "../route";
 import type { Run } from "../shapes";
 import { span } from "../time";
 import { StateWord } from "./badges";
-import { Shown } from "./text";
+import { SafeText } from "./text";
 import { When } from "./when";
 
 /** Returns the state of a run in one word: its outcome, or that it is running or suspended. */
@@ -30,15 +30,15 @@ export function failures(run: Run): string {
 /** The first call of a run: its tool and its most telling argument. */
 export function First({ run }: { run: Run }) {
   if (!run.first) return <span class="dim">no call yet</span>;
-  return <><strong class="mono"><Shown text={run.first.tool} /></strong>{run.first.argument && <> <span class="mono"><Shown text={run.first.argument} /></span></>}</>;
+  return <><strong class="mono"><SafeText text={run.first.tool} /></strong>{run.first.argument && <> <span class="mono"><SafeText text={run.first.argument} /></span></>}</>;
 }
 
 /** The client and the folder of a run. */
 export function From({ run }: { run: Run }) {
   return (
     <>
-      <Shown text={run.client ?? run.door ?? ""} />
-      {run.workspace && <> · <span title={run.workspace}><Shown text={folderName(run.workspace)} /></span></>}
+      <SafeText text={run.client ?? run.door ?? ""} />
+      {run.workspace && <> · <span title={run.workspace}><SafeText text={folderName(run.workspace)} /></span></>}
     </>
   );
 }

@@ -7,7 +7,7 @@ import { pieces } from "../visible";
 import { Windowed } from "./windowed";
 
 /** A line or, with `lines`, a block of text. `spans` holds the colours of a line of code in which the text begins at `from`. */
-export function Shown({ text, lines = false, spans, from = 0 }: { text: string; lines?: boolean; spans?: Span[]; from?: number }) {
+export function SafeText({ text, lines = false, spans, from = 0 }: { text: string; lines?: boolean; spans?: Span[]; from?: number }) {
   const found = useMemo(() => pieces(text, lines), [text, lines]);
   let at = from;
   return (
@@ -16,14 +16,14 @@ export function Shown({ text, lines = false, spans, from = 0 }: { text: string; 
         const start = at;
         at += piece.length ?? piece.text.length;
         if (piece.mark) return <mark key={index} class={`mark ${piece.mark}`} title={piece.title}>{piece.text}</mark>;
-        return spans?.length ? coloured(piece.text, start, spans) : piece.text;
+        return spans?.length ? colourPiece(piece.text, start, spans) : piece.text;
       })}
     </>
   );
 }
 
 /** Returns a plain piece, which begins at `start` in its line, with the line's colours. */
-function coloured(text: string, start: number, spans: Span[]): ComponentChildren {
+function colourPiece(text: string, start: number, spans: Span[]): ComponentChildren {
   const out: ComponentChildren[] = [];
   let at = 0;
   for (const span of spans) {
@@ -39,8 +39,8 @@ function coloured(text: string, start: number, spans: Span[]): ComponentChildren
 
 /** Lines of code with their colours. */
 function Lines({ text, spans }: { text: string; spans: Span[][] | undefined }) {
-  if (!spans) return <Shown text={text} lines />;
-  return <>{text.split("\n").map((line, index) => <Fragment key={index}>{index > 0 && "\n"}<Shown text={line} lines spans={spans[index]} /></Fragment>)}</>;
+  if (!spans) return <SafeText text={text} lines />;
+  return <>{text.split("\n").map((line, index) => <Fragment key={index}>{index > 0 && "\n"}<SafeText text={line} lines spans={spans[index]} /></Fragment>)}</>;
 }
 
 /** The folds of a card that have not been opened: the user must open them before approving. */
@@ -108,7 +108,7 @@ function Long({ text, label, spans }: { text: string; label: string; spans: Span
     <Windowed class="block long" label={label} count={rows.length} height={20} role="group"
       row={(index) => {
         const row = rows[index];
-        return <div class="row" key={index}>{row && <Shown text={row.text} spans={spans?.[row.line]} from={row.from} />}</div>;
+        return <div class="row" key={index}>{row && <SafeText text={row.text} spans={spans?.[row.line]} from={row.from} />}</div>;
       }} />
   );
 }

@@ -5,8 +5,8 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/ho
 import type { Call } from "../shapes";
 import { now, span } from "../time";
 import { argumentText } from "../pages/run";
-import { spelled } from "../visible";
-import { Shown } from "./text";
+import { spellOut } from "../visible";
+import { SafeText } from "./text";
 
 /** The status of a call that is pending approval: it has no record yet. */
 export const WAITS = "pending";
@@ -27,7 +27,7 @@ interface Placed {
 }
 
 /** Returns the calls in display order: each followed by those it made. */
-export function placed(calls: Call[], present: number): Placed[] {
+export function placeCalls(calls: Call[], present: number): Placed[] {
   const known = new Set(calls.map((call) => call.call));
   const children = new Map<string | undefined, Call[]>();
   for (const call of calls) {
@@ -62,7 +62,7 @@ function stepOf(total: number, most: number): number {
 }
 
 /** Returns the exact label of a mark on the axis: 500 ms, 20 s, 2 min 30 s. */
-function marked(ms: number): string {
+function tickLabel(ms: number): string {
   const parts: [number, string][] = [[Math.floor(ms / 864e5), "d"], [Math.floor(ms / 36e5) % 24, "h"], [Math.floor(ms / 6e4) % 60, "min"], [Math.floor(ms / 1e3) % 60, "s"], [Math.round(ms % 1e3), "ms"]];
   return parts.filter(([count]) => count > 0).map(([count, unit]) => `${count} ${unit}`).join(" ") || "0";
 }
@@ -73,7 +73,7 @@ export function Timeline({ calls, selected, select }: { calls: Call[]; selected:
   const [peek, setPeek] = useState<number>();
   const runs = calls.some((call) => call.status === undefined || call.status === WAITS);
   const present = runs ? now.value : 0;
-  const rows = useMemo(() => placed(calls, present), [calls, present]);
+  const rows = useMemo(() => placeCalls(calls, present), [calls, present]);
   const measure = () => {
     const element = outer.current;
     if (element) setSize({ width: element.clientWidth, top: element.scrollTop, room: element.clientHeight });
@@ -115,7 +115,7 @@ export function Timeline({ calls, selected, select }: { calls: Call[]; selected:
             if (e.key === "ArrowUp") { e.preventDefault(); move(-1); setPeek(Math.max(0, at - 1)); }
           }} onFocus={() => setPeek(at < 0 ? undefined : at)} onBlur={() => setPeek(undefined)}>
           <defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="hatch-ground" width="6" height="6" /><line class="hatch-line" x1="0" y1="0" x2="0" y2="6" /></pattern></defs>
-          <g aria-hidden="true" class="axis">{ticks.map((tick) => <g key={tick}><line x1={x(start + tick)} x2={x(start + tick)} y1={AXIS - 4} y2={height} /><text x={x(start + tick) + 3} y={14}>{marked(tick)}</text></g>)}</g>
+          <g aria-hidden="true" class="axis">{ticks.map((tick) => <g key={tick}><line x1={x(start + tick)} x2={x(start + tick)} y1={AXIS - 4} y2={height} /><text x={x(start + tick) + 3} y={14}>{tickLabel(tick)}</text></g>)}</g>
           {bands.map(({ row, index }) => <rect key={row.call.call} class="band" aria-hidden="true" x={x(row.from) - 2} width={Math.max(6, (row.to - row.from) * scale + 4)} y={AXIS + (index + 1) * ROW} height={row.inside * ROW} rx={3} />)}
           {rows.slice(first, last).map((row, offset) => (
             <BarRow key={row.call.call} row={row} index={first + offset} gutter={gutter} width={size.width} x={x} scale={scale} current={row.call.call === selected}
@@ -142,12 +142,12 @@ function BarRow({ row, index, gutter, width, x, scale, current, choose, peek }: 
   const waited = call.status === WAITS ? long : Math.min(long, (call.waited_ms ?? 0) * scale);
   const kind = call.status === undefined || call.status === WAITS ? "live" : call.status === "denied" ? "denied" : call.status === "ok" ? "ok" : "failed";
   const room = Math.floor((gutter - 14 - row.depth * 14) / 7.3);
-  const name = spelled(call.tool);
+  const name = spellOut(call.tool);
   const label = cut(name, Math.max(4, room));
-  const argument = cut(spelled(call.argument ?? ""), room - label.length - 1);
+  const argument = cut(spellOut(call.argument ?? ""), room - label.length - 1);
   const took = span(call.status ? call.duration_ms ?? row.to - row.from : row.to - row.from);
   const after = left + long + 6;
-  const words = `${name}${call.argument ? ` ${spelled(call.argument)}` : ""}, ${call.status ?? "running"}, ${took}${call.waited_ms ? `, waited ${span(call.waited_ms)} for approval` : ""}`;
+  const words = `${name}${call.argument ? ` ${spellOut(call.argument)}` : ""}, ${call.status ?? "running"}, ${took}${call.waited_ms ? `, waited ${span(call.waited_ms)} for approval` : ""}`;
   return (
     <g id={`bar-${call.call}`} class={`bar-row ${current ? "current" : ""}`} role="option" aria-selected={current} aria-label={words} onClick={choose} onPointerEnter={peek}>
       <rect class="ground" x={0} y={top} width={width} height={ROW} />
@@ -171,10 +171,10 @@ function Peek({ row, top, below }: { row: Placed; top: number; below: number }) 
   const place = top > below - 60 ? { bottom: `${below - top + ROW + 36}px` } : { top: `${top}px` };
   return (
     <div class="peek" aria-hidden="true" style={place}>
-      <strong><Shown text={row.call.tool} /></strong> {row.call.status ?? "running"}
-      {args && <div class="mono clip"><Shown text={args.slice(0, 300)} /></div>}
-      {row.call.summary && <div class="clip"><Shown text={row.call.summary.slice(0, 300)} /></div>}
-      {row.call.result && row.call.result !== row.call.summary && <div class="mono clip dim"><Shown text={row.call.result.slice(0, 300)} /></div>}
+      <strong><SafeText text={row.call.tool} /></strong> {row.call.status ?? "running"}
+      {args && <div class="mono clip"><SafeText text={args.slice(0, 300)} /></div>}
+      {row.call.summary && <div class="clip"><SafeText text={row.call.summary.slice(0, 300)} /></div>}
+      {row.call.result && row.call.result !== row.call.summary && <div class="mono clip dim"><SafeText text={row.call.result.slice(0, 300)} /></div>}
     </div>
   );
 }

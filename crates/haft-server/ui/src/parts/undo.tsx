@@ -1,13 +1,13 @@
 // The undo of a run or of one call: first the plan, then the undo itself, then its outcome.
 
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Refused, post, told } from "../api";
+import { RequestError, post, errorText } from "../api";
 import { useKeys } from "../keys";
 import { mayAct } from "../live";
 import { follow, pathOf } from "../route";
 import type { Failure, Outcome, UndoPlan } from "../shapes";
 import { StateWord } from "./badges";
-import { Shown } from "./text";
+import { SafeText } from "./text";
 
 /** Maximum number of paths listed. */
 const LISTED = 100;
@@ -22,7 +22,7 @@ export function UndoBox({ run, call }: { run: string; call: string | undefined }
   const box = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   const send = async (body: object): Promise<unknown> => post(`/runs/${encodeURIComponent(run)}/undo`, call === undefined ? body : { ...body, call });
-  const failed = (error: unknown) => setState({ at: "refused", failure: error instanceof Refused ? error.failure : { kind: "failed", message: told(error) } });
+  const failed = (error: unknown) => setState({ at: "refused", failure: error instanceof RequestError ? error.failure : { kind: "failed", message: errorText(error) } });
   const look = () => {
     setState({ at: "asking" });
     send({ preview: true }).then((plan) => setState({ at: "plan", plan: plan as UndoPlan }), failed);
@@ -66,13 +66,13 @@ function Plan({ plan, what, busy, undo, close }: { plan: UndoPlan; what: string;
       <ul class="steps" tabIndex={0} aria-label="what the undo does">
         {plan.steps.slice(0, LISTED).map((step) => (
           <li key={`${step.action} ${step.path}`}>
-            <span class={`action ${TONES[step.action]}`}>{DOES[step.action]}</span> <code><Shown text={step.path} /></code>
-            {step.from !== undefined && <> from <code><Shown text={step.from} /></code></>}
+            <span class={`action ${TONES[step.action]}`}>{DOES[step.action]}</span> <code><SafeText text={step.path} /></code>
+            {step.from !== undefined && <> from <code><SafeText text={step.from} /></code></>}
           </li>
         ))}
         {count > LISTED && <li class="dim">and {(count - LISTED).toLocaleString("en")} more</li>}
       </ul>
-      {alone > 0 && <p class="note">Left alone, because only git can restore them: <code><Shown text={plan.left_alone[0] ?? ""} /></code>{alone > 1 && ` and ${(alone - 1).toLocaleString("en")} more`}</p>}
+      {alone > 0 && <p class="note">Left alone, because only git can restore them: <code><SafeText text={plan.left_alone[0] ?? ""} /></code>{alone > 1 && ` and ${(alone - 1).toLocaleString("en")} more`}</p>}
       <div class="choices">
         <button type="button" class="primary" disabled={busy || !mayAct()} onClick={undo}>{busy ? "Undoing …" : "Undo"}</button>
         <button type="button" disabled={busy} onClick={close}>Cancel <kbd>Esc</kbd></button>
@@ -89,14 +89,14 @@ function Conflicts({ failure, close }: { failure: Failure; close: () => void }) 
       <div role="alert">
         {conflicts.length > 0 ? <p><StateWord word="conflict" /> <strong>Nothing was undone.</strong>{" "}
           {conflicts.length + more === 1 ? "1 path is" : `${(conflicts.length + (failure.more_conflicts ?? 0)).toLocaleString("en")} paths are`} not as the run left {conflicts.length === 1 ? "it" : "them"}:</p>
-          : <p><StateWord word={failure.kind} /> <Shown text={failure.message} /></p>}
+          : <p><StateWord word={failure.kind} /> <SafeText text={failure.message} /></p>}
         {conflicts.length > 0 && (
           <ul class="steps" tabIndex={0} aria-label="what prevents the undo">
-            {conflicts.slice(0, LISTED).map((conflict) => <li key={`${conflict.path} ${conflict.why}`}><code><Shown text={conflict.path} /></code> <Shown text={conflict.why} /></li>)}
+            {conflicts.slice(0, LISTED).map((conflict) => <li key={`${conflict.path} ${conflict.why}`}><code><SafeText text={conflict.path} /></code> <SafeText text={conflict.why} /></li>)}
             {more > 0 && <li class="dim">and {more.toLocaleString("en")} more</li>}
           </ul>
         )}
-        {failure.advice && <p class="dim"><Shown text={failure.advice} /></p>}
+        {failure.advice && <p class="dim"><SafeText text={failure.advice} /></p>}
       </div>
       <div class="choices"><button type="button" onClick={close}>Close <kbd>Esc</kbd></button></div>
     </>
@@ -111,12 +111,12 @@ function Done({ outcome, what, close }: { outcome: Outcome; what: string; close:
       <div role="status">
         {outcome.ok ? <p><StateWord word="done" /> <strong>Undone:</strong> {changes.length === 1 ? "1 path" : `${changes.length.toLocaleString("en")} paths`} that {what} changed {changes.length === 1 ? "is" : "are"} restored.{" "}
           <a href={pathOf("runs", outcome.run)} onClick={follow}>The undo's run</a> can itself be undone.</p>
-          : <p><StateWord word={outcome.status} /> <Shown text={outcome.error?.message ?? outcome.summary} />{" "}
+          : <p><StateWord word={outcome.status} /> <SafeText text={outcome.error?.message ?? outcome.summary} />{" "}
             <a href={pathOf("runs", outcome.run)} onClick={follow}>The undo's run</a></p>}
-        {outcome.error?.advice && <p class="dim"><Shown text={outcome.error.advice} /></p>}
+        {outcome.error?.advice && <p class="dim"><SafeText text={outcome.error.advice} /></p>}
         {changes.length > 0 && (
           <ul class="steps" tabIndex={0} aria-label="what was undone">
-            {changes.slice(0, LISTED).map((change) => <li key={change.path}><span class="action">{change.action}</span> <code><Shown text={change.path} /></code></li>)}
+            {changes.slice(0, LISTED).map((change) => <li key={change.path}><span class="action">{change.action}</span> <code><SafeText text={change.path} /></code></li>)}
             {changes.length > LISTED && <li class="dim">and {(changes.length - LISTED).toLocaleString("en")} more</li>}
           </ul>
         )}

@@ -1,12 +1,12 @@
 // The rules stored with approvals, to read, edit and remove. Changes take effect at once.
 
 import { useRef, useState } from "preact/hooks";
-import { del, put, told } from "../api";
+import { del, put, errorText } from "../api";
 import { mayAct } from "../live";
 import { Pending, useReading } from "./reading";
-import { Shown } from "./text";
+import { SafeText } from "./text";
 
-interface KeptRule {
+interface StoredRule {
   id: string;
   rule: string;
   tool?: string;
@@ -16,17 +16,17 @@ interface KeptRule {
 }
 
 /** Calls `changed` after each change, so that the rest of the page can update. */
-export function KeptRules({ changed }: { changed: () => void }) {
-  const reading = useReading<KeptRule[]>("/policy/rules");
+export function StoredRules({ changed }: { changed: () => void }) {
+  const reading = useReading<StoredRule[]>("/policy/rules");
   const [problem, setProblem] = useState("");
   const [said, setSaid] = useState("");
   const rules = reading.value;
   if (!rules) return reading.trouble ? <Pending reading={reading} /> : null;
-  const take = (change: Promise<unknown>, done: string) => {
+  const apply = (change: Promise<unknown>, done: string) => {
     setProblem("");
     return change.then(
       () => { setSaid(done); reading.again(); changed(); return true; },
-      (error) => { setProblem(told(error)); return false; },
+      (error) => { setProblem(errorText(error)); return false; },
     );
   };
   return (
@@ -34,16 +34,16 @@ export function KeptRules({ changed }: { changed: () => void }) {
       <h2>Kept with approvals</h2>
       {rules.length === 0
         ? <p class="note">None. “Always…” on a request keeps a rule here.</p>
-        : <ul class="memories">{rules.map((rule) => <Row key={rule.id} rule={rule} take={take} />)}</ul>}
+        : <ul class="memories">{rules.map((rule) => <Row key={rule.id} rule={rule} apply={apply} />)}</ul>}
       <div role="status">{said && <p class="dim">{said}</p>}</div>
-      {problem && <p class="bad-text" role="alert"><Shown text={problem} /></p>}
+      {problem && <p class="bad-text" role="alert"><SafeText text={problem} /></p>}
     </section>
   );
 }
 
-type Take = (change: Promise<unknown>, done: string) => Promise<boolean>;
+type Apply = (change: Promise<unknown>, done: string) => Promise<boolean>;
 
-function Row({ rule, take }: { rule: KeptRule; take: Take }) {
+function Row({ rule, apply }: { rule: StoredRule; apply: Apply }) {
   const [text, setText] = useState<string>();
   const [anyCall, setAnyCall] = useState(rule.tool === undefined);
   const edit = useRef<HTMLButtonElement>(null);
@@ -51,17 +51,17 @@ function Row({ rule, take }: { rule: KeptRule; take: Take }) {
   const close = () => { setText(undefined); setTimeout(() => edit.current?.focus()); };
   const save = async (event: Event) => {
     event.preventDefault();
-    if (text && await take(put(path, { rule: text, any_call: anyCall }), "The rule was changed.")) close();
+    if (text && await apply(put(path, { rule: text, any_call: anyCall }), "The rule was changed.")) close();
   };
   return (
     <li>
-      <p><code><Shown text={rule.rule} /></code></p>
-      <p class="meta dim">{rule.tool ? <>calls of <Shown text={rule.tool} /> like the one that was approved</> : "any call"}{rule.reason && <> · <Shown text={rule.reason} /></>}</p>
-      {rule.fault && <p class="note warn">It covers nothing: <Shown text={rule.fault} />. Edit or remove it.</p>}
+      <p><code><SafeText text={rule.rule} /></code></p>
+      <p class="meta dim">{rule.tool ? <>calls of <SafeText text={rule.tool} /> like the one that was approved</> : "any call"}{rule.reason && <> · <SafeText text={rule.reason} /></>}</p>
+      {rule.fault && <p class="note warn">It covers nothing: <SafeText text={rule.fault} />. Edit or remove it.</p>}
       {text === undefined
         ? <div class="choices">
             <button type="button" ref={edit} disabled={!mayAct()} aria-label={`Edit ${rule.rule}`} onClick={() => setText(rule.rule)}>Edit</button>
-            <button type="button" class="deny" disabled={!mayAct()} aria-label={`Remove ${rule.rule}`} onClick={() => take(del(path), "The rule was removed. Calls that it covered need approval again.")}>Remove</button>
+            <button type="button" class="deny" disabled={!mayAct()} aria-label={`Remove ${rule.rule}`} onClick={() => apply(del(path), "The rule was removed. Calls that it covered need approval again.")}>Remove</button>
           </div>
         : <form onSubmit={save} onKeyDown={(event) => { if (event.key === "Escape") { event.stopPropagation(); close(); } }}>
             <div class="field"><label for={`rule-${rule.id}`}>Rule</label>
