@@ -24,14 +24,14 @@ use crate::members::{Member, members};
 pub struct Amended<'a> {
     text: &'a str,
     members: Vec<Member<'a>>,
-    fates: Vec<Fate>,
+    fates: Vec<MemberChange>,
     /// Members added after the others, separated by commas.
     more: Vec<u8>,
 }
 
 /// What happens to a member.
 #[derive(Debug, Default)]
-struct Fate {
+struct MemberChange {
     is_gone: bool,
     /// Its replacement value.
     value: Option<Vec<u8>>,
@@ -47,7 +47,7 @@ impl<'a> Amended<'a> {
         let members = members(object)?;
         Ok(Self {
             text: object.trim_ascii(),
-            fates: members.iter().map(|_| Fate::default()).collect(),
+            fates: members.iter().map(|_| MemberChange::default()).collect(),
             members,
             more: Vec::new(),
         })

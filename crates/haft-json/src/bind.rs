@@ -23,7 +23,7 @@ use crate::scan;
 use crate::schema::Violation;
 
 /// Number of hex digits of the hash shown instead of a value.
-const SEAL: usize = 16;
+const SEAL_DIGITS: usize = 16;
 
 /// Values fixed by the host or its settings, by name.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,7 +61,7 @@ impl Binding {
             members: members.unwrap_or_default().to_owned(),
             written: values
                 .iter()
-                .map(|(name, value)| sealed(name, value))
+                .map(|(name, value)| hide_value(name, value))
                 .collect(),
             values,
         })
@@ -152,9 +152,9 @@ impl Binding {
 }
 
 /// Returns the text shown instead of a value that may be a secret: different values have different hashes.
-fn sealed(name: &str, value: &Value) -> (String, Value) {
+fn hide_value(name: &str, value: &Value) -> (String, Value) {
     let digest = hex(&Sha256::digest(value.to_string().as_bytes()));
-    let short = digest.get(..SEAL).unwrap_or_default();
+    let short = digest.get(..SEAL_DIGITS).unwrap_or_default();
     (name.to_owned(), format!("set by the host ({short})").into())
 }
 

@@ -147,7 +147,7 @@ impl<'t> Writer<'t, '_> {
             self.lexer.at += 1;
         } else {
             self.value(depth)?;
-            while self.goes_on(b']', "a comma or ]")? {
+            while self.next_or_end(b']', "a comma or ]")? {
                 self.out.push(b',');
                 self.value(depth)?;
             }
@@ -165,7 +165,7 @@ impl<'t> Writer<'t, '_> {
             self.lexer.at += 1;
         } else {
             self.member(depth, &mut members)?;
-            while self.goes_on(b'}', "a comma or }")? {
+            while self.next_or_end(b'}', "a comma or }")? {
                 self.member(depth, &mut members)?;
             }
         }
@@ -175,7 +175,7 @@ impl<'t> Writer<'t, '_> {
     }
 
     /// Takes a comma, after which another value follows, or the byte that ends an object or array.
-    fn goes_on(&mut self, end: u8, expected: &'static str) -> Result<bool, LexError> {
+    fn next_or_end(&mut self, end: u8, expected: &'static str) -> Result<bool, LexError> {
         let byte = self.lexer.peek();
         if byte != b',' && byte != end {
             return self.lexer.stop(Fault::Expected(expected));

@@ -325,7 +325,7 @@ struct Items<'r, 't> {
 impl Items<'_, '_> {
     /// Whether another item follows before the closing byte.
     #[inline]
-    fn another(&mut self, close: u8) -> Result<bool, Refusal> {
+    fn has_next(&mut self, close: u8) -> Result<bool, Refusal> {
         *self.ended = *self.ended || !self.reader.next(&mut self.first, close)?;
         Ok(!*self.ended)
     }
@@ -339,7 +339,7 @@ impl<'t> SeqAccess<'t> for Items<'_, 't> {
         &mut self,
         seed: T,
     ) -> Result<Option<T::Value>, Refusal> {
-        if !self.another(b']')? {
+        if !self.has_next(b']')? {
             return Ok(None);
         }
         seed.deserialize(&mut *self.reader).map(Some)
@@ -354,7 +354,7 @@ impl<'t> MapAccess<'t> for Items<'_, 't> {
         &mut self,
         seed: K,
     ) -> Result<Option<K::Value>, Refusal> {
-        if !self.another(b'}')? {
+        if !self.has_next(b'}')? {
             return Ok(None);
         }
         let key = self.reader.lexer.key()?;

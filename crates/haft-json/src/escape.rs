@@ -3,7 +3,7 @@
 /// A byte with value 1 in every lane.
 const LANES: u64 = 0x0101_0101_0101_0101;
 /// The highest bit of every lane.
-const HIGH: u64 = 0x8080_8080_8080_8080;
+const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
 /// Writes a text as a JSON string with quotes (RFC 8259 §7), escaping only what must be escaped, each in its shortest form.
 ///
@@ -24,7 +24,7 @@ pub fn string(out: &mut Vec<u8>, text: &str) {
         let Some((byte, after)) = more.split_first() else {
             break;
         };
-        escaped(out, *byte);
+        push_escape(out, *byte);
         rest = after;
     }
     out.push(b'"');
@@ -35,7 +35,7 @@ fn plain(bytes: &[u8]) -> usize {
     let mut at = 0;
     for chunk in bytes.chunks_exact(8) {
         let lanes = chunk.try_into().map_or(0, u64::from_le_bytes);
-        let marked = marked(lanes);
+        let marked = mark_special(lanes);
         if marked != 0 {
             return at + (marked.trailing_zeros() / 8) as usize;
         }
@@ -54,17 +54,17 @@ fn special(byte: u8) -> bool {
 
 /// Marks the high bit of the lowest lane with a control character, a quote or a backslash; lanes above it may be marked
 /// too. Bytes of non-ASCII characters are never marked.
-fn marked(lanes: u64) -> u64 {
+fn mark_special(lanes: u64) -> u64 {
     let below = lanes.wrapping_sub(LANES * 0x20);
     let is = |byte: u8| {
         let same = lanes ^ (LANES * u64::from(byte));
         same.wrapping_sub(LANES)
     };
-    (below | is(b'"') | is(b'\\')) & !lanes & HIGH
+    (below | is(b'"') | is(b'\\')) & !lanes & HIGH_BITS
 }
 
-fn escaped(out: &mut Vec<u8>, byte: u8) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+fn push_escape(out: &mut Vec<u8>, byte: u8) {
+    const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
     let short = match byte {
         b'"' | b'\\' => byte,
         b'\n' => b'n',
@@ -73,7 +73,7 @@ fn escaped(out: &mut Vec<u8>, byte: u8) {
         0x08 => b'b',
         0x0c => b'f',
         _ => {
-            let digit = |nibble: u8| DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0');
+            let digit = |nibble: u8| HEX_DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0');
             out.extend_from_slice(b"\\u00");
             out.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
             return;

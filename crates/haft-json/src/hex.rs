@@ -6,8 +6,8 @@
 /// assert_eq!(haft_json::hex::hex(&[0, 0xab, 16]), "00ab10");
 /// ```
 pub fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |n: u8| char::from(DIGITS[usize::from(n)]);
+    const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |n: u8| char::from(HEX_DIGITS[usize::from(n)]);
     bytes
         .iter()
         .flat_map(|b| [digit(b >> 4), digit(b & 15)])

@@ -3,7 +3,7 @@
 use crate::lexer::{Fault, LexError, Lexer, Span};
 
 /// Up to this many keys of an object are compared immediately; more are sorted at the end of the object.
-const LINEAR: usize = 16;
+const MAX_LINEAR: usize = 16;
 
 /// The keys of every open object, innermost last.
 #[derive(Debug, Default)]
@@ -27,11 +27,11 @@ impl Keys {
         key: Span,
     ) -> Result<(), LexError> {
         let others = self.open.get(base..).unwrap_or_default();
-        if others.len() < LINEAR && others.iter().any(|&other| same(lexer, other, key)) {
+        if others.len() < MAX_LINEAR && others.iter().any(|&other| keys_equal(lexer, other, key)) {
             return Err(duplicate(key));
         }
         if self.open.capacity() == 0 {
-            self.open.reserve(LINEAR);
+            self.open.reserve(MAX_LINEAR);
         }
         self.open.push(key);
         Ok(())
@@ -40,7 +40,7 @@ impl Keys {
     /// Ends the object that started at `base`.
     #[inline]
     pub(crate) fn close(&mut self, lexer: &Lexer<'_>, base: usize) -> Result<(), LexError> {
-        if self.open.len() - base > LINEAR {
+        if self.open.len() - base > MAX_LINEAR {
             self.sort(lexer, base)?;
         }
         self.open.truncate(base);
@@ -71,7 +71,7 @@ impl Keys {
 }
 
 #[inline]
-fn same(lexer: &Lexer<'_>, a: Span, b: Span) -> bool {
+fn keys_equal(lexer: &Lexer<'_>, a: Span, b: Span) -> bool {
     if a.escaped || b.escaped {
         return lexer.unescape(a) == lexer.unescape(b);
     }

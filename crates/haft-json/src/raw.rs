@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize, forward_to_deserialize_any};
 use serde_json::value::RawValue;
 
 /// Maximum length of a text, in bytes, that is copied out of its buffer; longer ones keep the buffer.
-const SHORT: usize = 1024;
+const MAX_COPIED: usize = 1024;
 
 /// Writes a value as JSON text. The result is that of [`serde_json::value::to_raw_value`], but a short text is copied to memory of the
 /// right size, which costs less than shrinking its buffer.
@@ -23,7 +23,7 @@ const SHORT: usize = 1024;
 /// If the value cannot be represented in JSON.
 pub fn write<T: Serialize + ?Sized>(value: &T) -> Result<Box<RawValue>, serde_json::Error> {
     let text = serde_json::to_string(value)?;
-    if text.len() > SHORT {
+    if text.len() > MAX_COPIED {
         return Box::deserialize(Written(text));
     }
     Box::deserialize(Written(text.as_str()))
@@ -60,12 +60,19 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::value::to_raw_value;
 
-    use super::{SHORT, write};
+    use super::{MAX_COPIED, write};
     use crate::tests::any_value;
 
     #[test]
     fn short_and_long_texts_are_written_alike() {
-        for length in [0, 1, SHORT - 2, SHORT - 1, SHORT, 10 * SHORT] {
+        for length in [
+            0,
+            1,
+            MAX_COPIED - 2,
+            MAX_COPIED - 1,
+            MAX_COPIED,
+            10 * MAX_COPIED,
+        ] {
             let text = "x".repeat(length);
             assert_eq!(write(&text).unwrap().get(), format!("\"{text}\""));
         }

@@ -34,7 +34,7 @@ fn read(lexer: &mut Lexer<'_>, depth: usize) -> Result<Value, LexError> {
 }
 
 fn object(lexer: &mut Lexer<'_>, depth: usize) -> Result<Map<String, Value>, LexError> {
-    let depth = deeper(lexer, depth)?;
+    let depth = next_depth(lexer, depth)?;
     lexer.at += 1;
     let mut members = Map::new();
     while lexer.peek() != b'}' {
@@ -50,7 +50,7 @@ fn object(lexer: &mut Lexer<'_>, depth: usize) -> Result<Map<String, Value>, Lex
 }
 
 fn array(lexer: &mut Lexer<'_>, depth: usize) -> Result<Vec<Value>, LexError> {
-    let depth = deeper(lexer, depth)?;
+    let depth = next_depth(lexer, depth)?;
     lexer.at += 1;
     let mut items = Vec::new();
     while lexer.peek() != b']' {
@@ -63,7 +63,7 @@ fn array(lexer: &mut Lexer<'_>, depth: usize) -> Result<Vec<Value>, LexError> {
     Ok(items)
 }
 
-fn deeper(lexer: &Lexer<'_>, depth: usize) -> Result<usize, LexError> {
+fn next_depth(lexer: &Lexer<'_>, depth: usize) -> Result<usize, LexError> {
     if depth == lexer::MAX_DEPTH {
         return lexer.stop(lexer::Fault::TooDeep);
     }

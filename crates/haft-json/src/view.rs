@@ -55,7 +55,7 @@ impl<'t> View<'t> {
                 lexer.raw(key) == name.as_bytes()
             };
             if is_it {
-                return Some(parts.here());
+                return Some(parts.next_view());
             }
             parts.skip();
         }
@@ -67,7 +67,7 @@ impl<'t> View<'t> {
         let mut parts = self.parts(b'{');
         std::iter::from_fn(move || {
             let (lexer, key) = parts.next_member()?;
-            let member = (text_of(lexer, key), parts.here());
+            let member = (text_of(lexer, key), parts.next_view());
             parts.skip();
             Some(member)
         })
@@ -78,7 +78,7 @@ impl<'t> View<'t> {
         let mut parts = self.parts(b'[');
         std::iter::from_fn(move || {
             parts.next()?;
-            let item = parts.here();
+            let item = parts.next_view();
             parts.skip();
             Some(item)
         })
@@ -178,7 +178,7 @@ impl<'t> Parts<'t> {
     }
 
     /// Returns the next value.
-    fn here(&self) -> View<'t> {
+    fn next_view(&self) -> View<'t> {
         View {
             text: self.lexer.text(),
             at: self.lexer.at,

@@ -3,12 +3,12 @@
 use crate::lexer::Number;
 
 /// Integers up to this are exact as doubles, and ECMAScript prints all their digits.
-const EXACT: u64 = 1 << 53;
+const MAX_EXACT: u64 = 1 << 53;
 
 /// Writes a number, given as its literal in a text.
 pub(super) fn write(out: &mut Vec<u8>, literal: &str, number: Number) {
     let canonical = match number.small {
-        Some(small) if small.unsigned_abs() <= EXACT => None,
+        Some(small) if small.unsigned_abs() <= MAX_EXACT => None,
         _ => double(literal, number.integer),
     };
     // Too large for a double, or an integer between two doubles: keep the digits.
@@ -32,7 +32,7 @@ fn holds(value: f64, literal: &str) -> bool {
 }
 
 /// Returns the shortest digits that read back as the same double; of those the closest, and of two equally close ones the even one.
-fn shortest(value: f64) -> String {
+fn shortest_digits(value: f64) -> String {
     // `{:e}` is shortest and closest but prefers the larger of two; with a precision it prefers the even one.
     let upper = format!("{value:e}");
     let fraction = upper.split_once('.').map_or(0, |(_, rest)| {
@@ -51,7 +51,7 @@ fn write_double(out: &mut String, value: f64) {
         out.push('0');
         return;
     }
-    let shortest = shortest(value);
+    let shortest = shortest_digits(value);
     let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
     let exponent: i32 = exponent.parse().unwrap_or_default();
     let (sign, mantissa) = match mantissa.strip_prefix('-') {

@@ -29,10 +29,10 @@ impl From<LexError> for Halt {
 type Step = Result<(), Halt>;
 
 /// Integers below this are exact as doubles.
-const EXACT: u64 = 1 << 53;
+const MAX_EXACT: u64 = 1 << 53;
 const EXACT_DOUBLE: f64 = 9_007_199_254_740_992.0;
 /// Maximum number of items in an array that is checked for uniqueness here.
-const UNIQUE: usize = 32;
+const MAX_UNIQUE: usize = 32;
 
 /// Runs a program over a text.
 pub(super) fn run(program: &Program, text: &str) -> Step {
@@ -219,7 +219,7 @@ impl<'p> Pass<'p, '_> {
             Some(b'0'..=b'9') => item.len() <= 18 && item.iter().all(u8::is_ascii_digit),
             _ => false,
         };
-        if !judged || seen.len() >= UNIQUE {
+        if !judged || seen.len() >= MAX_UNIQUE {
             return Err(Halt::Unsure);
         }
         passes(seen.iter().all(|&(a, b)| text.get(a..b) != Some(item)))?;
@@ -310,12 +310,12 @@ fn only(node: &Node, is: impl Fn(&Scalar) -> bool) -> Step {
 
 /// Returns the double equal to an integer, if there is one.
 #[expect(clippy::cast_precision_loss, reason = "only what is exact is cast")]
-fn exactly(value: i64) -> Option<f64> {
-    (value.unsigned_abs() < EXACT).then_some(value as f64)
+fn to_exact_double(value: i64) -> Option<f64> {
+    (value.unsigned_abs() < MAX_EXACT).then_some(value as f64)
 }
 
 fn integer_in(value: i64, range: &Range) -> Step {
-    let exact = exactly(value);
+    let exact = to_exact_double(value);
     let end = |bound: Option<Bound>, holds: fn(std::cmp::Ordering) -> bool| match bound {
         None => Ok(()),
         Some(Bound::Integer(limit)) => passes(holds(value.cmp(&limit))),
@@ -339,7 +339,7 @@ fn double_in(value: f64, range: &Range) -> Step {
     let end = |bound: Option<Bound>, holds: fn(std::cmp::Ordering) -> bool| {
         let limit = match bound {
             None => return Ok(()),
-            Some(Bound::Integer(limit)) => exactly(limit).ok_or(Halt::Unsure)?,
+            Some(Bound::Integer(limit)) => to_exact_double(limit).ok_or(Halt::Unsure)?,
             Some(Bound::Double(limit)) => limit,
         };
         passes(value.partial_cmp(&limit).is_some_and(holds))

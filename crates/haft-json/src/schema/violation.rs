@@ -92,7 +92,10 @@ fn describe(schema: &Value, error: &ValidationError<'_>, all: &mut Vec<Violation
             add(format!("{name} must be {kinds}, got {got}"));
         }
         ValidationErrorKind::Enum { options } => {
-            add(format!("{name} must be {}, got {got}", choices(options)));
+            add(format!(
+                "{name} must be {}, got {got}",
+                list_options(options)
+            ));
         }
         ValidationErrorKind::Constant { expected_value } => {
             add(format!(
@@ -220,7 +223,7 @@ fn known<'s>(schema: &'s Value, keyword: &str) -> Vec<&'s str> {
         .unwrap_or_default()
 }
 
-fn choices(options: &Value) -> String {
+fn list_options(options: &Value) -> String {
     let Value::Array(options) = options else {
         return render_value(options);
     };
