@@ -36,14 +36,14 @@ pub const ALTERING: &[&str] = &[
     "unset",
 ];
 
-const LOOK: FirstLook = FirstLook::NONE.and_all(ALTERING);
+const FIRST_LOOK: FirstLook = FirstLook::NONE.with_names(ALTERING);
 
 /// Unary and binary tests that inspect files and texts or compare plain numbers.
-const OF_ONE: &str = "-a -b -c -d -e -f -g -h -k -n -p -r -s -t -u -w -x -z -G -L -N -O -S";
-const OF_TWO: &str = "= == != < > -nt -ot -ef -eq -ne -lt -le -gt -ge";
+const UNARY_TESTS: &str = "-a -b -c -d -e -f -g -h -k -n -p -r -s -t -u -w -x -z -G -L -N -O -S";
+const BINARY_TESTS: &str = "= == != < > -nt -ot -ef -eq -ne -lt -le -gt -ge";
 
 /// Options of `set` that only make a script stop earlier or print more.
-const STRICTER: &[&str] = &["errexit", "nounset", "pipefail", "verbose", "xtrace"];
+const STRICTER_OPTIONS: &[&str] = &["errexit", "nounset", "pipefail", "verbose", "xtrace"];
 
 /// Returns true if the command may set a variable, or change the meaning of later commands on its line. Such a builtin also
 /// evaluates an index among its words a second time.
@@ -62,7 +62,7 @@ pub fn alters_shell<W: AsWord>(words: &[W]) -> bool {
         }),
         "set" => !sets_only_stricter(rest),
         "command" => !queries(rest),
-        name => LOOK.may_be(name) && ALTERING.contains(&name),
+        name => FIRST_LOOK.may_be(name) && ALTERING.contains(&name),
     }
 }
 
@@ -92,8 +92,8 @@ fn only_tests<W: AsWord>(words: &[W]) -> bool {
     let lists =
         |table: &str, word: &W| word.is_known() && table.split(' ').any(|w| w == word.text());
     let known = match words {
-        [test, _] => lists(OF_ONE, test),
-        [_, test, _] => lists(OF_TWO, test),
+        [test, _] => lists(UNARY_TESTS, test),
+        [_, test, _] => lists(BINARY_TESTS, test),
         [] | [_] => true,
         words => words
             .iter()
@@ -128,7 +128,7 @@ fn sets_only_stricter<W: AsWord>(words: &[W]) -> bool {
     words.iter().all(|word| {
         let text = word.text();
         if std::mem::take(&mut named) {
-            return word.is_known() && STRICTER.contains(&text);
+            return word.is_known() && STRICTER_OPTIONS.contains(&text);
         }
         named = text.ends_with('o');
         let letters = text.strip_prefix(['-', '+']).unwrap_or_default();

@@ -3,7 +3,7 @@
 use crate::arithmetic;
 use crate::command::SimpleCommand;
 use crate::each::Loop;
-use crate::error::{DEEPEST, ParseError};
+use crate::error::{MAX_DEPTH, ParseError};
 use crate::extent::{Bracket, end_of};
 use crate::lexer::{Sign, Token};
 use crate::parser::Parser;
@@ -13,14 +13,14 @@ use crate::word::Expansions;
 
 impl<'a> Parser<'a> {
     /// Reads `(…)` or `((…))`.
-    pub(crate) fn bracketed(&mut self) -> Result<(), ParseError> {
+    pub(crate) fn parse_parentheses(&mut self) -> Result<(), ParseError> {
         let (_, at) = self.take()?;
         if self.text()[at..].starts_with("((") {
             let text = self.arithmetic(at)?;
             return arithmetic::read(text, &mut self.lexer.walk.variables);
         }
-        self.deeper(|p| {
-            p.some_list()?;
+        self.one_level_deeper(|p| {
+            p.nonempty_list()?;
             if p.eat_sign(Sign::Close)? {
                 return Ok(());
             }
@@ -46,14 +46,14 @@ impl<'a> Parser<'a> {
     pub(crate) fn conditional(&mut self) -> Result<(), ParseError> {
         self.take()?;
         loop {
-            self.some_list()?;
+            self.nonempty_list()?;
             self.expect_word("then")?;
-            self.some_list()?;
+            self.nonempty_list()?;
             if self.eat_word("elif")? {
                 continue;
             }
             if self.eat_word("else")? {
-                self.some_list()?;
+                self.nonempty_list()?;
             }
             return self.expect_word("fi");
         }
@@ -63,7 +63,7 @@ impl<'a> Parser<'a> {
     pub(crate) fn body(&mut self) -> Result<(), ParseError> {
         self.skip_lines()?;
         self.expect_word("do")?;
-        self.some_list()?;
+        self.nonempty_list()?;
         self.expect_word("done")
     }
 
@@ -71,9 +71,9 @@ impl<'a> Parser<'a> {
         self.found.repeats = true;
         self.take()?;
         if self.at_sign(Sign::Open)? {
-            self.counting()?;
+            self.arithmetic_loop()?;
         } else {
-            self.over_words()?;
+            self.word_loop()?;
         }
         if !self.eat_sign(Sign::Semicolon)? && matches!(self.peek()?, Token::Sign(_)) {
             return Err(ParseError::Syntax("a loop over more than words"));
@@ -82,7 +82,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads the `((…; …; …))` of a loop.
-    fn counting(&mut self) -> Result<(), ParseError> {
+    fn arithmetic_loop(&mut self) -> Result<(), ParseError> {
         let (_, at) = self.take()?;
         let text = self.arithmetic(at)?;
         if text.split(';').count() != 3 {
@@ -94,7 +94,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads the `NAME in WORDS` of a loop.
-    fn over_words(&mut self) -> Result<(), ParseError> {
+    fn word_loop(&mut self) -> Result<(), ParseError> {
         let name = self.raw()?.unwrap_or_default();
         let fine = |c: char| c == '_' || c.is_ascii_alphanumeric();
         if name.is_empty() || !name.chars().all(fine) {
@@ -198,7 +198,7 @@ impl<'a> Parser<'a> {
             return Err(ParseError::Syntax("a bracket in a command"));
         }
         self.found.structured = true;
-        if self.depth >= DEEPEST {
+        if self.depth >= MAX_DEPTH {
             return Err(ParseError::TooDeep);
         }
         self.depth += 1;

@@ -1,40 +1,40 @@
 //! `[[ … ]]`: tests of files and texts, and of numbers in supported arithmetic. Only substitutions can run commands in it.
 
 use crate::arithmetic;
-use crate::error::{DEEPEST, ParseError};
+use crate::error::{MAX_DEPTH, ParseError};
 use crate::lexer::{Redirect, Sign, Token};
 use crate::parser::Parser;
 
 /// Unary tests that inspect a file or a text.
-const OF_ONE: &[&str] = &[
+const UNARY_TESTS: &[&str] = &[
     "-b", "-c", "-d", "-e", "-f", "-g", "-h", "-k", "-n", "-p", "-r", "-s", "-u", "-w", "-x", "-z",
     "-G", "-L", "-N", "-O", "-S",
 ];
 
 /// Binary tests that compare files or texts.
-const OF_TWO: &[&str] = &["=", "==", "!=", "=~", "-nt", "-ot", "-ef"];
+const BINARY_TESTS: &[&str] = &["=", "==", "!=", "=~", "-nt", "-ot", "-ef"];
 
 /// Binary tests that evaluate both words as arithmetic.
-const OF_NUMBERS: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
+const NUMERIC_TESTS: &[&str] = &["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
 impl<'a> Parser<'a> {
     /// Reads `[[ … ]]`, starting at `[[`.
     pub(crate) fn condition(&mut self) -> Result<(), ParseError> {
         self.found.structured = true;
         self.take()?;
-        self.choices(self.depth)?;
+        self.or_expression(self.depth)?;
         self.expect_word("]]")
     }
 
     /// Reads tests joined by `&&` and `||`, at the given bracket depth.
-    fn choices(&mut self, depth: usize) -> Result<(), ParseError> {
-        if depth > DEEPEST {
+    fn or_expression(&mut self, depth: usize) -> Result<(), ParseError> {
+        if depth > MAX_DEPTH {
             return Err(ParseError::TooDeep);
         }
         loop {
             while self.eat_word("!")? {}
             if self.eat_sign(Sign::Open)? {
-                self.choices(depth + 1)?;
+                self.or_expression(depth + 1)?;
                 if !self.eat_sign(Sign::Close)? {
                     return Err(ParseError::Syntax("a bracket in a condition is not closed"));
                 }
@@ -51,7 +51,7 @@ impl<'a> Parser<'a> {
     fn test(&mut self) -> Result<(), ParseError> {
         let first = self.operand()?;
         if first.len() == 2 && first.starts_with('-') {
-            if !OF_ONE.contains(&first) {
+            if !UNARY_TESTS.contains(&first) {
                 return Err(ParseError::Syntax("a test that is not known"));
             }
             return self.operand().map(drop);
@@ -61,11 +61,11 @@ impl<'a> Parser<'a> {
             Token::Redirect(Redirect::Read(_) | Redirect::Write(_)) => self.take().map(drop),
             Token::Word(_) => match self.raw()?.unwrap_or_default() {
                 "]]" => Ok(()),
-                test if OF_TWO.contains(&test) => {
+                test if BINARY_TESTS.contains(&test) => {
                     self.take()?;
                     self.operand().map(drop)
                 }
-                test if OF_NUMBERS.contains(&test) => {
+                test if NUMERIC_TESTS.contains(&test) => {
                     self.take()?;
                     let second = self.operand()?;
                     self.number(first)?;

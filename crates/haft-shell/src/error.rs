@@ -4,7 +4,7 @@
 pub const LONGEST_LINE: usize = 10_000;
 
 /// Maximum nesting of groups, substitutions and compound commands together: clause 16 of the shell rules.
-pub(crate) const DEEPEST: usize = 16;
+pub(crate) const MAX_DEPTH: usize = 16;
 
 /// The reason why a line was not parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! Finds where a substitution, a bracketed group or a quoted text ends, in a single pass with an explicit stack.
 
-use crate::error::{DEEPEST, ParseError};
+use crate::error::{MAX_DEPTH, ParseError};
 
 /// An open bracket or quote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,10 +46,10 @@ pub(crate) fn end_of(text: &str, from: usize, first: Bracket) -> Result<usize, P
                 at += 1;
             }
             (Bracket::Double, _) => {}
-            (Bracket::Curly, b'\'') if within_double(&open) => {
+            (Bracket::Curly, b'\'') if is_in_double_quotes(&open) => {
                 return Err(ParseError::Syntax("a quote within ${…} within quotes"));
             }
-            (_, b'$') if next == Some(b'\'') && !within_double(&open) => {
+            (_, b'$') if next == Some(b'\'') && !is_in_double_quotes(&open) => {
                 at = end_of_ansi(text, at + 2)?;
             }
             (_, b'\'') => at = end_of_single(text, at + 1)?,
@@ -60,7 +60,7 @@ pub(crate) fn end_of(text: &str, from: usize, first: Bracket) -> Result<usize, P
             }
             _ => {}
         }
-        if open.len() > DEEPEST {
+        if open.len() > MAX_DEPTH {
             return Err(ParseError::TooDeep);
         }
         at += 1;
@@ -69,7 +69,7 @@ pub(crate) fn end_of(text: &str, from: usize, first: Bracket) -> Result<usize, P
 }
 
 /// Returns true within a `${…}` in double quotes, where its operator decides whether a single quote quotes.
-fn within_double(open: &[Bracket]) -> bool {
+fn is_in_double_quotes(open: &[Bracket]) -> bool {
     let level = open.iter().rev().take_while(|b| **b != Bracket::Round);
     level.into_iter().any(|b| *b == Bracket::Double)
 }

@@ -4,7 +4,7 @@ use crate::lexer::{Lexer, Redirect, Token};
 use crate::word::is_assignment;
 
 /// Maximum length of the searched text, in bytes.
-const LONGEST_SEARCH: usize = 64 * 1024;
+const MAX_SEARCH: usize = 64 * 1024;
 
 /// Words before a command that belong to the shell's grammar.
 const KEYWORDS: &[&str] = &[
@@ -29,7 +29,7 @@ pub struct Fragments {
 /// assert_eq!(seen.commands[0], ["sudo", "id"]);
 /// ```
 pub fn fragments(line: &str) -> Fragments {
-    let end = line.floor_char_boundary(LONGEST_SEARCH);
+    let end = line.floor_char_boundary(MAX_SEARCH);
     let mut found = Fragments::default();
     Search::new(&line[..end], 0, &mut found).run();
     found
@@ -58,11 +58,11 @@ impl<'a, 'f> Search<'a, 'f> {
                 self.lexer.walk.at += self.lexer.walk.peek().map_or(0, char::len_utf8);
                 continue;
             };
-            self.go_within();
+            self.search_inner();
             match token {
                 Token::Word(read) => self.word(read.word.text),
                 Token::Redirect(Redirect::Write(target)) => {
-                    self.go_within_quoted(&target.text);
+                    self.search_quoted(&target.text);
                     self.found.targets.push(target.text);
                 }
                 Token::Redirect(Redirect::Read(word) | Redirect::Text(word)) => {
@@ -77,7 +77,7 @@ impl<'a, 'f> Search<'a, 'f> {
     }
 
     fn word(&mut self, text: String) {
-        self.go_within_quoted(&text);
+        self.search_quoted(&text);
         if text == "{" || text == "}" {
             self.end_command();
         } else {
@@ -96,16 +96,16 @@ impl<'a, 'f> Search<'a, 'f> {
     }
 
     /// Searches a quoted text. Bash may evaluate it again, as in arithmetic, and then runs what is quoted in it.
-    fn go_within_quoted(&mut self, text: &str) {
+    fn search_quoted(&mut self, text: &str) {
         let read = self.lexer.walk.ends_open;
         if !read && (text.contains('`') || text.contains("$(")) {
             let _ = self.lexer.walk.expansions(text, false);
-            self.go_within();
+            self.search_inner();
         }
     }
 
     /// Searches the inner texts found since the last call.
-    fn go_within(&mut self) {
+    fn search_inner(&mut self) {
         for inner in std::mem::take(&mut self.lexer.walk.inner) {
             Search::new(&inner.text, inner.depth, self.found).run();
         }

@@ -13,7 +13,7 @@ pub fn is_shell(name: &str) -> bool {
 }
 
 /// Maximum number of commands followed for one command.
-const MOST_LAYERS: usize = 64;
+const MAX_LAYERS: usize = 64;
 
 /// Every command that a command may end up running.
 #[derive(Debug)]
@@ -34,13 +34,13 @@ pub fn layers<W: AsWord>(words: &[W]) -> Layers<'_, W> {
         scripts: Vec::new(),
         truncated: false,
     };
-    found.look_through(Layer::new(words));
+    found.add_layer(Layer::new(words));
     found
 }
 
 impl<'a, W: AsWord> Layers<'a, W> {
-    fn look_through(&mut self, layer: Layer<'a, W>) {
-        if self.commands.len() >= MOST_LAYERS {
+    fn add_layer(&mut self, layer: Layer<'a, W>) {
+        if self.commands.len() >= MAX_LAYERS {
             self.truncated = true;
             return;
         }
@@ -56,8 +56,8 @@ impl<'a, W: AsWord> Layers<'a, W> {
             self.commands.push(layer.unknown());
         }
         if name == "find" {
-            for inner in executed(layer) {
-                self.look_through(inner);
+            for inner in find_commands(layer) {
+                self.add_layer(inner);
             }
         }
         if evaluates(layer.words) {
@@ -73,10 +73,11 @@ impl<'a, W: AsWord> Layers<'a, W> {
         }
         match within(wrapper, layer) {
             Some(inner) if name == "watch" => {
-                self.scripts.extend(rest.iter().flat_map(spaced));
-                self.look_through(inner);
+                self.scripts
+                    .extend(rest.iter().flat_map(command_line_parts));
+                self.add_layer(inner);
             }
-            Some(inner) => self.look_through(inner),
+            Some(inner) => self.add_layer(inner),
             None => self.every_suffix(layer),
         }
     }
@@ -90,11 +91,11 @@ impl<'a, W: AsWord> Layers<'a, W> {
                 layer.fed = true;
                 layer.placeholder = Some("");
             }
-            self.scripts.extend(spaced(word));
+            self.scripts.extend(command_line_parts(word));
             if at == 0 || text.starts_with('-') {
                 continue;
             }
-            if self.commands.len() >= MOST_LAYERS {
+            if self.commands.len() >= MAX_LAYERS {
                 self.truncated = true;
                 return;
             }
@@ -107,7 +108,7 @@ impl<'a, W: AsWord> Layers<'a, W> {
 }
 
 /// Returns the commands that `find` runs for each file.
-fn executed<W: AsWord>(layer: Layer<'_, W>) -> Vec<Layer<'_, W>> {
+fn find_commands<W: AsWord>(layer: Layer<'_, W>) -> Vec<Layer<'_, W>> {
     let runs = ["-exec", "-execdir", "-ok", "-okdir"];
     let starts = layer.words.iter().enumerate();
     let starts = starts.filter(|(_, word)| runs.contains(&word.text()));
@@ -126,7 +127,7 @@ fn executed<W: AsWord>(layer: Layer<'_, W>) -> Vec<Layer<'_, W>> {
 }
 
 /// Returns the parts of a word that may be a command line, including those after an option's letter or name.
-fn spaced<W: AsWord>(word: &W) -> Vec<String> {
+fn command_line_parts<W: AsWord>(word: &W) -> Vec<String> {
     let text = word.text();
     if !text.contains([' ', '\t', '\n']) {
         return Vec::new();

@@ -5,11 +5,11 @@ use crate::walk::{ReadWord, Walk};
 use crate::word::Word;
 
 /// Maximum here-documents per text, and maximum length of their delimiters: the grammar stores them in a small fixed space.
-const MOST_HERE: usize = 8;
-const LONGEST_DELIMITER: usize = 32;
+const MAX_HERE_DOCUMENTS: usize = 8;
+const MAX_DELIMITER: usize = 32;
 
 /// Maximum number of digits in a descriptor.
-const LONGEST_DESCRIPTOR: usize = 4;
+const MAX_DESCRIPTOR: usize = 4;
 
 /// An operator between words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub(crate) enum Token {
 
 /// A here-document whose body is yet to be read.
 #[derive(Debug)]
-struct Here {
+struct HereDocument {
     delimiter: String,
     expands: bool,
     tabs: bool,
@@ -57,7 +57,7 @@ struct Here {
 #[derive(Debug)]
 pub(crate) struct Lexer<'a> {
     pub(crate) walk: Walk<'a>,
-    here: Vec<Here>,
+    here: Vec<HereDocument>,
     seen_here: usize,
 }
 
@@ -117,7 +117,7 @@ impl<'a> Lexer<'a> {
             return Ok((Token::Word(word), start));
         }
         // A number too large for a descriptor is a word of the command.
-        if raw.len() > LONGEST_DESCRIPTOR {
+        if raw.len() > MAX_DESCRIPTOR {
             self.walk.refuse("a descriptor of too many digits")?;
             return Ok((Token::Word(word), start));
         }
@@ -209,10 +209,10 @@ impl<'a> Lexer<'a> {
         self.seen_here += 1;
         self.walk.structured = true;
         if raw.is_empty()
-            || raw.len() > LONGEST_DELIMITER
+            || raw.len() > MAX_DELIMITER
             || self.walk.inner.len() > inner
             || raw.contains(['$', '`', '\n'])
-            || self.seen_here > MOST_HERE
+            || self.seen_here > MAX_HERE_DOCUMENTS
         {
             self.walk
                 .refuse("a here-document's last line cannot be told")?;
@@ -220,7 +220,7 @@ impl<'a> Lexer<'a> {
                 self.walk.commands(word.word.text.clone())?;
             }
         }
-        self.here.push(Here {
+        self.here.push(HereDocument {
             expands: !raw.contains(['\'', '"', '\\']),
             delimiter: word.word.text,
             tabs,

@@ -10,14 +10,14 @@ use crate::parser::{self, TextParts};
 #[cfg(feature = "grammar")]
 use crate::tree;
 use crate::variables::Variables;
-use crate::walk::Inner;
+use crate::walk::InnerText;
 use crate::word::Word;
 
 /// Maximum number of distinct commands and targets per line; more would be too much for a user to review.
 pub const MOST_PARTS: usize = 128;
 
 /// Maximum substitution text that is parsed again, in bytes; nesting repeats it.
-const MOST_INNER: usize = 4 * LONGEST_LINE;
+const MAX_INNER: usize = 4 * LONGEST_LINE;
 
 /// The commands, writes and reads of a line, without duplicates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -48,17 +48,17 @@ pub fn parse(line: &str) -> Result<Line, ParseError> {
         return Err(ParseError::Syntax("it holds a NUL"));
     }
     let mut found = Line::default();
-    let mut inner = vec![Inner {
+    let mut inner = vec![InnerText {
         text: line.to_owned(),
         depth: 0,
     }];
     let mut variables = Variables::default();
     let (mut at, mut read) = (0, 0);
     while let Some(next) = inner.get_mut(at) {
-        let Inner { text, depth } = std::mem::take(next);
+        let InnerText { text, depth } = std::mem::take(next);
         at += 1;
         read += text.len();
-        if read > line.len() + MOST_INNER {
+        if read > line.len() + MAX_INNER {
             return Err(ParseError::TooDeep);
         }
         let one = parser::read(&text, depth)?;
@@ -94,7 +94,7 @@ pub fn parse(line: &str) -> Result<Line, ParseError> {
 /// Checks a text with the tree-sitter grammar as well.
 #[cfg(feature = "grammar")]
 fn second_reading(text: &str, found: &TextParts) -> Result<(), ParseError> {
-    tree::agrees(text, found)
+    tree::check_agreement(text, found)
 }
 
 /// Without the grammar, rejects every text with more than words and lists.

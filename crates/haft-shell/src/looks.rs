@@ -12,17 +12,17 @@ impl FirstLook {
     pub(crate) const NONE: Self = Self { lengths: [0; 128] };
 
     /// Adds a name. It must begin with an ASCII character and be shorter than 32 bytes; others do not compile in a constant.
-    pub(crate) const fn and(mut self, name: &str) -> Self {
+    pub(crate) const fn with_name(mut self, name: &str) -> Self {
         let name = name.as_bytes();
         self.lengths[name[0] as usize] |= 1 << name.len();
         self
     }
 
     /// Adds several names.
-    pub(crate) const fn and_all(mut self, names: &[&str]) -> Self {
+    pub(crate) const fn with_names(mut self, names: &[&str]) -> Self {
         let mut at = 0;
         while at < names.len() {
-            self = self.and(names[at]);
+            self = self.with_name(names[at]);
             at += 1;
         }
         self
@@ -42,13 +42,13 @@ mod tests {
 
     #[test]
     fn a_name_is_never_missed_and_other_words_mostly_are() {
-        const LOOK: FirstLook = FirstLook::NONE.and_all(&["eval", ".", "exec"]);
+        const FIRST_LOOK: FirstLook = FirstLook::NONE.with_names(&["eval", ".", "exec"]);
         for name in ["eval", ".", "exec"] {
-            assert!(LOOK.may_be(name), "{name}");
+            assert!(FIRST_LOOK.may_be(name), "{name}");
         }
         let long = "e".repeat(36);
         for word in ["", "cargo", "e", "evaluate", "..", "ä", &long] {
-            assert!(!LOOK.may_be(word), "{word}");
+            assert!(!FIRST_LOOK.may_be(word), "{word}");
         }
     }
 }

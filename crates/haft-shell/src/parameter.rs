@@ -5,7 +5,7 @@ use crate::error::ParseError;
 use crate::walk::Walk;
 
 /// Parameters whose name is a single special character.
-const SPECIAL: &[char] = &['@', '*', '#', '?', '-', '$', '!'];
+const SPECIAL_PARAMETERS: &[char] = &['@', '*', '#', '?', '-', '$', '!'];
 
 impl Walk<'_> {
     /// Reads the inside of `${…}` and returns the expansion for display, without what it might run.
@@ -47,7 +47,7 @@ impl Walk<'_> {
             return Ok(false);
         }
         let word = [":-", ":+", ":?", "-", "+", "?", "#", "%", "/", "^", ","];
-        let special = name.starts_with(SPECIAL);
+        let special = name.starts_with(SPECIAL_PARAMETERS);
         if !special && word.iter().any(|sign| operation.starts_with(sign)) {
             self.expansions(operation, true)?;
             return Ok(false);
@@ -78,7 +78,7 @@ fn split_name(body: &str) -> (&str, &str) {
             let digit = |c: char| !c.is_ascii_digit();
             body.find(digit).unwrap_or(body.len())
         }
-        Some(c) if SPECIAL.contains(&c) => 1,
+        Some(c) if SPECIAL_PARAMETERS.contains(&c) => 1,
         _ => 0,
     };
     body.split_at(end)

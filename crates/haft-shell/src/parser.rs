@@ -2,15 +2,15 @@
 
 use crate::command::SimpleCommand;
 use crate::each::Loop;
-use crate::error::{DEEPEST, ParseError};
+use crate::error::{MAX_DEPTH, ParseError};
 use crate::lexer::{Lexer, Redirect, Sign, Token};
 use crate::variables::{Variables, is_number};
-use crate::walk::Inner;
+use crate::walk::InnerText;
 use crate::walk::ReadWord;
 use crate::word::{Word, is_assignment};
 
 /// Words that end a list of commands.
-const ENDS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
+const LIST_TERMINATORS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
 
 /// The contents of one text; `inner` holds the texts of its substitutions.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(crate) struct TextParts {
     pub(crate) repeats: bool,
     /// True if part of the text runs in the background.
     pub(crate) background: bool,
-    pub(crate) inner: Vec<Inner>,
+    pub(crate) inner: Vec<InnerText>,
     /// True if the text has more than words and lists, so that the grammar must confirm it.
     pub(crate) structured: bool,
     /// Positions where commands are named.
@@ -138,12 +138,12 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads one level deeper, where a compound command may be nested.
-    pub(crate) fn deeper(
+    pub(crate) fn one_level_deeper(
         &mut self,
         inner: fn(&mut Self) -> Result<(), ParseError>,
     ) -> Result<(), ParseError> {
         self.found.structured = true;
-        if self.depth >= DEEPEST {
+        if self.depth >= MAX_DEPTH {
             return Err(ParseError::TooDeep);
         }
         self.depth += 1;
@@ -180,7 +180,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads a list that must not be empty.
-    pub(crate) fn some_list(&mut self) -> Result<(), ParseError> {
+    pub(crate) fn nonempty_list(&mut self) -> Result<(), ParseError> {
         if self.list()? {
             return Ok(());
         }
@@ -188,7 +188,10 @@ impl<'a> Parser<'a> {
     }
 
     fn at_end(&mut self) -> Result<bool, ParseError> {
-        if self.raw()?.is_some_and(|raw| ENDS.contains(&raw)) {
+        if self
+            .raw()?
+            .is_some_and(|raw| LIST_TERMINATORS.contains(&raw))
+        {
             return Ok(true);
         }
         Ok(matches!(
@@ -237,32 +240,32 @@ impl<'a> Parser<'a> {
             }
         }
         match self.raw()? {
-            None if self.at_sign(Sign::Open)? => self.bracketed()?,
+            None if self.at_sign(Sign::Open)? => self.parse_parentheses()?,
             Some("{") => {
                 self.take()?;
-                self.deeper(|p| {
-                    p.some_list()?;
+                self.one_level_deeper(|p| {
+                    p.nonempty_list()?;
                     p.expect_word("}")
                 })?;
             }
-            Some("if") => self.deeper(Self::conditional)?,
-            Some("while" | "until") => self.deeper(|p| {
+            Some("if") => self.one_level_deeper(Self::conditional)?,
+            Some("while" | "until") => self.one_level_deeper(|p| {
                 p.found.repeats = true;
                 p.take()?;
-                p.some_list()?;
+                p.nonempty_list()?;
                 p.body()
             })?,
-            Some("for") => self.deeper(Self::each)?,
+            Some("for") => self.one_level_deeper(Self::each)?,
             Some("select") => {
                 return Err(ParseError::Syntax(
                     "select sets a variable to what it is given",
                 ));
             }
             Some("coproc") => return Err(ParseError::Syntax("coproc sets the variable it names")),
-            Some("case") => self.deeper(Self::case)?,
+            Some("case") => self.one_level_deeper(Self::case)?,
             Some("[[") => self.condition()?,
-            Some("function") => return self.deeper(Self::function),
-            Some(raw) if ENDS.contains(&raw) || matches!(raw, "in" | "]]") => {
+            Some("function") => return self.one_level_deeper(Self::function),
+            Some(raw) if LIST_TERMINATORS.contains(&raw) || matches!(raw, "in" | "]]") => {
                 return Err(ParseError::Syntax("a word that belongs elsewhere"));
             }
             _ => return self.simple(prefixed),
@@ -273,13 +276,13 @@ impl<'a> Parser<'a> {
     fn redirections(&mut self) -> Result<(), ParseError> {
         while let Token::Redirect(_) = self.peek()? {
             if let (Token::Redirect(redirect), _) = self.take()? {
-                self.redirected(redirect);
+                self.add_redirect(redirect);
             }
         }
         Ok(())
     }
 
-    fn redirected(&mut self, redirect: Redirect) {
+    fn add_redirect(&mut self, redirect: Redirect) {
         match redirect {
             Redirect::Write(target) => self.found.writes.push(target),
             Redirect::Read(target) => self.found.reads.push(target),

@@ -5,13 +5,13 @@ use crate::lexer::{Lexer, Token};
 use crate::walk::{Marks, ReadWord};
 
 /// Words that begin a shell construct when they come first.
-const RESERVED: &[&str] = &[
+const RESERVED_WORDS: &[&str] = &[
     "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for",
     "in", "select", "function", "coproc", "[[", "]]",
 ];
 
 /// Words that only a shell can run, or to which a shell gives a meaning of its own.
-const OF_SHELL: &[&str] = &[
+const SHELL_BUILTINS: &[&str] = &[
     "!",
     ".",
     ":",
@@ -95,7 +95,7 @@ pub fn direct_words(line: &str) -> Option<Vec<String>> {
     let words = read(line)?;
     let doubtful = Marks::ESCAPE | Marks::UNUSUAL;
     let first = words.first()?.word.text.as_str();
-    let of_shell = first.is_empty() || first.contains('=') || OF_SHELL.contains(&first);
+    let of_shell = first.is_empty() || first.contains('=') || SHELL_BUILTINS.contains(&first);
     let direct = !of_shell
         && !line.contains("\\\n")
         && !words.iter().any(|word| word.marks.intersects(doubtful));
@@ -129,7 +129,7 @@ fn read(line: &str) -> Option<Vec<ReadWord>> {
         }
     }
     let first = words.first()?;
-    (!RESERVED.contains(&first.word.text.as_str())).then_some(words)
+    (!RESERVED_WORDS.contains(&first.word.text.as_str())).then_some(words)
 }
 
 /// Joins words into a command line with minimal quoting. Equal lines mean equal words.
@@ -155,7 +155,7 @@ pub fn join_words<S: AsRef<str>>(words: &[S]) -> String {
 }
 
 /// Whether the shell treats each byte specially outside quotes. No byte of a multi-byte character is special.
-const SPECIAL: [bool; 128] = {
+const SPECIAL_BYTES: [bool; 128] = {
     let mut table = [false; 128];
     let (mut at, signs) = (0, b" '\"\\$`;&|<>(){}[]?!#~\x7f");
     while at < signs.len() {
@@ -171,7 +171,7 @@ const SPECIAL: [bool; 128] = {
 };
 
 fn is_special(byte: u8) -> bool {
-    SPECIAL.get(usize::from(byte)) == Some(&true)
+    SPECIAL_BYTES.get(usize::from(byte)) == Some(&true)
 }
 
 /// Returns true for a character that [`join_words`] quotes. That excludes `*`, which rules use as a pattern.

@@ -11,10 +11,10 @@ use crate::parser::TextParts;
 
 /// Maximum number of progress reports before the grammar is abandoned; each stands for about a hundred steps.
 /// A well-formed line of 10,000 characters takes about a tenth of that.
-const MOST_STEPS: usize = 5_000;
+const MAX_STEPS: usize = 5_000;
 
 /// Nodes with a text of their own, which is read separately.
-const APART: &[&str] = &[
+const SEPARATE_NODES: &[&str] = &[
     "command_substitution",
     "process_substitution",
     "string",
@@ -46,7 +46,7 @@ static KINDS: LazyLock<Vec<Kind>> = LazyLock::new(|| {
     let kind = |number| match LANGUAGE.node_kind_for_id(number).unwrap_or_default() {
         "command_name" | "declaration_command" | "unset_command" => Kind::Command,
         "test_command" => Kind::Test,
-        name if APART.contains(&name) => Kind::Apart,
+        name if SEPARATE_NODES.contains(&name) => Kind::Apart,
         _ => Kind::Other,
     };
     numbers.map(kind).collect()
@@ -58,8 +58,8 @@ thread_local! {
 }
 
 /// Fails if the grammar finds an error, or commands at other positions.
-pub(crate) fn agrees(text: &str, found: &TextParts) -> Result<(), ParseError> {
-    let tree = parsed(text).ok_or(ParseError::Syntax("its grammar cannot be told in time"))?;
+pub(crate) fn check_agreement(text: &str, found: &TextParts) -> Result<(), ParseError> {
+    let tree = parse_tree(text).ok_or(ParseError::Syntax("its grammar cannot be told in time"))?;
     if tree.root_node().has_error() {
         return Err(ParseError::Syntax("its grammar has an error"));
     }
@@ -78,12 +78,12 @@ pub(crate) fn agrees(text: &str, found: &TextParts) -> Result<(), ParseError> {
     }
 }
 
-fn parsed(text: &str) -> Option<Tree> {
+fn parse_tree(text: &str) -> Option<Tree> {
     let bytes = text.as_bytes();
     let mut steps = 0_usize;
     let mut watch = |_: &tree_sitter::ParseState| {
         steps += 1;
-        if steps > MOST_STEPS {
+        if steps > MAX_STEPS {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())

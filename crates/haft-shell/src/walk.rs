@@ -3,18 +3,18 @@
 use std::ops::{BitOr, BitOrAssign, Range};
 
 use crate::arithmetic;
-use crate::error::{DEEPEST, ParseError};
+use crate::error::{MAX_DEPTH, ParseError};
 use crate::escapes::{ansi_c, unescaped};
 use crate::extent::{Bracket, end_of, end_of_ansi, end_of_backticks, end_of_single, is_arithmetic};
 use crate::variables::Variables;
 use crate::word::{Expansions, Word};
 
 /// Maximum nesting in a text that is only searched.
-const DEEPEST_SEARCH: usize = 32;
+const MAX_SEARCH_DEPTH: usize = 32;
 
 /// A text within another text that a shell reads as commands.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Inner {
+pub(crate) struct InnerText {
     pub(crate) text: String,
     pub(crate) depth: usize,
 }
@@ -103,7 +103,7 @@ pub(crate) struct Walk<'a> {
     /// True if a searched text ends within a quote, whose contents are in `inner`.
     pub(crate) ends_open: bool,
     /// The texts of substitutions.
-    pub(crate) inner: Vec<Inner>,
+    pub(crate) inner: Vec<InnerText>,
     /// True if the text has more than words and lists.
     pub(crate) structured: bool,
     /// The text's use of variables.
@@ -177,7 +177,7 @@ impl<'a> Walk<'a> {
 
     /// Searches the contents of an open quote for commands and drops the inner texts found since `known`. Bash does not run such a
     /// text, but the search must not miss a possible command.
-    fn unclosed(&mut self, from: usize, known: usize) -> Result<(), ParseError> {
+    fn search_open_quote(&mut self, from: usize, known: usize) -> Result<(), ParseError> {
         self.refuse("an open quote")?;
         self.ends_open = true;
         self.inner.truncate(known);
@@ -187,15 +187,15 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the position after the closing character.
-    fn behind(&self, end: usize) -> usize {
+    fn after_closing(&self, end: usize) -> usize {
         (end + 1).min(self.text.len())
     }
 
     /// Returns whether texts within this one are read too.
-    fn goes_deeper(&self) -> Result<bool, ParseError> {
+    fn may_read_inner(&self) -> Result<bool, ParseError> {
         match (self.tolerant, self.depth) {
-            (true, depth) => Ok(depth < DEEPEST_SEARCH),
-            (false, depth) if depth < DEEPEST => Ok(true),
+            (true, depth) => Ok(depth < MAX_SEARCH_DEPTH),
+            (false, depth) if depth < MAX_DEPTH => Ok(true),
             (false, _) => Err(ParseError::TooDeep),
         }
     }
@@ -233,13 +233,13 @@ impl<'a> Walk<'a> {
                 '\\' if self.tolerant && self.eat("\\\n") => {}
                 '\\' if self.rest().starts_with("\\\n") => {
                     end = Some(self.at);
-                    self.joined()?;
+                    self.skip_joined_lines()?;
                     break;
                 }
-                '\\' => self.escaped(&mut draft)?,
+                '\\' => self.read_escaped(&mut draft)?,
                 '`' => self.backticks(&mut draft, false)?,
                 '$' => self.dollar(&mut draft, false)?,
-                c => self.unquoted(c, &mut draft),
+                c => self.push_unquoted(c, &mut draft),
             }
         }
         Ok(ReadWord {
@@ -255,7 +255,7 @@ impl<'a> Walk<'a> {
 
     /// Skips joined lines after a word. Rejects a word that continues there: bash joins lines before it splits words, so joined
     /// words can mean something other than they appear to.
-    fn joined(&mut self) -> Result<(), ParseError> {
+    fn skip_joined_lines(&mut self) -> Result<(), ParseError> {
         while self.eat("\\\n") {}
         match self.peek() {
             None | Some(' ' | '\t' | '\n' | ';' | '&' | '|' | ')') => Ok(()),
@@ -263,7 +263,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn unquoted(&mut self, c: char, draft: &mut Draft) {
+    fn push_unquoted(&mut self, c: char, draft: &mut Draft) {
         match c {
             '*' | '?' => draft.expansions |= Expansions::GLOB | Expansions::SPLIT,
             '=' => draft.marks |= Marks::EQUALS,
@@ -285,7 +285,7 @@ impl<'a> Walk<'a> {
         self.at += c.len_utf8();
     }
 
-    fn escaped(&mut self, draft: &mut Draft) -> Result<(), ParseError> {
+    fn read_escaped(&mut self, draft: &mut Draft) -> Result<(), ParseError> {
         draft.marks |= Marks::ESCAPE;
         self.at += 1;
         let Some(escaped) = self.peek() else {
@@ -301,7 +301,7 @@ impl<'a> Walk<'a> {
         let from = self.at + 1;
         let Ok(end) = end_of_single(self.text, from) else {
             draft.text.push_str(&self.text[from..]);
-            return self.unclosed(from, self.inner.len());
+            return self.search_open_quote(from, self.inner.len());
         };
         let inner = &self.text[from..end];
         draft.mark(inner.contains('\r'), Marks::UNUSUAL);
@@ -316,7 +316,7 @@ impl<'a> Walk<'a> {
         let (mut joined, mut expanded) = (false, false);
         loop {
             let Some(c) = self.peek() else {
-                return self.unclosed(from, known);
+                return self.search_open_quote(from, known);
             };
             expanded |= matches!(c, '`' | '$');
             draft.mark(c == '\\', Marks::ESCAPE);
@@ -361,7 +361,7 @@ impl<'a> Walk<'a> {
             Some('{') => self.braced(draft, quoted),
             Some('\'') if !quoted => {
                 let Ok(end) = end_of_ansi(self.text, start + 2) else {
-                    return self.unclosed(start + 2, self.inner.len());
+                    return self.search_open_quote(start + 2, self.inner.len());
                 };
                 let body = &self.text[start + 2..end];
                 draft.text.push_str(&ansi_c(body, self.tolerant)?);
@@ -406,7 +406,7 @@ impl<'a> Walk<'a> {
         let end = match end_of_parameter(self.text, start + 2, quoted) {
             Err(_) if self.tolerant => {
                 draft.text.push_str("${}");
-                return self.unclosed(start + 2, self.inner.len());
+                return self.search_open_quote(start + 2, self.inner.len());
             }
             end => end?,
         };
@@ -429,7 +429,7 @@ impl<'a> Walk<'a> {
         let start = self.at;
         let end = self.closed(end_of(self.text, start + 2, Bracket::Round))?;
         let body = &self.text[start + 2..end];
-        self.at = self.behind(end);
+        self.at = self.after_closing(end);
         if body.starts_with('(') && !self.tolerant {
             if !is_arithmetic(body) {
                 return Err(ParseError::Syntax("$(( that may be arithmetic or a group"));
@@ -451,7 +451,7 @@ impl<'a> Walk<'a> {
         let start = self.at;
         let end = self.closed(end_of(self.text, start + 2, Bracket::Round))?;
         self.commands(self.text[start + 2..end].to_owned())?;
-        self.at = self.behind(end);
+        self.at = self.after_closing(end);
         draft.expansions |= Expansions::OUTPUT;
         let shown = format!("{}()", &self.text[start..=start]);
         draft.text.push_str(&shown);
@@ -464,7 +464,7 @@ impl<'a> Walk<'a> {
         let start = self.at;
         let end = self.closed(end_of_backticks(self.text, start + 1))?;
         let body = &self.text[start + 1..end];
-        self.at = self.behind(end);
+        self.at = self.after_closing(end);
         // Within double quotes, an escaped quote belongs to the inner commands.
         if body.contains("\\\n") || (quoted && body.contains("\\\"")) {
             self.refuse("a joined line or a quote within backticks")?;
@@ -478,11 +478,11 @@ impl<'a> Walk<'a> {
 
     /// Queues commands to be read separately.
     pub(crate) fn commands(&mut self, text: String) -> Result<(), ParseError> {
-        if text.trim().is_empty() || !self.goes_deeper()? {
+        if text.trim().is_empty() || !self.may_read_inner()? {
             return Ok(());
         }
         self.structured = true;
-        self.inner.push(Inner {
+        self.inner.push(InnerText {
             text,
             depth: self.depth + 1,
         });
@@ -492,7 +492,7 @@ impl<'a> Walk<'a> {
     /// Records what runs in a text that is not a word: the word in `${…}`, a here-document. It ignores quotes, so it also finds what
     /// is inside them.
     pub(crate) fn expansions(&mut self, text: &str, processes: bool) -> Result<(), ParseError> {
-        if !text.contains(['$', '`', '<', '>']) || !self.goes_deeper()? {
+        if !text.contains(['$', '`', '<', '>']) || !self.may_read_inner()? {
             return Ok(());
         }
         let mut walk = Walk {

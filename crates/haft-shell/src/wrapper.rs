@@ -126,14 +126,14 @@ pub(crate) fn within<'a, W: AsWord>(
         return None;
     }
     if wrapper.name == "xargs" {
-        inner.placeholder = replaced(&layer.words[1..own]).or(inner.placeholder);
+        inner.placeholder = replacement_text(&layer.words[1..own]).or(inner.placeholder);
         inner.fed = true;
     }
     Some(inner)
 }
 
 /// Returns the text that `xargs` replaces with its input, if an option sets one.
-fn replaced<W: AsWord>(options: &[W]) -> Option<&str> {
+fn replacement_text<W: AsWord>(options: &[W]) -> Option<&str> {
     let mut found = None;
     for (at, word) in options.iter().enumerate() {
         let text = word.text();

@@ -40,14 +40,14 @@ impl Wrapper {
     }
 
     /// Creates a wrapper whose options and words mix.
-    const fn mixed(name: &'static str) -> Self {
+    const fn with_mixed_options(name: &'static str) -> Self {
         Self {
             operands: None,
             ..Self::plain(name)
         }
     }
 
-    const fn behind(mut self, operands: usize) -> Self {
+    const fn with_operands(mut self, operands: usize) -> Self {
         self.operands = Some(operands);
         self
     }
@@ -121,7 +121,7 @@ const IONICE: Options = Options {
 
 /// Every command that the rules look through.
 const WRAPPERS: &[Wrapper] = &[
-    Wrapper::new("timeout", Transparency::WithOptions, TIMEOUT).behind(1),
+    Wrapper::new("timeout", Transparency::WithOptions, TIMEOUT).with_operands(1),
     Wrapper::new("nice", Transparency::WithOptions, NICE),
     Wrapper::new("stdbuf", Transparency::WithOptions, STDBUF),
     Wrapper::new(
@@ -165,32 +165,32 @@ const WRAPPERS: &[Wrapper] = &[
         },
     ),
     Wrapper::plain("busybox"),
-    Wrapper::plain("chroot").behind(1),
-    Wrapper::plain("chrt").behind(1),
+    Wrapper::plain("chroot").with_operands(1),
+    Wrapper::plain("chrt").with_operands(1),
     Wrapper::plain("doas"),
     Wrapper::plain("fakeroot"),
-    Wrapper::mixed("flock"),
+    Wrapper::with_mixed_options("flock"),
     Wrapper::plain("ltrace"),
     Wrapper::plain("nsenter"),
-    Wrapper::mixed("parallel"),
+    Wrapper::with_mixed_options("parallel"),
     Wrapper::plain("pkexec"),
     Wrapper::plain("prlimit"),
-    Wrapper::mixed("runuser"),
-    Wrapper::mixed("script"),
-    Wrapper::mixed("setarch"),
+    Wrapper::with_mixed_options("runuser"),
+    Wrapper::with_mixed_options("script"),
+    Wrapper::with_mixed_options("setarch"),
     Wrapper::plain("setpriv"),
     Wrapper::plain("strace"),
-    Wrapper::mixed("su"),
-    Wrapper::mixed("systemd-run"),
-    Wrapper::plain("taskset").behind(1),
+    Wrapper::with_mixed_options("su"),
+    Wrapper::with_mixed_options("systemd-run"),
+    Wrapper::plain("taskset").with_operands(1),
     Wrapper::plain("unshare"),
     Wrapper::plain("watch"),
 ];
 
-const LOOK: FirstLook = {
+const FIRST_LOOK: FirstLook = {
     let (mut look, mut at) = (FirstLook::NONE, 0);
     while at < WRAPPERS.len() {
-        look = look.and(WRAPPERS[at].name);
+        look = look.with_name(WRAPPERS[at].name);
         at += 1;
     }
     look
@@ -198,7 +198,7 @@ const LOOK: FirstLook = {
 
 /// Returns the wrapper with this name.
 pub(crate) fn wrapper(name: &str) -> Option<&'static Wrapper> {
-    if !LOOK.may_be(name) {
+    if !FIRST_LOOK.may_be(name) {
         return None;
     }
     WRAPPERS.iter().find(|wrapper| wrapper.name == name)
