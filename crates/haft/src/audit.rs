@@ -149,8 +149,8 @@ pub trait AuditSink: Send + Sync {
 
     /// Records an event and completes when it is durable; used before an effect of risk `high` or more.
     fn record_durably(&self, event: Event) -> BoxFuture<'_, Result<(), AuditError>> {
-        let taken = self.record(event);
-        Box::pin(async move { taken })
+        let recorded = self.record(event);
+        Box::pin(async move { recorded })
     }
 }
 

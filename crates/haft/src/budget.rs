@@ -180,12 +180,17 @@ impl EffectLimits {
     }
 
     /// Returns the first budget that has no room for these.
-    pub(crate) fn without_room(&self, period: Period, used: Uses, wanted: Uses) -> Option<UsedUp> {
-        let over = |counted: Counted| self.used_up(counted, period, used, wanted);
+    pub(crate) fn first_exceeded(
+        &self,
+        period: Period,
+        used: Uses,
+        wanted: Uses,
+    ) -> Option<UsedUp> {
+        let over = |counted: Counted| self.exceeded(counted, period, used, wanted);
         Counted::ALL.into_iter().find_map(over)
     }
 
-    fn used_up(
+    fn exceeded(
         &self,
         counted: Counted,
         period: Period,
@@ -379,14 +384,14 @@ impl Budgets {
             |counted: &Counted| wanted.get(*counted) > 0 && self.day.get(*counted).is_some();
         let today = self.ledger_for(wanted).map(Ledger::today);
         let one = |counted: Counted| {
-            let of_run = self.run.used_up(counted, Period::Run, of_run, wanted);
+            let of_run = self.run.exceeded(counted, Period::Run, of_run, wanted);
             if let Some(used_up) = of_run {
                 return Some(NoRoom::UsedUp(used_up));
             }
             match today.as_ref().filter(|_| looks(&counted))? {
                 Err(error) => Some(NoRoom::Unknown(error.clone())),
                 Ok(today) => {
-                    let used_up = self.day.used_up(counted, Period::Day, today.uses, wanted);
+                    let used_up = self.day.exceeded(counted, Period::Day, today.uses, wanted);
                     used_up.map(NoRoom::UsedUp)
                 }
             }

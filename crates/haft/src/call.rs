@@ -65,8 +65,8 @@ impl CallId {
     /// Returns the id of a run's nth call.
     pub(crate) fn numbered(number: u64) -> Self {
         // Without `format!`: every call gets an id, and formatting would take a twentieth of a call's cost.
-        const WORD: &[u8; 5] = b"call-";
-        let mut text = [0; WORD.len() + 20];
+        const ID_PREFIX: &[u8; 5] = b"call-";
+        let mut text = [0; ID_PREFIX.len() + 20];
         let (mut first, mut left) = (text.len(), number);
         loop {
             first -= 1;
@@ -76,8 +76,8 @@ impl CallId {
                 break;
             }
         }
-        first -= WORD.len();
-        text[first..first + WORD.len()].copy_from_slice(WORD);
+        first -= ID_PREFIX.len();
+        text[first..first + ID_PREFIX.len()].copy_from_slice(ID_PREFIX);
         Self(ShortText::of(
             std::str::from_utf8(&text[first..]).unwrap_or_default(),
         ))
@@ -93,13 +93,13 @@ impl RunId {
         let mut random = [0; 4];
         if getrandom::fill(&mut random).is_err() {
             // Without a random source, a counter keeps ids of the same process distinct.
-            random = FALLBACK.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+            random = FALLBACK_SEED.fetch_add(1, Ordering::Relaxed).to_be_bytes();
         }
         Self(format!("{day}-{time}-{}", hex(&random)).into())
     }
 }
 
-static FALLBACK: AtomicU32 = AtomicU32::new(0);
+static FALLBACK_SEED: AtomicU32 = AtomicU32::new(0);
 
 /// The origin of a call; the only difference between entry points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

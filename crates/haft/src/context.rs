@@ -465,7 +465,7 @@ impl CallContext {
             session,
             host: Arc::clone(&self.host),
             nest: Arc::clone(&self.nest),
-            begun: Instant::now(),
+            started: Instant::now(),
         }
     }
 }
@@ -485,7 +485,7 @@ pub struct ChildRun {
     session: Session,
     host: Arc<dyn Host>,
     nest: Arc<Nest>,
-    begun: Instant,
+    started: Instant,
 }
 
 impl ChildRun {
@@ -515,7 +515,7 @@ impl ChildRun {
 
     /// Completes when the scope has existed for `limit`, not counting time in which one of its calls waited for a decision.
     pub async fn elapsed(&self, limit: Duration) {
-        self.nest.elapsed(self.begun, limit).await;
+        self.nest.elapsed(self.started, limit).await;
     }
 
     /// Returns whether its calls have used up their time limit.

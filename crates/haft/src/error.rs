@@ -68,10 +68,10 @@ pub const LONGEST_MESSAGE: usize = 4096;
 
 /// Cuts the text to [`LONGEST_MESSAGE`] bytes.
 pub fn bounded(mut text: String) -> String {
-    const CUT: &str = "…";
+    const ELLIPSIS: &str = "…";
     if text.len() > LONGEST_MESSAGE {
-        text.truncate(text.floor_char_boundary(LONGEST_MESSAGE - CUT.len()));
-        text.push_str(CUT);
+        text.truncate(text.floor_char_boundary(LONGEST_MESSAGE - ELLIPSIS.len()));
+        text.push_str(ELLIPSIS);
     }
     text
 }

@@ -179,7 +179,7 @@ impl Executor {
 
     /// Stores rules that users choose to keep. Without a store, they last as long as the executor.
     pub fn with_rule_store(self, store: Arc<dyn RuleStore>) -> Self {
-        self.with(|parts| parts.policy = parts.policy.kept_in(store))
+        self.with(|parts| parts.policy = parts.policy.with_store(store))
     }
 
     /// Judges calls in all sessions by this policy from now on. A call that is already judged runs as judged; a pending one is judged
@@ -205,7 +205,7 @@ impl Executor {
 
     /// Runs one call and returns its outcome. Dropping the future cancels the call; it is recorded as cancelled.
     pub async fn execute(&self, session: &Session, call: ToolCall) -> Outcome {
-        execute(&self.parts, session, How::Asked.made(call)).await
+        execute(&self.parts, session, How::Asked.incoming(call)).await
     }
 
     /// Like [`execute`](Self::execute), but for one of the host's internal tools ([`with_internal_tools`](Self::with_internal_tools)):
@@ -213,7 +213,7 @@ impl Executor {
     pub async fn execute_internal(&self, session: &Session, call: ToolCall) -> Outcome {
         let incoming = Incoming {
             internal: true,
-            ..How::Asked.made(call)
+            ..How::Asked.incoming(call)
         };
         execute(&self.parts, session, incoming).await
     }
@@ -221,12 +221,12 @@ impl Executor {
     /// Resumes a suspended call under its own id, in its run, which the session resumes. The outcome is stored for the client
     /// until it makes the call again. A call that is no longer suspended is a conflict.
     pub async fn go_on(&self, session: &Session, call: ToolCall) -> Outcome {
-        execute(&self.parts, session, How::Resumed.made(call)).await
+        execute(&self.parts, session, How::Resumed.incoming(call)).await
     }
 
     /// Like [`go_on`](Self::go_on), but for an interrupted call, whether or not it had been suspended before.
     pub async fn recover(&self, session: &Session, call: ToolCall) -> Outcome {
-        execute(&self.parts, session, How::Recovered.made(call)).await
+        execute(&self.parts, session, How::Recovered.incoming(call)).await
     }
 
     /// Runs the call of a decided request in its run, which the session resumes. It takes the same path as every call; the decision
@@ -249,7 +249,7 @@ impl Executor {
         if request.is_question() {
             inbox.claim(id).await?;
             // The call finds the answer at the point where it asked.
-            let outcome = execute(&self.parts, session, How::Asked.made(call)).await;
+            let outcome = execute(&self.parts, session, How::Asked.incoming(call)).await;
             if let Ok(text) = outcome.to_stored() {
                 inbox.finish(id, &text, true).await?;
             }
@@ -268,7 +268,7 @@ impl Executor {
         };
         let incoming = Incoming {
             internal,
-            ..How::Asked.made(call)
+            ..How::Asked.incoming(call)
         };
         let open = OpenCall::new(&self.parts, session, incoming);
         execute_decided(Settlement::with_ticket(ticket), open).await
@@ -305,8 +305,8 @@ impl Executor {
         workspace: &str,
         arguments: &str,
     ) -> Option<String> {
-        admit::imagine(entry, arguments).ok()?;
-        let arguments = admit::known_by(entry, arguments);
+        admit::admit_for_inspection(entry, arguments).ok()?;
+        let arguments = admit::identifying_arguments(entry, arguments);
         let name = &entry.spec().name;
         Some(suspended::key(name, principal, workspace, &arguments))
     }
@@ -328,7 +328,7 @@ impl Executor {
     /// The failure that the call would have: this process cannot run the tool, or the arguments do not fit its schema or cannot be judged.
     pub fn explain(&self, entry: &ToolEntry, arguments: &str) -> Result<Explanation, Failure> {
         let explained = || {
-            let input = admit::imagine(entry, arguments)?;
+            let input = admit::admit_for_inspection(entry, arguments)?;
             let (policy, arguments) = (self.parts.policy.now(), input.arguments());
             let permissions = input.permissions(&policy)?;
             let unstated = input.unstated(arguments.as_str(), &permissions)?;
@@ -345,7 +345,7 @@ impl Executor {
     /// Returns which of these rules, requested by a skill, match a call. They are shown beside its explanation and grant nothing.
     pub fn asked_for(&self, entry: &ToolEntry, arguments: &str, rules: &[String]) -> Vec<String> {
         let speaking = || {
-            let input = admit::imagine(entry, arguments)?;
+            let input = admit::admit_for_inspection(entry, arguments)?;
             let policy = self.parts.policy.now();
             let permissions = input.permissions(&policy)?;
             let call = JudgedCall::new(entry.spec(), input.arguments(), &permissions);
@@ -466,7 +466,7 @@ enum How {
 
 impl How {
     /// Returns a call made in this way.
-    fn made(self, call: ToolCall) -> Incoming {
+    fn incoming(self, call: ToolCall) -> Incoming {
         Incoming {
             call,
             how: self,
@@ -502,7 +502,7 @@ async fn execute(parts: &Arc<Parts>, session: &Session, incoming: Incoming) -> O
     let mut settlement = Settlement::default();
     let incoming = incoming.resolved(session);
     let mut open = OpenCall::new(parts, session, incoming);
-    let end = spanned(&mut open, &mut settlement).await;
+    let end = run_in_span(&mut open, &mut settlement).await;
     if settlement.is_owing() {
         let heard = open.how() == How::Asked;
         // Boxed: few calls have anything to settle, and the future of every call would be as large.
@@ -517,7 +517,7 @@ async fn execute_decided(
     mut settlement: Settlement,
     mut open: OpenCall<'_>,
 ) -> Result<Outcome, InboxError> {
-    let end = spanned(&mut open, &mut settlement).await;
+    let end = run_in_span(&mut open, &mut settlement).await;
     if let Some(refused) = settlement.take_refusal() {
         open.discard();
         return Err(refused);
@@ -526,7 +526,7 @@ async fn execute_decided(
 }
 
 /// Runs the four stages, in the call's tracing span if a subscriber listens.
-async fn spanned(open: &mut OpenCall<'_>, settlement: &mut Settlement) -> CallResult {
+async fn run_in_span(open: &mut OpenCall<'_>, settlement: &mut Settlement) -> CallResult {
     let span = span::for_call(open);
     if span.is_disabled() {
         let end = stages(open, settlement).await;
@@ -558,17 +558,17 @@ async fn stages(
     let judged = judge::judge(open, admitted)?;
     let cleared = if judged.ruling().verdict == Verdict::Allow && !settlement.has_ticket() {
         match budgets::take(open, &judged, false).await {
-            Ok(taken) => judged.allowed(taken)?,
+            Ok(taken) => judged.clear_allowed(taken)?,
             Err(no_room) => {
-                Box::pin(clear::without_room(open, settlement, judged, &no_room)).await?
+                Box::pin(clear::clear_over_budget(open, settlement, judged, &no_room)).await?
             }
         }
     } else {
         Box::pin(clear::clear(open, settlement, judged)).await?
     };
-    if cleared.spec().suspension == Suspension::After && settlement.kept.is_none() {
-        let (entry, written) = cleared.known_as();
-        Box::pin(again::asked_before(open, settlement, entry, written)).await?;
+    if cleared.spec().suspension == Suspension::After && settlement.journaled.is_none() {
+        let (entry, written) = cleared.tool_and_arguments();
+        Box::pin(again::earlier_outcome(open, settlement, entry, written)).await?;
     }
     let mut resumed = None;
     if let Some(key) = key {

@@ -8,15 +8,15 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 /// Number of tries while a writer has the lock, which may be about to release it, and the pause between tries.
-const TRIES: u32 = 5;
-const PAUSE: Duration = Duration::from_millis(2);
+const MAX_TRIES: u32 = 5;
+const RETRY_DELAY: Duration = Duration::from_millis(2);
 /// Number of tries while only readers have the lock: on a busy machine they may hold it for long.
-const READER_TRIES: u32 = 5_000;
+const MAX_READER_TRIES: u32 = 5_000;
 
 /// Locks a file or folder exclusively until it is closed; returns false if a writer has it.
 pub(crate) fn try_lock(file: impl AsFd) -> io::Result<bool> {
     let (mut writers, mut readers) = (0, 0);
-    while writers < TRIES && readers < READER_TRIES {
+    while writers < MAX_TRIES && readers < MAX_READER_TRIES {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(true),
             Err(Errno::WOULDBLOCK) => {}
@@ -28,7 +28,7 @@ pub(crate) fn try_lock(file: impl AsFd) -> io::Result<bool> {
         } else {
             writers += 1;
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(RETRY_DELAY);
     }
     Ok(false)
 }
@@ -57,13 +57,13 @@ mod tests {
         let reader = open();
         assert!(try_lock_shared(&reader).unwrap());
         std::thread::scope(|threads| {
-            let begun = Instant::now();
+            let started = Instant::now();
             let writes = threads.spawn(|| {
                 let file = open();
                 try_lock(&file).unwrap().then_some(file)
             });
             // A reader that holds its lock for long, as on a busy machine.
-            while begun.elapsed() < Duration::from_millis(100) && !writes.is_finished() {
+            while started.elapsed() < Duration::from_millis(100) && !writes.is_finished() {
                 std::thread::yield_now();
             }
             drop(reader);

@@ -100,7 +100,7 @@ impl Judgement {
         if effects.any(|judged| judged == effect) {
             return Ok(());
         }
-        Err(unjudged(effect.value()))
+        Err(not_cleared(effect.value()))
     }
 
     /// Returns whether each of these permissions was judged, with its risk.
@@ -141,11 +141,11 @@ impl Judgement {
         if claims().any(|claim| claim.path == now.path) {
             return Err(WorkspaceError::Changed(place.display()).into());
         }
-        Err(unjudged(&place.display()))
+        Err(not_cleared(&place.display()))
     }
 }
 
-fn unjudged(what: &str) -> ToolError {
+fn not_cleared(what: &str) -> ToolError {
     ToolError::denied(format!("the call was not cleared for {what:?}"))
 }
 

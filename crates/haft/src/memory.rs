@@ -236,7 +236,7 @@ pub trait MemoryStore: Send + Sync {
 
     /// Adds one record; the same as a single [`Step::Put`].
     fn put<'a>(&'a self, asker: &'a Asker, draft: Draft) -> Answer<'a, Record> {
-        one(self.apply(asker, vec![Step::Put(draft)]))
+        single_record(self.apply(asker, vec![Step::Put(draft)]))
     }
 
     /// Changes one record; the same as a single [`Step::Update`]. Of several callers with the same revision, exactly one succeeds.
@@ -252,19 +252,19 @@ pub trait MemoryStore: Send + Sync {
             revision,
             change,
         };
-        one(self.apply(asker, vec![step]))
+        single_record(self.apply(asker, vec![step]))
     }
 
     /// Deletes one record; the same as a single [`Step::Delete`].
     fn delete<'a>(&'a self, asker: &'a Asker, id: MemoryId, revision: u64) -> Answer<'a, Record> {
-        one(self.apply(asker, vec![Step::Delete { id, revision }]))
+        single_record(self.apply(asker, vec![Step::Delete { id, revision }]))
     }
 }
 
 opaque_debug!(MemoryStore);
 
 /// Returns the record of a change with one step.
-fn one(applied: Answer<'_, Vec<Record>>) -> Answer<'_, Record> {
+fn single_record(applied: Answer<'_, Vec<Record>>) -> Answer<'_, Record> {
     Box::pin(async move {
         let record = applied.await?.pop();
         record.ok_or_else(|| MemoryError::Store("a change without a record".into()))

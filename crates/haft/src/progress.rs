@@ -19,7 +19,7 @@ mod held;
 pub mod hub;
 mod live;
 
-pub(crate) use fan::Fan;
+pub(crate) use fan::Tee;
 pub(crate) use live::{Live, LiveEnd};
 
 /// The stream that a piece of progress belongs to.

@@ -15,10 +15,10 @@ use crate::budget::RunUses;
 use crate::call::{CallId, Principal, RunId};
 use crate::input::CallInput;
 use crate::policy::{JudgedCall, Policy, Ruling};
-use crate::progress::{Fan, Pace, ProgressSink};
+use crate::progress::{Pace, ProgressSink, Tee};
 use crate::session::active::{Active, Narrowed};
 use crate::session::at_work::AtWork;
-use crate::session::budget::{Budget, Spent};
+use crate::session::budget::{Budget, BudgetExhausted};
 use crate::session::expanded::Expanded;
 use crate::session::lane::Lane;
 use crate::session::nest::Nest;
@@ -51,7 +51,7 @@ pub use builder::SessionBuilder;
 pub use hint::UnknownToolHint;
 pub use limits::{LimitsError, RunLimits};
 pub use nest::Ending;
-pub(crate) use queue::{BYTES_OF_CLIENTS, MOST_OF_CLIENTS, MOST_WAITING};
+pub(crate) use queue::{MAX_CLIENT_BYTES, MAX_CLIENT_REQUESTS, MAX_PENDING};
 pub use wait_mode::WaitMode;
 
 /// The state of one run, as seen by the calls made through it; clones share it.
@@ -91,7 +91,7 @@ struct RunState {
     ids: AtomicU64,
     wait_mode: WaitMode,
     /// Whether one of its calls has asked a user.
-    asked: AtomicBool,
+    asked_user: AtomicBool,
     queue: Queue,
     grants: Mutex<Vec<Grant>>,
     /// Secrets whose reading was approved.
@@ -169,7 +169,7 @@ impl Session {
                 client: None,
                 ids: AtomicU64::new(0),
                 wait_mode: WaitMode::default(),
-                asked: AtomicBool::new(false),
+                asked_user: AtomicBool::new(false),
                 queue: Queue::default(),
                 grants: Mutex::default(),
                 released: Mutex::default(),
@@ -308,7 +308,7 @@ impl Session {
     }
 
     /// Returns the denial of a call by an active skill, if any.
-    pub(crate) fn restricted(
+    pub(crate) fn skill_denial(
         &self,
         policy: &Policy,
         call: &JudgedCall<'_>,
@@ -338,13 +338,13 @@ impl Session {
     }
 
     /// Cancelled when the run stops waiting for approvals.
-    pub(crate) fn leaving(&self) -> &CancellationToken {
+    pub(crate) fn waits_cancelled(&self) -> &CancellationToken {
         &self.parts.scope.leave
     }
 
     /// Returns whether one of its calls has asked a user; always true for a resumed run.
     pub fn has_asked(&self) -> bool {
-        self.parts.scope.resumed || self.parts.run.asked.load(Ordering::Relaxed)
+        self.parts.scope.resumed || self.parts.run.asked_user.load(Ordering::Relaxed)
     }
 
     /// Returns whether one of its calls is being resumed, or was cut off before its end. A host leaves such a run open, so that the
@@ -360,7 +360,7 @@ impl Session {
 
     /// Notes that a user is asked.
     pub(crate) fn note_asked(&self) {
-        self.parts.run.asked.store(true, Ordering::Relaxed);
+        self.parts.run.asked_user.store(true, Ordering::Relaxed);
     }
 
     /// Waits until no call is running.
@@ -377,7 +377,7 @@ impl Session {
     }
 
     /// Returns whether its calls wait for decisions at all.
-    pub(crate) fn waits(&self) -> bool {
+    pub(crate) fn waits_for_decisions(&self) -> bool {
         !matches!(
             self.wait_mode(),
             WaitMode::SuspendAtOnce | WaitMode::DenyAtOnce
@@ -389,7 +389,7 @@ impl Session {
     pub(crate) fn deciding_now(&self, approver: bool) -> Self {
         let idle = self.wait_mode() == WaitMode::WhileAsked;
         let idle = idle && !approver && self.approver().is_none();
-        let mode = if idle || !self.waits() {
+        let mode = if idle || !self.waits_for_decisions() {
             WaitMode::DenyAtOnce
         } else {
             WaitMode::WaitThenWithdraw
@@ -419,7 +419,7 @@ impl Session {
     }
 
     /// Returns the run that its requests are stored under.
-    pub(crate) fn asks_in(&self) -> &RunId {
+    pub(crate) fn approval_run(&self) -> &RunId {
         self.parts.scope.asks_in.as_ref().unwrap_or(self.run())
     }
 
@@ -451,7 +451,7 @@ impl Session {
     /// Returns the same session with this sink for the calls made through it, in addition to the session's own.
     pub fn watched_by(&self, sink: Arc<dyn ProgressSink>) -> Self {
         let sink = match &self.parts.scope.progress {
-            Some(own) => Arc::new(Fan::new(Arc::clone(own), sink)),
+            Some(own) => Arc::new(Tee::new(Arc::clone(own), sink)),
             None => sink,
         };
         self.with(|scope| scope.progress = Some(sink))
@@ -509,7 +509,7 @@ impl Session {
     }
 
     /// Spends one call of the budget, and of the budgets around it.
-    pub(crate) fn spend_call(&self) -> Result<(), Spent> {
+    pub(crate) fn spend_call(&self) -> Result<(), BudgetExhausted> {
         self.parts.scope.budget.spend()
     }
 

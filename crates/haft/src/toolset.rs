@@ -226,7 +226,7 @@ impl Snapshot {
                 let known = spec.name.as_str();
                 let alias = spec.aliases.iter().any(|alias| plain(alias) == wanted);
                 let likeness = strsim::jaro_winkler(&wanted, &plain(known));
-                (if alias { ALIAS } else { likeness }, known)
+                (if alias { ALIAS_SCORE } else { likeness }, known)
             })
             .filter(|(score, _)| *score > 0.75)
             .collect();
@@ -236,7 +236,7 @@ impl Snapshot {
 }
 
 /// Score of an alias match: higher than any similarity.
-const ALIAS: f64 = 2.0;
+const ALIAS_SCORE: f64 = 2.0;
 
 /// Normalizes a name: removes dashes and underscores, and folds case.
 fn plain(name: &str) -> String {

@@ -13,9 +13,9 @@ use crate::permission::{BUDGET_EFFECT, Effect, PROPOSED_RULE, Permission};
 use crate::spec::ToolSpec;
 
 /// Maximum number of sources that a run distinguishes; beyond that, it only notes that there were more.
-const MOST: usize = 64;
+const MAX_SOURCES: usize = 64;
 /// Maximum length of a label, in bytes.
-const LABEL: usize = 300;
+const MAX_LABEL: usize = 300;
 
 /// The source of untrusted content: its origin, which destinations are compared with, and a label for the user.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -27,7 +27,7 @@ pub struct UntrustedSource {
 impl UntrustedSource {
     fn new(origin: String, label: impl Into<String>) -> Self {
         let mut label = label.into();
-        label.truncate(label.floor_char_boundary(LABEL));
+        label.truncate(label.floor_char_boundary(MAX_LABEL));
         Self { origin, label }
     }
 
@@ -77,10 +77,10 @@ impl Sources {
             if all.iter().any(|known| known.origin == source.origin) {
                 continue;
             }
-            if all.len() == MOST {
+            if all.len() == MAX_SOURCES {
                 all.push(UntrustedSource::new("many".to_owned(), "many other places"));
             }
-            if all.len() > MOST {
+            if all.len() > MAX_SOURCES {
                 break;
             }
             all.push(source);
@@ -180,11 +180,11 @@ mod tests {
     #[test]
     fn sources_are_bounded_and_none_is_forgotten() {
         let sources = Sources::default();
-        for n in 0..MOST + 10 {
+        for n in 0..MAX_SOURCES + 10 {
             sources.note([UntrustedSource::new(format!("host {n}"), "x")]);
         }
         let all = sources.all();
-        assert_eq!(all.len(), MOST + 1);
+        assert_eq!(all.len(), MAX_SOURCES + 1);
         assert_eq!(all.last().map(UntrustedSource::origin), Some("many"));
     }
 }

@@ -46,7 +46,7 @@ impl Page {
 
     /// Adds an entry whose request has `request` bytes; returns false if there is no room, so that the page is complete.
     pub fn add(&mut self, entry: StoredApproval, request: usize) -> bool {
-        let bytes = request.saturating_add(beside(&entry));
+        let bytes = request.saturating_add(extra_bytes(&entry));
         self.bytes = self.bytes.saturating_add(bytes);
         let too_long = self.bytes > PAGE_BYTES && !self.entries.is_empty();
         if too_long || self.entries.len() >= self.limit {
@@ -68,7 +68,7 @@ impl Page {
 }
 
 /// Returns the size of an entry beside its request: edited arguments or answers, and the outcome.
-fn beside(entry: &StoredApproval) -> usize {
+fn extra_bytes(entry: &StoredApproval) -> usize {
     let outcome = entry.outcome.as_ref().map_or(0, String::len);
     let decision = entry.decision.as_ref().map(|decision| &decision.choice);
     let decided = match decision {

@@ -14,10 +14,10 @@ use crate::error::Failure;
 use crate::future::BoxFuture;
 
 /// Maximum number of requests held; above it, the oldest that has ended is removed first.
-const MOST: usize = 10_000;
+const MAX_REQUESTS: usize = 10_000;
 
 /// Number of changes that a slow receiver may lag behind.
-const BEHIND: usize = 1024;
+const WATCHER_BUFFER: usize = 1024;
 
 /// Stores requests in memory.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Default for MemoryInbox {
     fn default() -> Self {
         Self {
             entries: Mutex::default(),
-            changes: broadcast::channel(BEHIND).0,
+            changes: broadcast::channel(WATCHER_BUFFER).0,
         }
     }
 }
@@ -73,11 +73,13 @@ impl MemoryInbox {
                 return Ok(Submission::Existing(Box::new(entry.clone())));
             }
         }
-        if entries.len() >= MOST {
+        if entries.len() >= MAX_REQUESTS {
             let over = |entry: &StoredApproval| entry.delivered || ended(entry.status);
             let oldest = entries.iter().position(over);
             let oldest = oldest.ok_or_else(|| {
-                InboxError::Unavailable(Failure::new(format!("{MOST} requests wait already")))
+                InboxError::Unavailable(Failure::new(format!(
+                    "{MAX_REQUESTS} requests wait already"
+                )))
             })?;
             entries.remove(oldest);
         }

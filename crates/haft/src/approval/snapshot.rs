@@ -60,17 +60,17 @@ impl Snapshot {
             .permissions
             .iter()
             .find(|permission| !self.permissions.contains(permission));
-        let gone = self
+        let removed = self
             .permissions
             .iter()
             .find(|permission| !now.permissions.contains(permission));
-        Some(match (gone, new) {
-            (Some(gone), Some(new)) => {
-                let (was, is) = (described(gone), described(new));
+        Some(match (removed, new) {
+            (Some(removed), Some(new)) => {
+                let (was, is) = (describe(removed), describe(new));
                 format!("it was shown as {was} and would be {is} now")
             }
-            (None, Some(new)) => format!("{} was not shown", described(new)),
-            (Some(gone), None) => format!("{} is no longer part of it", described(gone)),
+            (None, Some(new)) => format!("{} was not shown", describe(new)),
+            (Some(removed), None) => format!("{} is no longer part of it", describe(removed)),
             (None, None) => "its effects are in another order or number than shown".to_owned(),
         })
     }
@@ -94,7 +94,7 @@ fn join_addresses(addresses: &[IpAddr]) -> String {
 }
 
 /// Describes an effect in a few words, with the target of links and its confinement.
-fn described(permission: &Permission) -> String {
+fn describe(permission: &Permission) -> String {
     let claim = |claim: &PathClaim| match &claim.target {
         Some(target) => format!("{} → {target}", claim.path),
         None => claim.path.clone(),

@@ -19,10 +19,10 @@ use crate::spec::ToolName;
 use crate::text::hex;
 
 /// Maximum number of calls that a process remembers without a store.
-const MOST: usize = 1000;
+const MAX_CALLS: usize = 1000;
 
 /// Maximum total size of their outcomes, in bytes.
-const MOST_BYTES: usize = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
 
 /// A call that ended suspended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,13 +149,13 @@ impl Known {
     fn bound(&mut self) {
         let size = |call: &SuspendedCall| call.outcome.as_ref().map_or(0, String::len);
         let mut bytes: usize = self.calls.values().map(|(_, call)| size(call)).sum();
-        while self.calls.len() > MOST || (bytes > MOST_BYTES && self.calls.len() > 1) {
+        while self.calls.len() > MAX_CALLS || (bytes > MAX_BYTES && self.calls.len() > 1) {
             let oldest = self.calls.iter().min_by_key(|(_, (number, _))| *number);
             let Some(oldest) = oldest.map(|(name, _)| name.clone()) else {
                 return;
             };
-            let gone = self.calls.remove(&oldest);
-            bytes -= gone.map_or(0, |(_, call)| size(&call));
+            let removed = self.calls.remove(&oldest);
+            bytes -= removed.map_or(0, |(_, call)| size(&call));
         }
     }
 }

@@ -43,10 +43,10 @@ use sweep::Wanted;
 const TTL: Duration = Duration::from_hours(7 * 24);
 
 /// Maximum number of blobs remembered as verified; the list is cleared when full.
-const VERIFIED: usize = 4096;
+const MAX_VERIFIED: usize = 4096;
 
 /// Maximum length of a stored media type, in bytes.
-const MEDIA_TYPE: usize = 128;
+const MAX_MEDIA_TYPE: usize = 128;
 
 /// Artifacts in a folder that several processes may share.
 ///
@@ -126,7 +126,7 @@ impl DirArtifacts {
             return Err(ArtifactError::Damaged(reference.as_str().to_owned()));
         }
         let mut verified = self.verified();
-        if verified.len() >= VERIFIED {
+        if verified.len() >= MAX_VERIFIED {
             verified.clear();
         }
         verified.insert(reference.clone(), stamp);
@@ -194,7 +194,7 @@ impl DirArtifacts {
             staged.keep(&self.blob(&reference))?;
         }
         if !known {
-            let cut = media_type.floor_char_boundary(MEDIA_TYPE);
+            let cut = media_type.floor_char_boundary(MAX_MEDIA_TYPE);
             let record = Record {
                 v: owners::VERSION,
                 media_type: media_type[..cut].to_owned(),

@@ -16,21 +16,21 @@ use crate::clock;
 use crate::future::run_blocking;
 
 /// Maximum number of bytes stored for one tenant: 64 MiB.
-const QUOTA: Quota = Quota(64 << 20);
+const DEFAULT_QUOTA: Quota = Quota(64 << 20);
 
 /// Maximum size of an artifact hashed on the calling thread; larger ones use another thread.
-const SHORT: usize = 1 << 20;
+const MAX_INLINE_HASH: usize = 1 << 20;
 
 /// Artifacts in memory, dropped with the process and with the last pin of their run. Clones share the store.
 #[derive(Debug, Clone)]
 pub struct MemoryArtifacts {
     quota: Quota,
-    kept: Arc<Mutex<HashMap<Owner, OfRun>>>,
+    runs: Arc<Mutex<HashMap<Owner, RunArtifacts>>>,
 }
 
 /// The artifacts of a run, oldest first.
 #[derive(Debug, Default)]
-struct OfRun {
+struct RunArtifacts {
     /// Number of sessions that hold it.
     pins: usize,
     all: Vec<Stored>,
@@ -47,8 +47,8 @@ impl MemoryArtifacts {
     /// Creates an empty store.
     pub fn new() -> Self {
         Self {
-            quota: QUOTA,
-            kept: Arc::default(),
+            quota: DEFAULT_QUOTA,
+            runs: Arc::default(),
         }
     }
 
@@ -58,8 +58,8 @@ impl MemoryArtifacts {
         self
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Owner, OfRun>> {
-        self.kept.lock()
+    fn lock(&self) -> MutexGuard<'_, HashMap<Owner, RunArtifacts>> {
+        self.runs.lock()
     }
 
     fn find(&self, owner: &Owner, reference: &ArtifactRef) -> Result<Stored, ArtifactError> {
@@ -75,11 +75,11 @@ impl MemoryArtifacts {
     /// Makes room for `bytes` more of a tenant.
     fn make_room(
         &self,
-        kept: &mut HashMap<Owner, OfRun>,
+        runs: &mut HashMap<Owner, RunArtifacts>,
         principal: &Principal,
         bytes: u64,
     ) -> Result<(), ArtifactError> {
-        let of_tenant = of_tenant(kept, principal).flat_map(|(owner, run)| {
+        let of_tenant = of_tenant(runs, principal).flat_map(|(owner, run)| {
             run.all.iter().map(move |one| StoredArtifact {
                 id: (owner.clone(), one.info.reference.clone()),
                 bytes: one.info.bytes,
@@ -88,7 +88,7 @@ impl MemoryArtifacts {
             })
         });
         for (owner, reference) in self.quota.make_room(bytes, of_tenant.collect())? {
-            if let Some(run) = kept.get_mut(&owner) {
+            if let Some(run) = runs.get_mut(&owner) {
                 run.all.retain(|one| one.info.reference != reference);
             }
         }
@@ -143,10 +143,10 @@ impl MemoryArtifacts {
 }
 
 fn of_tenant<'a>(
-    kept: &'a HashMap<Owner, OfRun>,
+    runs: &'a HashMap<Owner, RunArtifacts>,
     principal: &'a Principal,
-) -> impl Iterator<Item = (&'a Owner, &'a OfRun)> {
-    kept.iter()
+) -> impl Iterator<Item = (&'a Owner, &'a RunArtifacts)> {
+    runs.iter()
         .filter(|(owner, _)| owner.principal.tenant == principal.tenant)
 }
 
@@ -171,7 +171,7 @@ impl ArtifactStore for MemoryArtifacts {
         if let Err(full) = self.quota.admit(bytes.len() as u64) {
             return answer(Err(full.into()));
         }
-        if bytes.len() > SHORT {
+        if bytes.len() > MAX_INLINE_HASH {
             return self.put_from(owner, media_type, Arc::new(bytes));
         }
         answer(self.store(owner, media_type, bytes))

@@ -74,26 +74,27 @@ impl Quota {
     pub fn make_room<I>(
         self,
         bytes: u64,
-        mut kept: Vec<StoredArtifact<I>>,
+        mut artifacts: Vec<StoredArtifact<I>>,
     ) -> Result<Vec<I>, Full> {
         let limit = self.0;
-        let sum = |kept: &[StoredArtifact<I>]| {
-            kept.iter()
+        let sum = |artifacts: &[StoredArtifact<I>]| {
+            artifacts
+                .iter()
                 .fold(0, |sum: u64, one| sum.saturating_add(one.bytes))
         };
-        let mut used = sum(&kept);
+        let mut used = sum(&artifacts);
         if self.has_room(used, bytes) {
             return Ok(Vec::new());
         }
-        kept.retain(|one| !one.held);
-        let left = limit.saturating_sub(used.saturating_sub(sum(&kept)));
+        artifacts.retain(|one| !one.held);
+        let left = limit.saturating_sub(used.saturating_sub(sum(&artifacts)));
         if bytes > left {
             return Err(Full { bytes, left });
         }
-        kept.sort_by_key(|one| one.created);
+        artifacts.sort_by_key(|one| one.created);
         let goal = (limit - limit / 10).max(limit - left + bytes);
         let mut evicted = Vec::new();
-        for one in kept {
+        for one in artifacts {
             if used.saturating_add(bytes) <= goal {
                 break;
             }

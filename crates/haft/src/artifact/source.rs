@@ -5,7 +5,7 @@ use std::io;
 use bytes::Bytes;
 
 /// Number of bytes read at once.
-const PIECE: usize = 256 << 10;
+const PIECE_BYTES: usize = 256 << 10;
 
 /// Bytes of any length that can be read in pieces, repeatedly.
 pub trait Source: Send + Sync {
@@ -60,11 +60,13 @@ pub fn each_piece<S: Source + ?Sized>(
     mut take: impl FnMut(&[u8]) -> io::Result<()>,
 ) -> io::Result<()> {
     let size = source.size();
-    let piece = usize::try_from(size).unwrap_or(PIECE).min(PIECE);
+    let piece = usize::try_from(size)
+        .unwrap_or(PIECE_BYTES)
+        .min(PIECE_BYTES);
     let mut buffer = vec![0; piece];
     let mut at = 0;
     while at < size {
-        let most = usize::try_from(size - at).unwrap_or(PIECE).min(piece);
+        let most = usize::try_from(size - at).unwrap_or(PIECE_BYTES).min(piece);
         match source.read_at(at, &mut buffer[..most])? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             count => {

@@ -76,7 +76,7 @@ impl Archive {
         let sent = self.queue.send(message);
         Box::pin(async move {
             sent?;
-            closed.await.unwrap_or_else(|_| Err(gone()))
+            closed.await.unwrap_or_else(|_| Err(writer_gone()))
         })
     }
 
@@ -89,7 +89,7 @@ impl Archive {
         let sent = self.queue.send(Message::Leave(run.clone(), answer));
         Box::pin(async move {
             sent?;
-            left.await.unwrap_or_else(|_| Err(gone()))
+            left.await.unwrap_or_else(|_| Err(writer_gone()))
         })
     }
 
@@ -99,7 +99,7 @@ impl Archive {
     /// An earlier write failed, another process holds the record, or the writer has ended.
     pub async fn holds(&self, run: &RunId) -> Result<(), AuditError> {
         self.flush().await?;
-        self.queue.takes(run)
+        self.queue.check_accepts(run)
     }
 
     /// Completes when everything recorded before is written (to the system, not necessarily to disk).
@@ -111,7 +111,7 @@ impl Archive {
         let sent = self.queue.send(Message::Flush(answer));
         Box::pin(async move {
             sent?;
-            flushed.await.map_err(|_| gone())
+            flushed.await.map_err(|_| writer_gone())
         })
     }
 
@@ -126,7 +126,7 @@ impl Archive {
 }
 
 /// The error if the writer ended without an answer.
-fn gone() -> AuditError {
+fn writer_gone() -> AuditError {
     AuditError::new("the archive's writer has ended")
 }
 
@@ -140,7 +140,7 @@ impl AuditSink for Archive {
         let sent = self.queue.send(Message::Event(event, Some(answer)));
         Box::pin(async move {
             sent?;
-            durable.await.unwrap_or_else(|_| Err(gone()))
+            durable.await.unwrap_or_else(|_| Err(writer_gone()))
         })
     }
 }

@@ -16,7 +16,7 @@ pub(super) const ERRORS: &str = "logs/errors.jsonl";
 pub(super) const FOLDERS: [&str; 4] = ["logs", "workspace", "deliverables", "archive"];
 
 /// The folder that only the process that started the run locks as well, not one that resumes it.
-pub(super) const BEGINNER: &str = "logs";
+pub(super) const STARTER_FOLDER: &str = "logs";
 
 /// Which process of this machine currently writes a run's record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -32,7 +32,7 @@ pub enum Holder {
 /// Finds the process that has locked the folder of a run.
 pub(super) fn holder(dir: &Path) -> io::Result<Holder> {
     let is_locked = |dir: &Path| Ok::<_, io::Error>(!file_lock::try_lock_shared(File::open(dir)?)?);
-    if is_locked(&dir.join(BEGINNER))? {
+    if is_locked(&dir.join(STARTER_FOLDER))? {
         return Ok(Holder::Owner);
     }
     Ok(if is_locked(dir)? {

@@ -25,19 +25,19 @@ pub(super) const VERSION: u32 = 1;
 pub(super) const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// Maximum length of a line that is read. Written lines stay below it: six times (all escaped) the limits that follow.
-pub(super) const LONGEST_LINE: usize = 256 << 10;
+pub(super) const MAX_LINE: usize = 256 << 10;
 
 /// Maximum size, in bytes, of redacted arguments in a line.
-const ARGUMENTS: usize = 4 << 10;
+const MAX_ARGUMENTS: usize = 4 << 10;
 /// Maximum size, in bytes, of a sentence: a summary, an error message, the start of a result.
-const SENTENCE: usize = 2 << 10;
+const MAX_SENTENCE: usize = 2 << 10;
 /// Maximum size, in bytes, of a name: a tool's, a call's, a principal's, a rule.
-const NAME: usize = 512;
+const MAX_NAME: usize = 512;
 /// Maximum number of list items: coerced paths, artifacts.
-const MEMBERS: usize = 32;
+const MAX_ITEMS: usize = 32;
 
 /// Maximum number of calls whose digests are kept until they end.
-const RUNNING: usize = 1024;
+const MAX_RUNNING: usize = 1024;
 
 /// The types of line.
 pub(super) mod kind {
@@ -148,7 +148,7 @@ pub(super) fn is_error(status: &str) -> bool {
 }
 
 /// Writes lines: holds the redactor and caches.
-pub(super) struct Scribe {
+pub(super) struct LineWriter {
     redactor: Redactor,
     /// The last second written, and its text up to the milliseconds.
     second: (i128, String),
@@ -164,7 +164,7 @@ struct Known {
     arguments: String,
 }
 
-impl Scribe {
+impl LineWriter {
     pub(super) fn new(redactor: Redactor) -> Self {
         Self {
             redactor,
@@ -175,19 +175,19 @@ impl Scribe {
 
     /// Returns the time as `clock::rfc3339` writes it.
     fn time(&mut self, at: i128) -> String {
-        const SECOND: i128 = 1_000_000_000;
-        let second = at.div_euclid(SECOND);
+        const NANOS_PER_SECOND: i128 = 1_000_000_000;
+        let second = at.div_euclid(NANOS_PER_SECOND);
         if self.second.0 != second {
-            let text = clock::rfc3339(second * SECOND);
+            let text = clock::rfc3339(second * NANOS_PER_SECOND);
             let plain = text.strip_suffix("000Z").unwrap_or(&text);
             self.second = (second, plain.to_owned());
         }
-        let milliseconds = at.rem_euclid(SECOND) / 1_000_000;
+        let milliseconds = at.rem_euclid(NANOS_PER_SECOND) / 1_000_000;
         format!("{}{milliseconds:03}Z", self.second.1)
     }
 
     fn know(&self, call: &Arc<CallRecord>) -> Known {
-        let arguments = self.redactor.redact_within(&call.arguments, ARGUMENTS);
+        let arguments = self.redactor.redact_within(&call.arguments, MAX_ARGUMENTS);
         Known {
             digest: args_digest(&call.arguments),
             arguments: arguments.into_owned(),
@@ -203,7 +203,7 @@ impl Scribe {
         event: &Event,
     ) -> io::Result<Written> {
         let ts = self.time(event.at);
-        let pen = |redactor| Pen { redactor, place };
+        let pen = |redactor| LineBuilder { redactor, place };
         match &event.what {
             EventKind::RunStarted(start) => {
                 let line = pen(&self.redactor).run(&ts, kind::RUN_STARTED, start);
@@ -217,7 +217,7 @@ impl Scribe {
                 let known = self.know(call);
                 let line = pen(&self.redactor).call(&ts, kind::CALL_STARTED, call, &known);
                 serde_json::to_writer(out, &line)?;
-                if self.running.len() >= RUNNING {
+                if self.running.len() >= MAX_RUNNING {
                     self.running.clear();
                 }
                 self.running.insert(Arc::as_ptr(call).addr(), known);
@@ -277,18 +277,18 @@ impl<'a> Line<'a> {
 }
 
 /// Builds lines: redacts and bounds everything that callers supplied.
-struct Pen<'a> {
+struct LineBuilder<'a> {
     redactor: &'a Redactor,
     place: Place<'a>,
 }
 
-impl<'a> Pen<'a> {
+impl<'a> LineBuilder<'a> {
     fn name(&self, text: &'a str) -> Cow<'a, str> {
-        self.redactor.redact_within(text, NAME)
+        self.redactor.redact_within(text, MAX_NAME)
     }
 
     fn names(&self, texts: &'a [String]) -> Vec<Cow<'a, str>> {
-        let few = texts.iter().take(MEMBERS);
+        let few = texts.iter().take(MAX_ITEMS);
         few.map(|text| self.name(text)).collect()
     }
 
@@ -337,7 +337,7 @@ impl<'a> Pen<'a> {
                 untrusted.push(name);
             }
         }
-        let sentence = |text: &'a str| self.redactor.redact_within(text, SENTENCE);
+        let sentence = |text: &'a str| self.redactor.redact_within(text, MAX_SENTENCE);
         Line {
             status: Some(end.status.as_str()),
             duration_ms: Some(milliseconds(end.duration)),
@@ -361,7 +361,7 @@ impl<'a> Pen<'a> {
 
 /// Bounds a name that is not caller text.
 fn cut(mut name: String) -> String {
-    name.truncate(name.floor_char_boundary(NAME));
+    name.truncate(name.floor_char_boundary(MAX_NAME));
     name
 }
 
@@ -419,7 +419,7 @@ mod tests {
 
     #[test]
     fn times_are_written_as_the_clock_writes_them() {
-        let mut scribe = Scribe::new(Redactor::default());
+        let mut scribe = LineWriter::new(Redactor::default());
         for at in [
             0,
             1,

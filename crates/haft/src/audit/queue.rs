@@ -13,16 +13,16 @@ use crate::audit::{AuditError, Event, EventKind};
 use crate::call::RunId;
 
 /// Maximum number of queued messages.
-const MESSAGES: usize = 32 << 10;
+const MAX_MESSAGES: usize = 32 << 10;
 /// Approximate maximum total size of queued messages, in bytes: arguments may be long.
-const WEIGHT: usize = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
 /// Size that a message counts besides its texts, in bytes.
-const MESSAGE: usize = 256;
+const MESSAGE_OVERHEAD: usize = 256;
 /// How long the writer lets lines accumulate: half of the ten milliseconds in which a line reaches its file.
-const NAP: Duration = Duration::from_millis(5);
+const BATCH_DELAY: Duration = Duration::from_millis(5);
 /// Number of naps without a line after which the writer sleeps until woken: a second in total. Waking it costs a few
 /// microseconds, which only the first call after such a pause pays.
-const NAPS: u32 = 200;
+const MAX_IDLE_BATCHES: u32 = 200;
 
 /// A message to the writer.
 pub(super) enum Message {
@@ -38,11 +38,11 @@ pub(super) enum Message {
 
 /// The writer's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Writer {
+enum WriterState {
     /// It is working and will check the queue again by itself.
     Busy,
     /// It lets lines accumulate for a moment.
-    Napping,
+    Batching,
     /// It waits to be woken.
     Asleep,
 }
@@ -52,7 +52,7 @@ struct State {
     weight: usize,
     /// Whether a sender waits for an answer, so that the writer must not nap.
     urgent: bool,
-    writer: Writer,
+    writer: WriterState,
     /// Number of senders that wait for room.
     blocked: usize,
     /// The open runs; an error tells why a run's events are refused after a failed write.
@@ -77,7 +77,7 @@ impl Queue {
                 waiting: Vec::new(),
                 weight: 0,
                 urgent: false,
-                writer: Writer::Busy,
+                writer: WriterState::Busy,
                 blocked: 0,
                 runs: HashMap::default(),
                 shut: false,
@@ -105,12 +105,12 @@ impl Queue {
         state.urgent |= !matches!(message, Message::Event(_, None));
         state.waiting.push(message);
         let wake = match state.writer {
-            Writer::Busy => false,
-            Writer::Napping => state.urgent || state.is_half_full(),
-            Writer::Asleep => true,
+            WriterState::Busy => false,
+            WriterState::Batching => state.urgent || state.is_half_full(),
+            WriterState::Asleep => true,
         };
         if wake {
-            state.writer = Writer::Busy;
+            state.writer = WriterState::Busy;
             drop(state);
             self.work.notify_one();
         }
@@ -125,18 +125,18 @@ impl Queue {
             if naps > 0 && !state.waiting.is_empty() {
                 break;
             }
-            if naps < NAPS {
+            if naps < MAX_IDLE_BATCHES {
                 naps += 1;
-                state.writer = Writer::Napping;
-                self.work.wait_for(&mut state, NAP);
+                state.writer = WriterState::Batching;
+                self.work.wait_for(&mut state, BATCH_DELAY);
             } else {
-                state.writer = Writer::Asleep;
+                state.writer = WriterState::Asleep;
                 self.work.wait(&mut state);
                 // More messages may follow the one that woke it.
                 naps = 0;
             }
         }
-        state.writer = Writer::Busy;
+        state.writer = WriterState::Busy;
         state.urgent = false;
         state.weight = 0;
         mem::swap(&mut state.waiting, batch);
@@ -149,7 +149,7 @@ impl Queue {
     }
 
     /// Returns whether a run accepts events, or why not, if writing it failed.
-    pub(super) fn takes(&self, run: &RunId) -> Result<(), AuditError> {
+    pub(super) fn check_accepts(&self, run: &RunId) -> Result<(), AuditError> {
         let known = self.state().runs.get(run).cloned();
         check(run, known)
     }
@@ -178,12 +178,12 @@ impl Queue {
 impl State {
     fn is_full(&self, more: usize) -> bool {
         // A single message may exceed the limit: it waits until the queue is empty.
-        let heavy = self.weight + more > WEIGHT && !self.waiting.is_empty();
-        heavy || self.waiting.len() >= MESSAGES
+        let heavy = self.weight + more > MAX_BYTES && !self.waiting.is_empty();
+        heavy || self.waiting.len() >= MAX_MESSAGES
     }
 
     fn is_half_full(&self) -> bool {
-        let much = self.waiting.len() >= MESSAGES / 2 || self.weight >= WEIGHT / 2;
+        let much = self.waiting.len() >= MAX_MESSAGES / 2 || self.weight >= MAX_BYTES / 2;
         // If the queue is empty, unblocked senders have not run yet.
         much || (self.blocked > 0 && !self.waiting.is_empty())
     }
@@ -243,7 +243,7 @@ impl Message {
             },
             Self::Close(..) | Self::Leave(..) | Self::Flush(_) => 0,
         };
-        MESSAGE + texts
+        MESSAGE_OVERHEAD + texts
     }
 }
 
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn senders_that_were_let_in_and_have_not_come_yet_are_no_end() {
         // More than the queue holds: no sender ends without having waited.
-        let each = 2 * MESSAGES;
+        let each = 2 * MAX_MESSAGES;
         let queue = Queue::new();
         thread::scope(|scope| {
             for _ in 0..SENDERS {

@@ -21,7 +21,7 @@ pub use stream::RedactedStream;
 pub const REDACTED: &str = "[redacted]";
 
 /// Minimum length of a secret value that is searched for: shorter ones (`1`, `yes`) would redact ordinary text everywhere.
-const SHORTEST: usize = 4;
+const MIN_SECRET: usize = 4;
 
 /// Removes secrets from text, plain or JSON, in time linear in its length.
 ///
@@ -35,18 +35,18 @@ pub struct Redactor(Arc<ArcSwap<Known>>);
 #[derive(Default)]
 struct Known {
     /// Permanent values.
-    lasting: Sought,
+    lasting: Needles,
     /// Replaceable values, by their purpose.
-    passing: BTreeMap<String, Sought>,
+    passing: BTreeMap<String, Needles>,
     /// All values together.
-    all: Sought,
+    all: Needles,
     /// Built on first use: most short runs of the program never write a line. `None` if it cannot be built.
     search: OnceLock<Option<Search>>,
 }
 
 /// The texts that are searched for.
 #[derive(Default, Clone, PartialEq, Eq)]
-struct Sought {
+struct Needles {
     /// Texts that are searched for as they are.
     values: Vec<String>,
     /// Base64 fragments of them; the whole base64 text around a match is redacted.
@@ -81,17 +81,17 @@ impl Redactor {
 
     /// Adds these secret values; all clones know them from now on.
     pub fn learn(&self, secrets: impl IntoIterator<Item = impl AsRef<str>>) {
-        let new = Sought::of(secrets);
+        let new = Needles::of(secrets);
         self.change(|lasting, _| *lasting = lasting.with(&new));
     }
 
     /// Like [`learn`](Self::learn), for values that change, such as tokens: these replace the ones learnt for this purpose before.
     pub fn learn_for(&self, purpose: &str, secrets: impl IntoIterator<Item = impl AsRef<str>>) {
-        let new = Sought::of(secrets);
+        let new = Needles::of(secrets);
         self.change(|_, passing| drop(passing.insert(purpose.to_owned(), new.clone())));
     }
 
-    fn change(&self, change: impl Fn(&mut Sought, &mut BTreeMap<String, Sought>)) {
+    fn change(&self, change: impl Fn(&mut Needles, &mut BTreeMap<String, Needles>)) {
         self.0.rcu(|known| {
             let (mut lasting, mut passing) = (known.lasting.clone(), known.passing.clone());
             change(&mut lasting, &mut passing);
@@ -158,13 +158,13 @@ impl Known {
     }
 }
 
-impl Sought {
+impl Needles {
     /// Computes the search texts of these secrets.
     fn of(secrets: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         let mut new = Self::default();
         for secret in secrets {
             let secret = secret.as_ref().trim();
-            if secret.len() >= SHORTEST {
+            if secret.len() >= MIN_SECRET {
                 for meaning in forms::meanings(secret) {
                     new.values.extend(forms::written(&meaning));
                     new.cores.extend(forms::cores(&meaning));
@@ -261,8 +261,8 @@ impl<'s, 't> Spans<'s, 't> {
 
     /// Takes the earlier of the two searches' next matches, if it starts before `horizon`.
     fn take(&mut self, horizon: usize) -> Option<Range<usize>> {
-        self.look_for_value(horizon);
-        self.look_for_shape(horizon);
+        self.find_value(horizon);
+        self.find_shape(horizon);
         let start = |cursor: &Cursor| cursor.found.as_ref().map_or(usize::MAX, |f| f.start);
         let (value, shape) = (start(&self.values), start(&self.shapes));
         if value.min(shape) >= horizon {
@@ -278,7 +278,7 @@ impl<'s, 't> Spans<'s, 't> {
         Some(found)
     }
 
-    fn look_for_value(&mut self, horizon: usize) {
+    fn find_value(&mut self, horizon: usize) {
         let cursor = &mut self.values;
         let known = self.search.longest > 0;
         if !known || cursor.found.is_some() || cursor.clear >= horizon {
@@ -292,12 +292,12 @@ impl<'s, 't> Spans<'s, 't> {
         cursor.clear = horizon;
     }
 
-    fn look_for_shape(&mut self, horizon: usize) {
+    fn find_shape(&mut self, horizon: usize) {
         let cursor = &mut self.shapes;
         if cursor.found.is_some() || cursor.clear >= horizon {
             return;
         }
-        let end = horizon.saturating_add(shapes::LONGEST_MARKER);
+        let end = horizon.saturating_add(shapes::MAX_MARKER);
         let mut from = cursor.clear;
         while let Some(marker) = {
             let input = Input::new(self.text).range(from..end.min(self.text.len()));

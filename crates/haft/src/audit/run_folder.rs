@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use crate::audit::Event;
 use crate::audit::index::Closed;
-use crate::audit::layout::{BEGINNER, ERRORS, FOLDERS, RECORD, TOOLS};
-use crate::audit::line::{self, Place, Scribe, Written};
+use crate::audit::layout::{ERRORS, FOLDERS, RECORD, STARTER_FOLDER, TOOLS};
+use crate::audit::line::{self, LineWriter, Place, Written};
 use crate::audit::verify::{self, End};
 use crate::call::RunId;
 use crate::file_lock;
 
 /// Maximum number of bytes written at once.
-const BATCH: usize = 64 << 10;
+const MAX_BATCH: usize = 64 << 10;
 
 /// A run's folder, open for writing.
 pub(super) struct RunFolder {
@@ -49,8 +49,8 @@ impl RunFolder {
             private.create(dir.join(folder))?;
         }
         Ok(Self {
-            _lock: locked(&dir, &run)?,
-            _begun_here: Some(locked(&dir.join(BEGINNER), &run)?),
+            _lock: lock_folder(&dir, &run)?,
+            _begun_here: Some(lock_folder(&dir.join(STARTER_FOLDER), &run)?),
             record: Sheet::create(dir.join(RECORD))?,
             tools: Sheet::create(dir.join(TOOLS))?,
             errors: Sheet::create(dir.join(ERRORS))?,
@@ -66,7 +66,7 @@ impl RunFolder {
     /// Opens the folder of a run that another process left; its record must be valid and open. Removes a line that was cut off when
     /// that process ended, and rebuilds the views from the record.
     pub(super) fn reopen(dir: PathBuf, run: RunId) -> io::Result<Self> {
-        let lock = locked(&dir, &run)?;
+        let lock = lock_folder(&dir, &run)?;
         let End {
             seq,
             prev,
@@ -93,7 +93,7 @@ impl RunFolder {
     }
 
     /// Adds an event's line; writes full batches.
-    pub(super) fn append(&mut self, event: &Event, scribe: &mut Scribe) -> io::Result<()> {
+    pub(super) fn append(&mut self, event: &Event, scribe: &mut LineWriter) -> io::Result<()> {
         let start = self.record.buffer.len();
         let place = Place {
             run: self.run.as_str(),
@@ -110,7 +110,7 @@ impl RunFolder {
                 self.errors.buffer.extend_from_slice(line);
             }
         }
-        if self.record.buffer.len() >= BATCH {
+        if self.record.buffer.len() >= MAX_BATCH {
             self.flush()?;
         }
         Ok(())
@@ -175,7 +175,7 @@ impl RunFolder {
 }
 
 /// Locks the folder for this process until dropped.
-fn locked(dir: &Path, run: &RunId) -> io::Result<File> {
+fn lock_folder(dir: &Path, run: &RunId) -> io::Result<File> {
     let folder = File::open(dir)?;
     if file_lock::try_lock(&folder)? {
         return Ok(folder);
@@ -301,7 +301,7 @@ mod tests {
             at: 0,
             what: EventKind::RunStarted(start.into()),
         };
-        let mut scribe = Scribe::new(Redactor::default());
+        let mut scribe = LineWriter::new(Redactor::default());
         folder.append(&event, &mut scribe).unwrap();
         let error = folder.sync().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::audit::RunStart;
 use crate::audit::index::{Closed, RunEntry, RunState};
 use crate::audit::layout::{self, RECORD, TOOLS};
-use crate::audit::line::{self, LONGEST_LINE, ReadLine, kind};
+use crate::audit::line::{self, MAX_LINE, ReadLine, kind};
 use crate::budget::Uses;
 use crate::call::{Principal, RunId};
 use crate::result::Status;
@@ -19,7 +19,7 @@ use crate::untrusted::UntrustedSource;
 pub use crate::audit::layout::Holder;
 
 /// Maximum length of a run id, which names a folder.
-const LONGEST_ID: usize = 128;
+const MAX_ID: usize = 128;
 
 /// Why an archive could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -53,11 +53,11 @@ impl RunsError {
 /// [`RunsError::BadId`] if the id could lead elsewhere.
 pub fn run_dir(home: &Path, run: &str) -> Result<PathBuf, RunsError> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
-    let named = !run.is_empty() && run.len() <= LONGEST_ID && !run.starts_with(['.', '-']);
+    let named = !run.is_empty() && run.len() <= MAX_ID && !run.starts_with(['.', '-']);
     if named && run.bytes().all(plain) {
         Ok(home.join("runs").join(run))
     } else {
-        Err(RunsError::BadId(run.chars().take(LONGEST_ID).collect()))
+        Err(RunsError::BadId(run.chars().take(MAX_ID).collect()))
     }
 }
 
@@ -71,20 +71,20 @@ pub fn list(home: &Path, limit: usize) -> Result<Vec<RunEntry>, RunsError> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         read => read.map_err(RunsError::at(&runs))?,
     };
-    let mut begun = Vec::new();
+    let mut recorded = Vec::new();
     for entry in entries {
         let dir = entry.map_err(RunsError::at(&runs))?.path();
         // If a run dies while its folder is created, there is no first line: nothing happened in it.
-        if let Ok(Some((run, started, start))) = beginning(&dir) {
-            begun.push((started, run, start, dir));
+        if let Ok(Some((run, started, start))) = read_start(&dir) {
+            recorded.push((started, run, start, dir));
         }
     }
-    begun.sort_by(|a, b| (&b.0, &b.1).cmp(&(&a.0, &a.1)));
-    begun.truncate(limit);
+    recorded.sort_by(|a, b| (&b.0, &b.1).cmp(&(&a.0, &a.1)));
+    recorded.truncate(limit);
     let whole = |(started, run, start, dir): (String, RunId, RunStart, PathBuf)| {
         with_end(&dir, run, started, start)
     };
-    Ok(begun.into_iter().map(whole).collect())
+    Ok(recorded.into_iter().map(whole).collect())
 }
 
 /// Returns one run according to its archive; `None` without a readable start.
@@ -93,8 +93,8 @@ pub fn list(home: &Path, limit: usize) -> Result<Vec<RunEntry>, RunsError> {
 /// [`RunsError::BadId`] if the id could lead elsewhere.
 pub fn entry(home: &Path, run: &str) -> Result<Option<RunEntry>, RunsError> {
     let dir = run_dir(home, run)?;
-    let begun = beginning(&dir).ok().flatten();
-    Ok(begun.map(|(run, started, start)| with_end(&dir, run, started, start)))
+    let run_start = read_start(&dir).ok().flatten();
+    Ok(run_start.map(|(run, started, start)| with_end(&dir, run, started, start)))
 }
 
 /// Adds the end of a run's record to its start.
@@ -257,10 +257,10 @@ pub fn closed(dir: &Path) -> io::Result<Option<Closed>> {
 fn last_line(dir: &Path) -> io::Result<Option<(String, Closed)>> {
     let mut file = open(&dir.join(RECORD))?;
     let length = file.metadata()?.len();
-    let from = length.saturating_sub(LONGEST_LINE as u64 + 1);
+    let from = length.saturating_sub(MAX_LINE as u64 + 1);
     file.seek(SeekFrom::Start(from))?;
     let mut tail = Vec::new();
-    file.take(LONGEST_LINE as u64 + 1).read_to_end(&mut tail)?;
+    file.take(MAX_LINE as u64 + 1).read_to_end(&mut tail)?;
     if tail.pop() != Some(b'\n') {
         return Ok(None);
     }
@@ -279,7 +279,7 @@ fn last_line(dir: &Path) -> io::Result<Option<(String, Closed)>> {
 }
 
 /// Returns the content of a run's first line.
-fn beginning(dir: &Path) -> io::Result<Option<(RunId, String, RunStart)>> {
+fn read_start(dir: &Path) -> io::Result<Option<(RunId, String, RunStart)>> {
     let mut lines = Lines::new(open(&dir.join(RECORD))?);
     let Next::Line(text) = lines.next()? else {
         return Ok(None);
@@ -377,11 +377,11 @@ impl Lines {
         };
         self.line.clear();
         reader
-            .take(LONGEST_LINE as u64 + 1)
+            .take(MAX_LINE as u64 + 1)
             .read_until(b'\n', &mut self.line)?;
         Ok(match self.line.split_last() {
             Some((b'\n', line)) => Next::Line(line),
-            Some(_) if self.line.len() > LONGEST_LINE => Next::TooLong,
+            Some(_) if self.line.len() > MAX_LINE => Next::TooLong,
             Some(_) => Next::Torn,
             None => Next::End,
         })

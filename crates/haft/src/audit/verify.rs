@@ -237,7 +237,7 @@ impl Check {
                         self.settle_doubt(&hash);
                     }
                 }
-                None => self.means(&line, text)?,
+                None => self.apply(&line, text)?,
             },
         }
         if closing {
@@ -285,7 +285,7 @@ impl Check {
     }
 
     /// Updates the state from a valid line.
-    fn means(&mut self, line: &ReadLine<'_>, text: &[u8]) -> io::Result<()> {
+    fn apply(&mut self, line: &ReadLine<'_>, text: &[u8]) -> io::Result<()> {
         let call = || line.call.as_deref().unwrap_or_default().to_owned();
         match line.kind.as_ref() {
             kind::CALL_STARTED => {
@@ -300,9 +300,9 @@ impl Check {
             kind::CALL_ENDED => {
                 self.started.remove(&call());
                 self.ended += 1;
-                let mut agree = self.tools.agrees(text, self.seq)?;
+                let mut agree = self.tools.matches_view(text, self.seq)?;
                 if line.status.as_deref().is_some_and(line::is_error) {
-                    agree &= self.errors.agrees(text, self.seq)?;
+                    agree &= self.errors.matches_view(text, self.seq)?;
                 }
                 if !agree {
                     self.fault(self.seq, "a view of it in logs/ says otherwise");
@@ -377,7 +377,7 @@ impl View {
     }
 
     /// Returns whether the view's next line is this one, or the view has already ended.
-    fn agrees(&mut self, text: &[u8], seq: u64) -> io::Result<bool> {
+    fn matches_view(&mut self, text: &[u8], seq: u64) -> io::Result<bool> {
         if self.missing_since.is_some() {
             return Ok(true);
         }

@@ -10,7 +10,7 @@ use foldhash::fast::RandomState;
 use tokio::sync::oneshot;
 
 use crate::audit::index::Closed;
-use crate::audit::line::Scribe;
+use crate::audit::line::LineWriter;
 use crate::audit::queue::{Message, Queue};
 use crate::audit::redact::Redactor;
 use crate::audit::run_folder::RunFolder;
@@ -18,11 +18,11 @@ use crate::audit::{AuditError, Event, EventKind, runs};
 use crate::call::RunId;
 
 /// Maximum number of runs whose files stay open: three files each, well below the usual limit of 1,024.
-const OPEN_RUNS: usize = 64;
+const MAX_OPEN_RUNS: usize = 64;
 /// Maximum number of failed runs whose error is remembered.
-const FAILED_RUNS: usize = 1024;
+const MAX_FAILED_RUNS: usize = 1024;
 /// Capacity above which a batch is freed: it was a burst.
-const BURST: usize = 4096;
+const MAX_RETAINED_CAPACITY: usize = 4096;
 
 /// Answers a waiter once a line is durable.
 type Ack = oneshot::Sender<Result<(), AuditError>>;
@@ -31,7 +31,7 @@ type Ack = oneshot::Sender<Result<(), AuditError>>;
 pub(super) struct Writer {
     queue: Arc<Queue>,
     home: PathBuf,
-    scribe: Scribe,
+    scribe: LineWriter,
     folders: HashMap<RunId, RunFolder, RandomState>,
     failed: HashMap<RunId, AuditError>,
     /// Runs with unwritten lines.
@@ -45,7 +45,7 @@ impl Writer {
         Self {
             queue,
             home,
-            scribe: Scribe::new(redactor),
+            scribe: LineWriter::new(redactor),
             folders: HashMap::default(),
             failed: HashMap::new(),
             touched: Vec::new(),
@@ -63,7 +63,7 @@ impl Writer {
                 self.take(message);
             }
             self.settle();
-            if batch.capacity() > BURST {
+            if batch.capacity() > MAX_RETAINED_CAPACITY {
                 batch = Vec::new();
             }
         }
@@ -178,7 +178,7 @@ impl Writer {
         tracing::error!("{why}");
         self.folders.remove(run);
         self.queue.fail(run, why.clone());
-        if self.failed.len() >= FAILED_RUNS {
+        if self.failed.len() >= MAX_FAILED_RUNS {
             self.failed.clear();
         }
         self.failed.insert(run.clone(), why.clone());
@@ -217,7 +217,7 @@ impl Writer {
         for answer in self.flushed.drain(..) {
             let _ = answer.send(());
         }
-        if self.folders.len() > OPEN_RUNS {
+        if self.folders.len() > MAX_OPEN_RUNS {
             for run in touched {
                 if let Some(folder) = self.folders.get_mut(&run) {
                     folder.rest();

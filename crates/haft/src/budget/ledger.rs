@@ -23,9 +23,9 @@ use crate::error::Failure;
 use crate::file_lock::try_lock;
 
 /// Maximum size of the file, in bytes.
-const MOST: u64 = 4096;
+const MAX_FILE_BYTES: u64 = 4096;
 /// Maximum wait for other processes that count, far longer than one of them takes.
-const PATIENCE: Duration = Duration::from_secs(2);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Counts days, in a folder. Clones share it.
 #[derive(Debug, Clone)]
@@ -92,10 +92,10 @@ impl Ledger {
 
     /// Counts these if there is room for all of them; always without limits. Returns the day.
     pub(super) fn take(&self, uses: Uses, limits: Option<&EffectLimits>) -> Result<Date, NoRoom> {
-        self.take_on(day(), uses, limits)
+        self.reserve_on(day(), uses, limits)
     }
 
-    fn take_on(
+    fn reserve_on(
         &self,
         day: Date,
         uses: Uses,
@@ -104,7 +104,7 @@ impl Ledger {
         let counted = self.change(day, |today| {
             let no_room = limits.and_then(|limits| {
                 let used = today.uses;
-                limits.without_room(Period::Day, used, uses)
+                limits.first_exceeded(Period::Day, used, uses)
             });
             if let Some(used_up) = no_room {
                 return Err(NoRoom::UsedUp(used_up));
@@ -154,9 +154,11 @@ impl Ledger {
             return Err(io::Error::other("it is no regular file"));
         }
         let mut text = Vec::new();
-        file.take(MOST + 1).read_to_end(&mut text)?;
-        if text.len() as u64 > MOST {
-            return Err(io::Error::other(format!("it has more than {MOST} bytes")));
+        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut text)?;
+        if text.len() as u64 > MAX_FILE_BYTES {
+            return Err(io::Error::other(format!(
+                "it has more than {MAX_FILE_BYTES} bytes"
+            )));
         }
         Ok(text)
     }
@@ -184,10 +186,10 @@ impl Ledger {
         let options = options.write(true).create(true).truncate(false).mode(0o600);
         let options = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
         let file = options.open(self.folder.join("lock"))?;
-        let begun = Instant::now();
+        let started = Instant::now();
         while !try_lock(&file)? {
-            if begun.elapsed() > PATIENCE {
-                let seconds = PATIENCE.as_secs();
+            if started.elapsed() > LOCK_TIMEOUT {
+                let seconds = LOCK_TIMEOUT.as_secs();
                 return Err(io::Error::other(format!(
                     "other processes have it locked for more than {seconds} s"
                 )));

@@ -55,7 +55,7 @@ impl Reservation {
     }
 
     /// Reserves it if only the run counts; `None` if the day counts, too.
-    pub(crate) fn take_now(want: Want<'_>) -> Option<Result<Self, NoRoom>> {
+    pub(crate) fn reserve_in_run(want: Want<'_>) -> Option<Result<Self, NoRoom>> {
         if want.call.uses.is_none() {
             return Some(Ok(Self::default()));
         }

@@ -23,7 +23,7 @@ impl RunUses {
     /// Counts these if there is room for all of them.
     pub(crate) fn add_within(&self, limits: &EffectLimits, uses: Uses) -> Result<(), UsedUp> {
         let mut now = self.0.lock();
-        if let Some(used_up) = limits.without_room(Period::Run, *now, uses) {
+        if let Some(used_up) = limits.first_exceeded(Period::Run, *now, uses) {
             return Err(used_up);
         }
         *now = now.plus(uses);

@@ -113,7 +113,7 @@ fn a_budget_that_is_used_up_is_said_with_its_numbers() {
         (uses(u64::MAX, 0, 0), uses(0, 0, 1), None),
     ];
     for (used, wanted, said) in rows {
-        let used_up = limits.without_room(Period::Day, used, wanted);
+        let used_up = limits.first_exceeded(Period::Day, used, wanted);
         let found = used_up.map(|used_up| used_up.to_string());
         assert_eq!(found.as_deref(), said, "{used:?} {wanted:?}");
     }

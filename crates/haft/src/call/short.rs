@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 /// Maximum size, in bytes, of texts that are stored inline.
-const INLINE: usize = 22;
+const MAX_INLINE: usize = 22;
 
 /// A text that is cheap to copy.
 #[derive(Clone)]
@@ -16,7 +16,7 @@ pub(super) struct ShortText(Form);
 
 #[derive(Clone)]
 enum Form {
-    Inline { length: u8, bytes: [u8; INLINE] },
+    Inline { length: u8, bytes: [u8; MAX_INLINE] },
     Shared(Arc<str>),
 }
 
@@ -27,7 +27,7 @@ impl ShortText {
     }
 
     fn inline(text: &str) -> Option<Self> {
-        let mut bytes = [0; INLINE];
+        let mut bytes = [0; MAX_INLINE];
         bytes
             .get_mut(..text.len())?
             .copy_from_slice(text.as_bytes());
@@ -102,12 +102,13 @@ mod tests {
     use std::collections::HashSet;
     use std::sync::Arc;
 
-    use super::{INLINE, ShortText};
+    use super::{MAX_INLINE, ShortText};
 
     #[test]
     fn a_text_is_the_same_in_either_form() {
         let texts = ["", "call-1", "é", "x"].map(str::to_owned);
-        let long = (INLINE - 1..INLINE + 2).flat_map(|n| ["y".repeat(n), "é".repeat(n / 2)]);
+        let long =
+            (MAX_INLINE - 1..MAX_INLINE + 2).flat_map(|n| ["y".repeat(n), "é".repeat(n / 2)]);
         let texts: Vec<String> = texts.into_iter().chain(long).collect();
         for text in &texts {
             let (copy, shared) = (

@@ -13,11 +13,11 @@ use crate::workspace::{
 };
 
 /// Maximum number of files changed atomically: larger sets cost fewer syncs.
-const MOST_TOGETHER: usize = 1_000;
+const MAX_BATCH: usize = 1_000;
 /// Maximum number of folders in such a set: each of them is held open.
-const MOST_FOLDERS: usize = 200;
+const MAX_FOLDERS: usize = 200;
 /// The mode bits that let the owner change the entries of a folder.
-const WRITABLE: u32 = 0o300;
+const WRITE_BITS: u32 = 0o300;
 
 /// The desired state of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,8 +109,8 @@ impl<'a> Targets<'a> {
                 continue;
             };
             let folder = Kind::of(FileType::from_raw_mode(stat.st_mode)) == Kind::Directory;
-            if folder && stat.st_mode & WRITABLE != WRITABLE {
-                self.workspace.set_bits(path, stat.st_mode | WRITABLE)?;
+            if folder && stat.st_mode & WRITE_BITS != WRITE_BITS {
+                self.workspace.set_bits(path, stat.st_mode | WRITE_BITS)?;
                 open.insert(path.to_owned(), stat.st_mode & 0o7777);
             }
         }
@@ -290,7 +290,7 @@ impl<'a> Targets<'a> {
     fn change(&self, steps: &[FileStep<'_>]) -> Result<(), WorkspaceError> {
         let mut rest = steps;
         while !rest.is_empty() {
-            let (now, others) = rest.split_at(together(rest));
+            let (now, others) = rest.split_at(batch_len(rest));
             let changes: Vec<_> = now.iter().map(|step| step.change(self.stamps)).collect();
             self.changer.change(&changes)?;
             rest = others;
@@ -369,12 +369,12 @@ impl<'a> Targets<'a> {
 }
 
 /// Returns how many files at the start of the list go into one set.
-fn together(steps: &[FileStep<'_>]) -> usize {
+fn batch_len(steps: &[FileStep<'_>]) -> usize {
     let mut folders = HashSet::new();
-    let first = steps.iter().take(MOST_TOGETHER);
+    let first = steps.iter().take(MAX_BATCH);
     let first = first.map(|step| step.place.real().parent());
     let fitting = first.take_while(|folder| {
-        folders.contains(folder) || (folders.len() < MOST_FOLDERS && folders.insert(*folder))
+        folders.contains(folder) || (folders.len() < MAX_FOLDERS && folders.insert(*folder))
     });
     fitting.count()
 }

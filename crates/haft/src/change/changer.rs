@@ -17,7 +17,7 @@ use crate::workspace::{
 };
 
 /// Maximum number of entries in a folder that is deleted.
-const MOST_BELOW: usize = 100_000;
+const MAX_ENTRIES: usize = 100_000;
 
 /// Changes files of a workspace, and records each change if it belongs to a call.
 #[derive(Debug, Clone)]
@@ -190,10 +190,10 @@ impl Changer {
             }
             // In the order of deletion: the content of a folder before the folder.
             below.sort();
-            let gone = below.iter().rev().map(PathBuf::as_path);
-            let gone = gone.chain([place.real()]);
+            let removed = below.iter().rev().map(PathBuf::as_path);
+            let removed = removed.chain([place.real()]);
             let changes =
-                gone.map(|path| Ok(change_entry(path, self.save_state(recorder, path)?, None)));
+                removed.map(|path| Ok(change_entry(path, self.save_state(recorder, path)?, None)));
             Ok(PlannedSet {
                 changes: changes.collect::<Result<_, WorkspaceError>>()?,
                 atomic: !recursive,
@@ -439,7 +439,7 @@ impl Changer {
     }
 
     fn below(&self, place: &Place) -> Result<Vec<PathBuf>, WorkspaceError> {
-        let below = self.workspace.tree(place, MOST_BELOW)?;
+        let below = self.workspace.tree(place, MAX_ENTRIES)?;
         let below = below.ok_or_else(|| {
             WorkspaceError::Malformed(place.display(), "it holds more than 100,000 entries")
         })?;

@@ -298,11 +298,11 @@ impl Collected {
             return Vec::new();
         }
         let selected = self.changes.iter().filter(|change| select(&change.path));
-        let begun = selected.filter_map(|change| {
+        let started_changes = selected.filter_map(|change| {
             let now = workspace.look(&change.path);
             Some((&*change.path, apply::begun(change, now.map(|now| now.0))?))
         });
-        begun.collect()
+        started_changes.collect()
     }
 
     /// Returns the selected changes that [`apply`](Self::apply) leaves out, each with the reason: a conflict, or a dependency on a

@@ -20,32 +20,32 @@ use crate::clock;
 use crate::text::hex;
 
 /// The folder of the log, in the run's folder.
-const FOLDER: &str = "changes";
+const LOG_FOLDER: &str = "changes";
 /// The log file in it.
-const LOG: &str = "log.jsonl";
+const LOG_FILE: &str = "log.jsonl";
 /// The folder of saved files, each named by the SHA-256 of its content.
-const FILES: &str = "files";
+const FILES_FOLDER: &str = "files";
 /// The folder of the copy-on-write views that commands work on.
-const VIEWS: &str = "views";
+const VIEWS_FOLDER: &str = "views";
 /// The folder of what the run's commands added to the user's caches.
-const CACHES: &str = "caches";
+const CACHES_FOLDER: &str = "caches";
 /// Maximum size of a file that is saved, or read for a comparison.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
 /// Maximum number of bytes of saved files per run.
 pub const MAX_RUN_BYTES: u64 = 1 << 30;
 /// Maximum length of a log line, in bytes.
-const LONGEST_LINE: u64 = 64 << 20;
+const MAX_LINE: u64 = 64 << 20;
 /// Maximum size of a file that is read at once to be saved.
-const AT_ONCE: u64 = 128 << 10;
+const MAX_READ_AT_ONCE: u64 = 128 << 10;
 /// Number of bytes read first from a file, and then at once.
 const FIRST_READ: usize = 8 << 10;
-const LARGEST_READ: usize = 128 << 10;
+const MAX_READ: usize = 128 << 10;
 /// Maximum number of saved files synced one by one.
-const MOST_SYNCED: usize = 32;
+const MAX_SYNCED: usize = 32;
 /// Maximum number of change sets buffered for a slow watcher.
-const BEHIND: usize = 256;
+const WATCHER_BUFFER: usize = 256;
 /// Maximum number of runs in the cache of saved sizes.
-const MOST_RUNS: usize = 1_000;
+const MAX_RUNS: usize = 1_000;
 
 /// The change logs of all runs in a state folder. A run's folder must exist: its record creates it.
 #[derive(Debug)]
@@ -123,7 +123,7 @@ enum Line {
     End { set: String, done: bool },
 }
 
-static NEXT: AtomicU64 = AtomicU64::new(0);
+static NEXT_DRAFT: AtomicU64 = AtomicU64::new(0);
 
 impl ChangeLog {
     /// Creates the logs below `home`, haft's state folder.
@@ -131,7 +131,7 @@ impl ChangeLog {
         Self {
             home: home.into(),
             saved_bytes: Mutex::default(),
-            made: broadcast::channel(BEHIND).0,
+            made: broadcast::channel(WATCHER_BUFFER).0,
         }
     }
 
@@ -152,16 +152,16 @@ impl ChangeLog {
         if bytes > MAX_FILE_BYTES {
             return Ok(None);
         }
-        let files = self.ensure_folder(run)?.join(FILES);
+        let files = self.ensure_folder(run)?.join(FILES_FOLDER);
         let small = match bytes {
-            ..=AT_ONCE => read_at_once(file, bytes)?,
+            ..=MAX_READ_AT_ONCE => read_whole(file, bytes)?,
             _ => None,
         };
         if let Some(content) = &small {
             // Rewriting a file that is already saved is expensive; a saved file that a crash left empty is replaced.
             let sha256 = hex(&Sha256::digest(content));
-            let kept = read_regular_file(&files.join(&sha256));
-            if kept.is_ok_and(|kept| kept == *content) || !self.reserve(run, &files, bytes)? {
+            let saved = read_regular_file(&files.join(&sha256));
+            if saved.is_ok_and(|saved| saved == *content) || !self.reserve(run, &files, bytes)? {
                 return Ok(Some(sha256));
             }
             return self.write_saved(run, &files, |mut copy| {
@@ -195,7 +195,7 @@ impl ChangeLog {
         call: &CallId,
         changes: Vec<ChangeEntry>,
     ) -> io::Result<String> {
-        let (now, number) = (clock::now(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let (now, number) = (clock::now(), NEXT_DRAFT.fetch_add(1, Ordering::Relaxed));
         let set = format!("{now:x}-{}-{number}", std::process::id());
         let line = Line::Set {
             v: 1,
@@ -216,11 +216,11 @@ impl ChangeLog {
     /// Syncs the log of a run and these saved files to disk; for many files, the whole file system.
     pub(super) fn sync(&self, run: &RunId, saved: &[String]) -> io::Result<()> {
         let folder = self.ensure_folder(run)?;
-        let log = File::open(folder.join(LOG))?;
-        if saved.len() > MOST_SYNCED {
+        let log = File::open(folder.join(LOG_FILE))?;
+        if saved.len() > MAX_SYNCED {
             return Ok(rustix::fs::syncfs(&log)?);
         }
-        let files = folder.join(FILES);
+        let files = folder.join(FILES_FOLDER);
         for sha256 in saved {
             match File::open(files.join(sha256)) {
                 Ok(file) => file.sync_data()?,
@@ -235,10 +235,10 @@ impl ChangeLog {
     }
 
     fn append(&self, run: &RunId, line: &Line) -> io::Result<()> {
-        let path = self.ensure_folder(run)?.join(LOG);
+        let path = self.ensure_folder(run)?.join(LOG_FILE);
         let mut bytes = serde_json::to_vec(line)?;
         bytes.push(b'\n');
-        if bytes.len() as u64 > LONGEST_LINE {
+        if bytes.len() as u64 > MAX_LINE {
             return Err(io::Error::other("it is too much for one note (64 MiB)"));
         }
         let mut options = OpenOptions::new();
@@ -250,7 +250,7 @@ impl ChangeLog {
     }
 
     fn folder(&self, run: &RunId) -> Result<PathBuf, runs::RunsError> {
-        Ok(runs::run_dir(&self.home, run.as_str())?.join(FOLDER))
+        Ok(runs::run_dir(&self.home, run.as_str())?.join(LOG_FOLDER))
     }
 
     /// Returns haft's state folder.
@@ -263,7 +263,7 @@ impl ChangeLog {
     /// # Errors
     /// The run id is malformed.
     pub fn views_folder(&self, run: &RunId) -> Result<PathBuf, runs::RunsError> {
-        Ok(self.folder(run)?.join(VIEWS))
+        Ok(self.folder(run)?.join(VIEWS_FOLDER))
     }
 
     /// Returns the folder for what a run's commands add to the user's caches; it may not exist.
@@ -271,7 +271,7 @@ impl ChangeLog {
     /// # Errors
     /// The run id is malformed.
     pub fn caches_folder(&self, run: &RunId) -> Result<PathBuf, runs::RunsError> {
-        Ok(self.folder(run)?.join(CACHES))
+        Ok(self.folder(run)?.join(CACHES_FOLDER))
     }
 
     /// Returns the existing folders of [`views_folder`](Self::views_folder) of all runs.
@@ -279,7 +279,7 @@ impl ChangeLog {
     /// # Errors
     /// The runs cannot be listed.
     pub fn all_views(&self) -> io::Result<Vec<PathBuf>> {
-        self.of_all_runs(VIEWS)
+        self.run_folders(VIEWS_FOLDER)
     }
 
     /// Returns the existing folders of [`caches_folder`](Self::caches_folder) of all runs.
@@ -287,11 +287,11 @@ impl ChangeLog {
     /// # Errors
     /// The runs cannot be listed.
     pub fn all_caches(&self) -> io::Result<Vec<PathBuf>> {
-        self.of_all_runs(CACHES)
+        self.run_folders(CACHES_FOLDER)
     }
 
     /// Returns the folders of this name. Follows no link, since its target does not belong to the log.
-    fn of_all_runs(&self, name: &str) -> io::Result<Vec<PathBuf>> {
+    fn run_folders(&self, name: &str) -> io::Result<Vec<PathBuf>> {
         let mut found = Vec::new();
         let runs = match fs::read_dir(self.home.join("runs")) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(found),
@@ -299,7 +299,7 @@ impl ChangeLog {
         };
         for run in runs {
             let run = run?.path();
-            let changes = run.join(FOLDER);
+            let changes = run.join(LOG_FOLDER);
             let folder = changes.join(name);
             let is_folder =
                 |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
@@ -313,7 +313,7 @@ impl ChangeLog {
     /// Returns the folder of a run's changes, created if missing.
     fn ensure_folder(&self, run: &RunId) -> io::Result<PathBuf> {
         let folder = self.folder(run).map_err(io::Error::other)?;
-        let files = folder.join(FILES);
+        let files = folder.join(FILES_FOLDER);
         if !files.is_dir() {
             for folder in [&folder, &files] {
                 match DirBuilder::new().mode(0o700).create(folder) {
@@ -329,11 +329,11 @@ impl ChangeLog {
 
     /// Reserves bytes in a run's quota; returns whether they fit.
     fn reserve(&self, run: &RunId, files: &Path, bytes: u64) -> io::Result<bool> {
-        let mut kept = self.saved_bytes.lock();
-        if kept.len() >= MOST_RUNS {
-            kept.clear();
+        let mut saved_bytes = self.saved_bytes.lock();
+        if saved_bytes.len() >= MAX_RUNS {
+            saved_bytes.clear();
         }
-        let held = match kept.get(run) {
+        let held = match saved_bytes.get(run) {
             Some(held) => *held,
             None => fs::read_dir(files)?
                 .map(|entry| Ok(entry?.metadata()?.len()))
@@ -341,7 +341,7 @@ impl ChangeLog {
         };
         let fits = held.saturating_add(bytes) <= MAX_RUN_BYTES;
         let held = if fits { held + bytes } else { held };
-        kept.insert(run.clone(), held);
+        saved_bytes.insert(run.clone(), held);
         Ok(fits)
     }
 
@@ -350,7 +350,7 @@ impl ChangeLog {
     /// # Errors
     /// The run id is malformed, or the log is damaged or cannot be read.
     pub fn read(&self, run: &RunId) -> Result<Vec<ChangeSet>, LogError> {
-        let path = self.folder(run)?.join(LOG);
+        let path = self.folder(run)?.join(LOG_FILE);
         let failed = |source| LogError::Io {
             path: path.clone(),
             source,
@@ -364,7 +364,7 @@ impl ChangeLog {
         let (mut sets, mut names) = (Vec::new(), HashMap::new());
         for number in 1.. {
             let mut line = Vec::new();
-            let mut bounded = lines.by_ref().take(LONGEST_LINE);
+            let mut bounded = lines.by_ref().take(MAX_LINE);
             if bounded.read_until(b'\n', &mut line).map_err(failed)? == 0 {
                 break;
             }
@@ -390,7 +390,7 @@ impl ChangeLog {
                     }
                 }
                 // A killed process may leave an incomplete line; it had not changed anything yet.
-                Err(_) if !line.ends_with(b"\n") && (line.len() as u64) < LONGEST_LINE => break,
+                Err(_) if !line.ends_with(b"\n") && (line.len() as u64) < MAX_LINE => break,
                 Err(error) => {
                     return Err(LogError::Line {
                         path: path.clone(),
@@ -408,7 +408,7 @@ impl ChangeLog {
     /// # Errors
     /// It cannot be read, or its hash differs.
     pub fn load_file(&self, run: &RunId, sha256: &str) -> Result<Option<Vec<u8>>, LogError> {
-        let path = self.folder(run)?.join(FILES).join(sha256);
+        let path = self.folder(run)?.join(FILES_FOLDER).join(sha256);
         let failed = |source| LogError::Io {
             path: path.clone(),
             source,
@@ -433,14 +433,14 @@ fn write_draft(
     files: &Path,
     write: impl FnOnce(File) -> io::Result<Option<String>>,
 ) -> io::Result<Option<String>> {
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let number = NEXT_DRAFT.fetch_add(1, Ordering::Relaxed);
     let draft = files.join(format!(".draft-{}-{number}", std::process::id()));
     let copy = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(&draft)?;
-    let kept = write(copy).and_then(|sha256| {
+    let written = write(copy).and_then(|sha256| {
         match &sha256 {
             Some(sha256) => fs::rename(&draft, files.join(sha256))?,
             // It grew over the limit while it was read.
@@ -448,13 +448,13 @@ fn write_draft(
         }
         Ok(sha256)
     });
-    kept.inspect_err(|_| {
+    written.inspect_err(|_| {
         let _ = fs::remove_file(&draft);
     })
 }
 
 /// Reads a file of about this size; `None` if it has grown.
-fn read_at_once(file: &File, bytes: u64) -> io::Result<Option<Vec<u8>>> {
+fn read_whole(file: &File, bytes: u64) -> io::Result<Option<Vec<u8>>> {
     let most = usize::try_from(bytes).map_err(io::Error::other)?;
     let (mut content, mut all) = (vec![0; most + 1], 0);
     while let Some(rest) = content.get_mut(all..).filter(|rest| !rest.is_empty()) {
@@ -524,7 +524,7 @@ pub(super) fn hash_file(file: &mut File, mut copy: Option<File>) -> io::Result<O
             copy.write_all(part)?;
         }
         if count == buffer.len() {
-            buffer.resize(LARGEST_READ, 0);
+            buffer.resize(MAX_READ, 0);
         }
     }
     Ok(Some(hex(&hasher.finalize())))

@@ -117,7 +117,7 @@ impl NetChange {
 
 /// Folds change sets in order. Ignores sets that failed without changing anything.
 pub fn net_changes<'a>(sets: impl IntoIterator<Item = &'a ChangeSet>) -> Vec<NetChange> {
-    let mut nets = Nets::default();
+    let mut nets = NetChanges::default();
     for set in sets {
         for change in set.changes.iter().filter(|_| set.done != Some(false)) {
             match &change.from {
@@ -155,8 +155,8 @@ fn merge_recreated(nets: &mut [NetChange]) {
     };
     let new: HashMap<PathBuf, usize> = nets.iter().enumerate().filter_map(new).collect();
     for at in 0..nets.len() {
-        let gone = nets.get(at).filter(|net| net.after.is_none());
-        let path = gone
+        let removed = nets.get(at).filter(|net| net.after.is_none());
+        let path = removed
             .and_then(|net| net.before.as_ref())
             .map(|was| &was.path);
         let again = path.and_then(|path| new.get(path)).copied();
@@ -169,12 +169,12 @@ fn merge_recreated(nets: &mut [NetChange]) {
 
 /// The changes so far, and their indexes by current path.
 #[derive(Default)]
-struct Nets {
+struct NetChanges {
     all: Vec<NetChange>,
     at: HashMap<PathBuf, usize>,
 }
 
-impl Nets {
+impl NetChanges {
     /// Records a creation, change or deletion in place.
     fn record_change(&mut self, change: &ChangeEntry, unfinished: bool) {
         let path = &*change.path;

@@ -70,12 +70,12 @@ pub(super) fn state_at(
     real: &Path,
     digest: Digest<'_>,
 ) -> Result<Option<State>, WorkspaceError> {
-    let told = |e: Errno| WorkspaceError::from_errno("look at", real, e);
+    let to_error = |e: Errno| WorkspaceError::from_errno("look at", real, e);
     let stat = match workspace.stat(real) {
         Ok(stat) => stat,
         // A parent that is now a link counts as missing, too.
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
-        Err(e) => return Err(told(e)),
+        Err(e) => return Err(to_error(e)),
     };
     Ok(Some(
         match Kind::of(FileType::from_raw_mode(stat.st_mode)) {

@@ -13,7 +13,7 @@ use crate::change::{Changer, State};
 use crate::workspace::{FileStamp, Workspace, WorkspaceError, draft_name, is_git};
 
 /// Maximum number of bytes of files that one undo restores.
-const MOST_AT_ONCE: u64 = 512 << 20;
+const MAX_BYTES: u64 = 512 << 20;
 
 /// The reason why an undo cannot be planned.
 #[derive(Debug, thiserror::Error)]
@@ -83,7 +83,7 @@ pub fn plan(
         run,
         changed,
         nets,
-        occupied: nets.iter().filter_map(occupied).collect(),
+        occupied: nets.iter().filter_map(occupied_path).collect(),
         moved: nets.iter().filter_map(NetChange::moved_folder).collect(),
         plan: Plan::default(),
         bytes: 0,
@@ -121,7 +121,7 @@ struct Planning<'a> {
 }
 
 /// Returns the path at which a change left something, unless it moved a folder there.
-fn occupied(net: &NetChange) -> Option<&Path> {
+fn occupied_path(net: &NetChange) -> Option<&Path> {
     let is = net.after.as_ref().filter(|_| net.moved_folder().is_none());
     is.map(|is| &*is.path)
 }
@@ -264,12 +264,12 @@ impl Planning<'_> {
         if let Some(is) = &net.after {
             let mut folders = self.plan.moves.iter();
             let inside = folders.any(|(folder, _)| is.path.starts_with(folder));
-            let gone = if inside {
+            let removals = if inside {
                 &mut self.plan.removals
             } else {
                 &mut self.plan.direct
             };
-            gone.entry(is.path.clone()).or_insert(Target::Nothing);
+            removals.entry(is.path.clone()).or_insert(Target::Nothing);
         }
         Ok(())
     }
@@ -294,7 +294,7 @@ impl Planning<'_> {
                 (sha256, *mode)
             }
         };
-        if self.bytes > MOST_AT_ONCE {
+        if self.bytes > MAX_BYTES {
             return Ok(Err(
                 "it is more than 512 MiB at once: undo one call after the other",
             ));
@@ -374,8 +374,8 @@ impl Plan {
                 moved.filter_map(|(is, was)| Some(was.join(path.strip_prefix(is).ok()?)));
             there.any(|path| self.in_moved_folders.contains_key(&path))
         };
-        let gone = self.removals.iter().filter(move |(path, _)| !again(path));
-        gone.chain(&self.direct).chain(&self.in_moved_folders)
+        let removals = self.removals.iter().filter(move |(path, _)| !again(path));
+        removals.chain(&self.direct).chain(&self.in_moved_folders)
     }
 
     /// Applies the undo. Writes and deletes up to 1,000 files in 200 folders atomically, unless folders move in

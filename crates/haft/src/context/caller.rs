@@ -57,16 +57,16 @@ impl CallerHandle {
     /// converts it into a [`ToolError`](crate::error::ToolError).
     pub async fn ask(&self, request: CallerRequest) -> Result<Box<RawValue>, CallerError> {
         let kind = request.kind;
-        let asked = self.caller.ask(request);
-        let _waiting = self.nest.waiting();
-        let aside = self.nest.seat().stand_aside(&self.lane);
+        let asking = self.caller.ask(request);
+        let _waiting = self.nest.begin_wait();
+        let aside = self.nest.seat().release_shared(&self.lane);
         let answer = tokio::select! {
             biased;
             () = self.cancelled.cancelled() => return Err(CallerError::Gone(kind)),
-            answer = tokio::time::timeout(self.patience, asked) => answer.unwrap_or(Err(CallerError::Late(kind))),
+            answer = tokio::time::timeout(self.patience, asking) => answer.unwrap_or(Err(CallerError::Late(kind))),
         };
         if let Some(aside) = aside {
-            aside.come_back().await;
+            aside.reclaim().await;
         }
         answer
     }

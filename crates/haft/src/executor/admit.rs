@@ -91,13 +91,13 @@ struct Refused {
 
 impl Refused {
     /// Records arguments, as the caller wrote them, that the tool's schema rejects.
-    fn noted(self, open: &mut OpenCall<'_>) -> EarlyEnd {
+    fn record_rejected(self, open: &mut OpenCall<'_>) -> EarlyEnd {
         open.record.keep_arguments(self.text);
         self.stop
     }
 
     /// Records arguments that the schema accepts but the tool rejects.
-    fn judged(self, open: &mut OpenCall<'_>) -> EarlyEnd {
+    fn record_refused(self, open: &mut OpenCall<'_>) -> EarlyEnd {
         open.record.judge(&self.text);
         self.stop
     }
@@ -174,9 +174,10 @@ impl Unbound {
 
 impl FoundTool {
     fn admit(self, fit: Checked, open: &mut OpenCall<'_>) -> Result<Admitted, EarlyEnd> {
-        let mut fit = fit.map_err(|refused| refused.noted(open))?;
+        let mut fit = fit.map_err(|refused| refused.record_rejected(open))?;
         open.record.coerced = std::mem::take(&mut fit.coerced);
-        fit.admitted(self).map_err(|refused| refused.judged(open))
+        fit.admitted(self)
+            .map_err(|refused| refused.record_refused(open))
     }
 }
 
@@ -224,7 +225,7 @@ pub(super) fn admit(
     let internal = open.is_internal();
     let (name, written) = (open.record.name(), open.record.arguments());
     if !internal && let Some(fault) = named::fault(session, name, written) {
-        return Err(names_none(&fault));
+        return Err(names_no_tool(&fault));
     }
     let found = look_up(parts, session, name, internal)?;
     let call = Unbound::new(found, open.record.take_arguments());
@@ -261,7 +262,7 @@ fn look_up(
     internal: bool,
 ) -> Result<FoundTool, EarlyEnd> {
     let (entry, tool) = if internal {
-        parts.internal(name)?
+        parts.lookup_internal(name)?
     } else {
         find(session, name)?
     };
@@ -304,7 +305,7 @@ fn find(session: &Session, name: &str) -> Lookup {
             "call tool_expand_tools with {{\"tool_names\":[{name:?}]}} first"
         )));
     }
-    Ok((Arc::clone(entry), runnable(entry)?))
+    Ok((Arc::clone(entry), local_tool(entry)?))
 }
 
 impl Parts {
@@ -316,7 +317,7 @@ impl Parts {
     }
 
     /// Looks up one of the executor's internal tools, which only other tools call.
-    fn internal(&self, name: &str) -> Lookup {
+    fn lookup_internal(&self, name: &str) -> Lookup {
         let tools = self.internal.snapshot();
         let absent = || {
             EarlyEnd::failed(
@@ -325,11 +326,11 @@ impl Parts {
             )
         };
         let entry = tools.entry(name).ok_or_else(absent)?;
-        Ok((Arc::clone(entry), runnable(entry)?))
+        Ok((Arc::clone(entry), local_tool(entry)?))
     }
 }
 
-fn runnable(entry: &ToolEntry) -> Result<Arc<dyn Tool>, EarlyEnd> {
+fn local_tool(entry: &ToolEntry) -> Result<Arc<dyn Tool>, EarlyEnd> {
     match &entry.run {
         ToolBackend::Local(tool) => Ok(Arc::clone(tool)),
         ToolBackend::Hosted => {
@@ -337,12 +338,12 @@ fn runnable(entry: &ToolEntry) -> Result<Arc<dyn Tool>, EarlyEnd> {
             let message = format!("tool \"{name}\" is run by the provider, not here");
             Err(EarlyEnd::failed(ErrorKind::Unavailable, message))
         }
-        ToolBackend::Named => Err(of_another(entry)),
+        ToolBackend::Named => Err(only_forwards(entry)),
     }
 }
 
 /// The failure of a `call_tool` call that does not name another tool correctly.
-fn names_none(fault: &Fault) -> EarlyEnd {
+fn names_no_tool(fault: &Fault) -> EarlyEnd {
     let stop = match fault {
         Fault::Arguments(entry, violations) => invalid(entry, violations),
         Fault::Itself => EarlyEnd::failed(
@@ -356,7 +357,7 @@ fn names_none(fault: &Fault) -> EarlyEnd {
 }
 
 /// The failure of a direct call to a tool that only forwards to the tool it names.
-fn of_another(entry: &ToolEntry) -> EarlyEnd {
+fn only_forwards(entry: &ToolEntry) -> EarlyEnd {
     let name = &entry.spec().name;
     let message = format!("a call of \"{name}\" is one of the tool that it names");
     EarlyEnd::failed(ErrorKind::Unavailable, message).advise("name that tool itself")
@@ -407,8 +408,8 @@ fn effective(entry: &ToolEntry, text: &str) -> Effective {
 }
 
 /// Makes the same checks for a call that is only inspected: spends nothing, runs nothing.
-pub(super) fn imagine(entry: &ToolEntry, text: &str) -> Result<ToolInput, EarlyEnd> {
-    let tool = runnable(entry)?;
+pub(super) fn admit_for_inspection(entry: &ToolEntry, text: &str) -> Result<ToolInput, EarlyEnd> {
+    let tool = local_tool(entry)?;
     let text = if text.is_empty() { "{}" } else { text };
     let (changed, _) = effective(entry, text).map_err(|violations| invalid(entry, &violations))?;
     let arguments = Arguments::new(changed.unwrap_or_else(|| text.to_owned()));
@@ -418,7 +419,7 @@ pub(super) fn imagine(entry: &ToolEntry, text: &str) -> Result<ToolInput, EarlyE
 
 /// Returns the arguments that identify a repeated call: as they would run, however they are written, without values that the host
 /// fills in. Refs stay refs; arguments that do not fit are returned unchanged.
-pub(super) fn known_by(entry: &ToolEntry, text: &str) -> String {
+pub(super) fn identifying_arguments(entry: &ToolEntry, text: &str) -> String {
     let text = if text.is_empty() { "{}" } else { text };
     let Ok((changed, _)) = effective(entry, text) else {
         return text.to_owned();

@@ -10,9 +10,9 @@ use crate::approval::suspended::{OtherRun, SuspendedCall, SuspendedError, key};
 use crate::call::CallId;
 use crate::clock;
 use crate::error::ErrorKind;
-use crate::executor::admit::known_by;
+use crate::executor::admit::identifying_arguments;
 use crate::executor::ask;
-use crate::executor::claim::told_again;
+use crate::executor::claim::repeat_outcome;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
 use crate::executor::journaled::JournaledCall;
@@ -24,7 +24,7 @@ use crate::spec::Suspension;
 use crate::toolset::ToolEntry as Tool;
 
 /// Interval between looks at a call that another process resumes, if the inbox reports no change to its request.
-const LOOK: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// What is known about a call that may have been made before.
 enum Before {
@@ -55,14 +55,14 @@ pub(super) async fn before(
         Before::Here(call, present) => (call, present),
         Before::New => {
             let present = session.at_work().enter(open.id()).await;
-            settlement.kept = Some(JournaledCall::new(key, Some(present)));
+            settlement.journaled = Some(JournaledCall::new(key, Some(present)));
             return Ok(None);
         }
     };
     open.rename(call);
-    open.goes_on();
-    let kept = JournaledCall::noted(key, present, parts, session.run(), open.nest());
-    settlement.kept = Some(kept);
+    open.mark_resumable();
+    let journaled = JournaledCall::noted(key, present, parts, session.run(), open.nest());
+    settlement.journaled = Some(journaled);
     Ok(Some(session.continuing()))
 }
 
@@ -94,9 +94,9 @@ async fn resume(
     }
     let noted = noted.filter(|call| call.within);
     if noted.is_some() || open.how() != How::Asked {
-        open.goes_on();
+        open.mark_resumable();
     }
-    settlement.kept = Some(match noted {
+    settlement.journaled = Some(match noted {
         Some(call) => JournaledCall::noted(key, present, parts, &call.run, open.nest()),
         None => JournaledCall::new(key, Some(present)),
     });
@@ -104,7 +104,7 @@ async fn resume(
 }
 
 /// Returns the earlier outcome of a call that needs approval, if it was requested in a run that is abandoned.
-pub(super) async fn asked_before(
+pub(super) async fn earlier_outcome(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
     tool: &Tool,
@@ -125,7 +125,9 @@ pub(super) async fn asked_before(
         open.record.approval = Some(approval);
         return Err(stop);
     }
-    settlement.kept.get_or_insert(JournaledCall::new(key, None));
+    settlement
+        .journaled
+        .get_or_insert(JournaledCall::new(key, None));
     Ok(())
 }
 
@@ -133,7 +135,7 @@ pub(super) async fn asked_before(
 pub(super) fn of(parts: &Parts, session: &Session, tool: &Tool, arguments: &str) -> String {
     let policy = parts.policy.now();
     let workspace = policy.workspace_root().unwrap_or_default();
-    let arguments = known_by(tool, arguments);
+    let arguments = identifying_arguments(tool, arguments);
     key(
         &tool.spec().name,
         session.principal(),
@@ -156,9 +158,9 @@ async fn look_up(
         let before = if call.run == *session.run() && suspension == Suspension::After {
             after(parts, session, &call).await?
         } else if call.run == *session.run() {
-            here(parts, session, call).await?
-        } else if may_take_up(session, &call) {
-            elsewhere(parts, session, call).await?
+            from_this_run(parts, session, call).await?
+        } else if may_receive(session, &call) {
+            from_other_run(parts, session, call).await?
         } else {
             continue;
         };
@@ -171,8 +173,8 @@ async fn look_up(
 
 /// Returns whether a call of this session may receive the outcome of another run's call. A command's call is a run of its own: only
 /// commands receive its outcome, and commands receive none of a client's calls.
-fn may_take_up(session: &Session, call: &SuspendedCall) -> bool {
-    if call.run == *session.asks_in() {
+fn may_receive(session: &Session, call: &SuspendedCall) -> bool {
+    if call.run == *session.approval_run() {
         return true;
     }
     match (call.alone, session.is_for_one_call()) {
@@ -188,7 +190,11 @@ fn stands(session: &Session, call: &SuspendedCall) -> OtherRun {
 }
 
 /// Looks up a call of this run. The inbox knows about one that did not begin.
-async fn here(parts: &Parts, session: &Session, call: SuspendedCall) -> Result<Before, EarlyEnd> {
+async fn from_this_run(
+    parts: &Parts,
+    session: &Session,
+    call: SuspendedCall,
+) -> Result<Before, EarlyEnd> {
     if !call.within {
         forget(parts, &call).await;
         return Ok(Before::New);
@@ -206,7 +212,7 @@ async fn here(parts: &Parts, session: &Session, call: SuspendedCall) -> Result<B
 /// Looks up a call of this run that was suspended after it ran: the tool continues it unless its request has an outcome.
 async fn after(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result<Before, EarlyEnd> {
     let entry = parts.inbox.get(&call.approval).await;
-    let entry = entry.map_err(|e| ask::unwritten(&e))?;
+    let entry = entry.map_err(|e| ask::not_recorded(&e))?;
     let came =
         |known: &StoredApproval| known.outcome.is_some() && known.status != RequestStatus::Denied;
     match &entry {
@@ -219,7 +225,7 @@ async fn after(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result
 }
 
 /// A call of another run that another process resumes: waits for its end until the deadline.
-async fn elsewhere(
+async fn from_other_run(
     parts: &Parts,
     session: &Session,
     call: SuspendedCall,
@@ -235,8 +241,8 @@ async fn elsewhere(
             return collect(parts, session, &known).await;
         }
         let entry = parts.inbox.get(&known.approval).await;
-        let entry = entry.map_err(|e| ask::unwritten(&e))?;
-        let waits = entry.as_ref().is_some_and(waits);
+        let entry = entry.map_err(|e| ask::not_recorded(&e))?;
+        let waits = entry.as_ref().is_some_and(is_pending);
         if !waits && !known.within {
             return direct(parts, session, &known, entry.as_ref()).await;
         }
@@ -249,21 +255,21 @@ async fn elsewhere(
             OtherRun::Abandoned if !waits => return Err(interrupted(&known)),
             OtherRun::Closed | OtherRun::Abandoned | OtherRun::Resumed | OtherRun::InUse => {}
         }
-        let late = Instant::now() >= deadline || !session.waits();
-        if late || session.leaving().is_cancelled() {
-            return Err(still_waits(&known));
+        let late = Instant::now() >= deadline || !session.waits_for_decisions();
+        if late || session.waits_cancelled().is_cancelled() {
+            return Err(still_pending(&known));
         }
         tokio::select! {
             _ = changes.recv() => {}
-            () = tokio::time::sleep_until(deadline.min(Instant::now() + LOOK)) => {}
-            () = session.leaving().cancelled() => {}
-            () = session.cancellation().cancelled() => return Err(still_waits(&known)),
+            () = tokio::time::sleep_until(deadline.min(Instant::now() + POLL_INTERVAL)) => {}
+            () = session.waits_cancelled().cancelled() => {}
+            () = session.cancellation().cancelled() => return Err(still_pending(&known)),
         }
     }
 }
 
 /// Returns whether a request is still undecided, or its decision not yet carried out.
-fn waits(entry: &StoredApproval) -> bool {
+fn is_pending(entry: &StoredApproval) -> bool {
     match entry.status {
         RequestStatus::Pending => entry.is_open(),
         RequestStatus::Approved | RequestStatus::Running => true,
@@ -283,7 +289,7 @@ async fn over(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result<
         Some(ended) if ended.outcome.is_some() => collect(parts, session, &ended).await,
         Some(_) => {
             forget(parts, call).await;
-            Err(lost(call))
+            Err(outcome_lost(call))
         }
     }
 }
@@ -319,8 +325,8 @@ async fn direct(
     let stop = match entry.outcome.as_deref() {
         None => ask::in_doubt(&call.approval),
         Some(outcome) => {
-            let told = told_again(&call.approval, Some(outcome));
-            of_earlier_run(told, session, call, Some(entry))
+            let repeated = repeat_outcome(&call.approval, Some(outcome));
+            note_earlier_run(repeated, session, call, Some(entry))
         }
     };
     Ok(Before::Ended(stop, call.approval.clone()))
@@ -337,26 +343,26 @@ async fn collect(
         return Ok(Before::New);
     };
     let entry = parts.inbox.get(&call.approval).await.ok().flatten();
-    let told = told_again(&call.approval, Some(&outcome));
-    let told = of_earlier_run(told, session, call, entry.as_ref());
-    Ok(Before::Ended(told, call.approval.clone()))
+    let repeated = repeat_outcome(&call.approval, Some(&outcome));
+    let repeated = note_earlier_run(repeated, session, call, entry.as_ref());
+    Ok(Before::Ended(repeated, call.approval.clone()))
 }
 
 /// Adds a note that the outcome belongs to an earlier run's call and that nothing ran now.
-fn of_earlier_run(
-    told: EarlyEnd,
+fn note_earlier_run(
+    end: EarlyEnd,
     session: &Session,
     call: &SuspendedCall,
     entry: Option<&StoredApproval>,
 ) -> EarlyEnd {
     if call.run == *session.run() {
-        return told;
+        return end;
     }
     let decision = entry.and_then(|entry| entry.decision.as_ref());
     let decided = decision.map_or_else(String::new, |decision| {
         format!(", decided at {}", clock::rfc3339(decision.at))
     });
-    told.with_note(format!(
+    end.with_note(format!(
         "This is the outcome of {} of run {} (approval {}{decided}). Nothing ran now.",
         call.call, call.run, call.approval
     ))
@@ -387,13 +393,13 @@ pub(super) fn unknown(error: &SuspendedError) -> EarlyEnd {
     .for_operator("`haft doctor` says what is wrong with the database")
 }
 
-fn still_waits(call: &SuspendedCall) -> EarlyEnd {
+fn still_pending(call: &SuspendedCall) -> EarlyEnd {
     let words = format!(
         "This call was made before, as {} of run {}, and is not done yet (approval {}). Calling again with the same \
          arguments gives the result when it is.",
         call.call, call.run, call.approval
     );
-    EarlyEnd::waiting(&call.approval, words)
+    EarlyEnd::pending_elsewhere(&call.approval, words)
 }
 
 fn interrupted(call: &SuspendedCall) -> EarlyEnd {
@@ -408,7 +414,7 @@ fn interrupted(call: &SuspendedCall) -> EarlyEnd {
     .for_operator(format!("`haft runs resume {}`", call.run))
 }
 
-fn lost(call: &SuspendedCall) -> EarlyEnd {
+fn outcome_lost(call: &SuspendedCall) -> EarlyEnd {
     EarlyEnd::failed(
         ErrorKind::Unavailable,
         format!(

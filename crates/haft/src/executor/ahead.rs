@@ -20,7 +20,7 @@ impl Executor {
     /// process, and claims once.
     pub async fn ask_ahead(&self, session: &Session, call: ToolCall) -> Outcome {
         let mut settlement = Settlement::default();
-        let mut open = OpenCall::new(&self.parts, session, How::Asked.made(call));
+        let mut open = OpenCall::new(&self.parts, session, How::Asked.incoming(call));
         let end = clear_ahead(&mut open, &mut settlement).await;
         let end = end.unwrap_or_else(CallResult::from);
         if settlement.is_owing() {

@@ -30,8 +30,8 @@ pub(super) async fn ask_user(
     judged: Judged,
 ) -> Result<Cleared, EarlyEnd> {
     let (parts, session) = (open.parts(), open.session());
-    if !ask::somebody(parts, session) {
-        return Err(nobody(judged.ruling()));
+    if !ask::can_get_decision(parts, session) {
+        return Err(no_approver(judged.ruling()));
     }
     if let Some(rule) = proposal_in(judged.judgement.permissions()) {
         check_proposal(parts, session, rule)?;
@@ -49,20 +49,21 @@ pub(super) async fn ask_user(
                 let decided = Decided { request, decision };
                 return settle(open, judged, decided, Some(reservation)).await;
             }
-            Err(no_room) => judged = judged.raised(open, &no_room),
+            Err(no_room) => judged = judged.raise_for_budget(open, &no_room),
         }
     };
     let admitted = &judged.admitted;
     let entry = admitted.entry();
-    again::asked_before(open, settlement, entry, &request.arguments).await?;
-    let taken = {
+    again::earlier_outcome(open, settlement, entry, &request.arguments).await?;
+    let claimed = {
         // The call's own nest is the innermost: this stops the clocks of the calls around it, too.
-        let _waiting = open.nest().waiting();
+        let _waiting = open.nest().begin_wait();
         let caller = open.caller();
-        let fits = |shown: &ApprovalRequest| fits_still(parts, session, caller, admitted, shown);
+        let fits =
+            |shown: &ApprovalRequest| check_unchanged(parts, session, caller, admitted, shown);
         ask::ask(parts, session, request, ask::Wait::of(session, &fits)).await
     };
-    let taken = taken.map_err(|stop| {
+    let claimed = claimed.map_err(|stop| {
         let ruling = judged.ruling();
         // A call that was withdrawn or could not be asked about is not forbidden.
         let stop = match stop.kind() {
@@ -71,7 +72,7 @@ pub(super) async fn ask_user(
         };
         stop.or_for_operator(&ruling.operator)
     })?;
-    take(open, settlement, judged, taken).await
+    take(open, settlement, judged, claimed).await
 }
 
 /// Returns the rule that a call proposes.
@@ -84,7 +85,7 @@ fn proposal_in(permissions: &[Permission]) -> Option<&str> {
 
 /// Refuses a rule about a tool or argument that this run does not have, and proposals beyond the limit.
 fn check_proposal(parts: &Parts, session: &Session, rule: &str) -> Result<(), EarlyEnd> {
-    let refuse = |told: String| EarlyEnd::failed(ErrorKind::Denied, told);
+    let refuse = |message: String| EarlyEnd::failed(ErrorKind::Denied, message);
     let alone = RuleSet {
         allow: vec![RuleText::new(rule)],
         ..RuleSet::default()
@@ -93,19 +94,19 @@ fn check_proposal(parts: &Parts, session: &Session, rule: &str) -> Result<(), Ea
     let alone = alone.map_err(|error| refuse(error.to_string()))?;
     let unknown = alone.unknown_names(&session.tools().specs(), &[]);
     if let Some(unknown) = unknown.first() {
-        let told = format!("{rule} is not proposed to the user: {}", unknown.finding());
-        let told = refuse(told);
-        return Err(told.advise("propose a rule for a tool and an argument that there are"));
+        let reason = format!("{rule} is not proposed to the user: {}", unknown.finding());
+        let refusal = refuse(reason);
+        return Err(refusal.advise("propose a rule for a tool and an argument that there are"));
     }
     if session.queue().may_propose() {
         return Ok(());
     }
-    let told = "this run proposed as many rules as one run may".to_owned();
-    Err(refuse(told).advise("go on without another rule"))
+    let refusal = "this run proposed as many rules as one run may".to_owned();
+    Err(refuse(refusal).advise("go on without another rule"))
 }
 
 /// Checks that a pending call would still do what was shown, and that the current policy lets a user decide about it.
-fn fits_still(
+fn check_unchanged(
     parts: &Parts,
     session: &Session,
     caller: Caller<'_>,
@@ -135,7 +136,7 @@ pub(super) async fn check(
         parent: shown.parent.as_ref(),
         origin: shown.origin,
     };
-    fits_still(parts, session, caller, &admitted, shown)
+    check_unchanged(parts, session, caller, &admitted, shown)
 }
 
 fn fits(shown: &ApprovalRequest, now: &ApprovalRequest) -> Result<(), EarlyEnd> {
@@ -161,8 +162,8 @@ pub(super) async fn resumed(
     ticket: Ticket,
 ) -> Result<Cleared, EarlyEnd> {
     let (parts, session) = (open.parts(), open.session());
-    let taken = match ticket {
-        Ticket::Claimed(taken) => *taken,
+    let claimed = match ticket {
+        Ticket::Claimed(claimed) => *claimed,
         Ticket::Approved(shown) => {
             let Judged {
                 admitted,
@@ -173,7 +174,7 @@ pub(super) async fn resumed(
             claim(parts, settlement, &shown.id).await?
         }
     };
-    take(open, settlement, judged, taken).await
+    take(open, settlement, judged, claimed).await
 }
 
 async fn claim(
@@ -182,8 +183,8 @@ async fn claim(
     id: &ApprovalId,
 ) -> Result<ClaimedDecision, EarlyEnd> {
     let claimed = parts.inbox.claim(id).await;
-    let taken = claimed.and_then(|entry| ClaimedDecision::of(&parts.inbox, entry));
-    taken.map_err(|error| {
+    let decision = claimed.and_then(|entry| ClaimedDecision::of(&parts.inbox, entry));
+    decision.map_err(|error| {
         let stop = EarlyEnd::failed(ErrorKind::Conflict, error.to_string());
         settlement.refuse(error);
         stop
@@ -195,11 +196,11 @@ async fn take(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
     judged: Judged,
-    taken: ClaimedDecision,
+    claimed: ClaimedDecision,
 ) -> Result<Cleared, EarlyEnd> {
-    open.record.approval = Some(taken.decided.request.id.clone());
-    settlement.claim(taken.claimed);
-    settle(open, judged, taken.decided, None).await
+    open.record.approval = Some(claimed.decided.request.id.clone());
+    settlement.claim(claimed.claimed);
+    settle(open, judged, claimed.decided, None).await
 }
 
 /// Acts on a decision. `reservation` is what the call has already reserved from the budgets, if it was decided without asking.
@@ -222,24 +223,24 @@ async fn settle(
             if stop {
                 session.cancel();
             }
-            let said = message.map_or_else(String::new, |m| format!(": {m}"));
-            let denied = EarlyEnd::failed(ErrorKind::Denied, format!("{by} said no{said}"));
+            let detail = message.map_or_else(String::new, |m| format!(": {m}"));
+            let denied = EarlyEnd::failed(ErrorKind::Denied, format!("{by} said no{detail}"));
             Err(denied.advise(judged.ruling().advice.to_string()))
         }
-        Choice::Answer { answers } => Err(answered(&by, &answers)),
+        Choice::Answer { answers } => Err(answered_by_user(&by, &answers)),
         Choice::Approve {
             edited: Some(text), ..
         } => {
             let judged = edited(open, judged, text).await?;
             let (admitted, judgement) = (&judged.admitted, &judged.judgement);
             let seen = request(parts, session, open.caller(), admitted, judgement)?;
-            let agreed = Agreed {
+            let agreed = Agreement {
                 decision: Consent { by, approval },
                 shown: seen.snapshot,
                 // The user agreed to the arguments they typed, not to the ones in the request.
                 reservation: None,
             };
-            agreed.consented(open, judged).await
+            agreed.clear_with_consent(open, judged).await
         }
         Choice::Approve { scope, rule, .. } => {
             let lasts = !shown.is_decided_each_time();
@@ -249,34 +250,38 @@ async fn settle(
             if lasts && scope == HoldFor::Always {
                 parts.policy.keep(&shown, rule.as_deref(), &by);
             }
-            let agreed = Agreed {
+            let agreed = Agreement {
                 decision: Consent { by, approval },
                 shown: shown.snapshot,
                 reservation,
             };
-            agreed.consented(open, judged).await
+            agreed.clear_with_consent(open, judged).await
         }
     }
 }
 
 /// Who agreed, and to what.
-struct Agreed {
+struct Agreement {
     decision: Consent,
     shown: Snapshot,
     /// What the call has already reserved from the budgets.
     reservation: Option<Reservation>,
 }
 
-impl Agreed {
+impl Agreement {
     /// Clears the approved call. The secrets that it reads become readable in its run; those that a call of another program reads are
     /// for that call only, since it is not known here whether it ran at all.
-    async fn consented(self, open: &OpenCall<'_>, judged: Judged) -> Result<Cleared, EarlyEnd> {
+    async fn clear_with_consent(
+        self,
+        open: &OpenCall<'_>,
+        judged: Judged,
+    ) -> Result<Cleared, EarlyEnd> {
         let reservation = if let Some(reservation) = self.reservation {
             reservation
         } else {
-            let taken = budgets::take(open, &judged, true).await;
+            let reserved = budgets::take(open, &judged, true).await;
             let failed = |why: NoRoom| EarlyEnd::failed(ErrorKind::Unavailable, why.to_string());
-            taken.map_err(failed)?
+            reserved.map_err(failed)?
         };
         let policy = open.parts().policy.now();
         let secrets = if judged.admitted.entry().spec().is_foreign() {
@@ -284,14 +289,14 @@ impl Agreed {
         } else {
             policy.secrets_read(judged.judgement.permissions())
         };
-        let cleared = judged.consented(self.decision, Some(self.shown), reservation)?;
+        let cleared = judged.clear_with_consent(self.decision, Some(self.shown), reservation)?;
         open.session().release(secrets);
         Ok(cleared)
     }
 }
 
 /// The outcome for an answer that a user gave in place of the tool.
-fn answered(by: &str, answers: &str) -> EarlyEnd {
+fn answered_by_user(by: &str, answers: &str) -> EarlyEnd {
     let value: Value = serde_json::from_str(answers).unwrap_or_default();
     let text = value.get("text").and_then(Value::as_str);
     EarlyEnd::answered(CallResult {
@@ -312,7 +317,7 @@ async fn edited(open: &mut OpenCall<'_>, judged: Judged, text: String) -> Result
     Ok(judged)
 }
 
-fn nobody(ruling: &Ruling) -> EarlyEnd {
+fn no_approver(ruling: &Ruling) -> EarlyEnd {
     let message = format!(
         "the call needs approval ({}), and there is no approver here",
         ruling.rule

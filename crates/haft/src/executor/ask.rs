@@ -16,16 +16,16 @@ use crate::approval::inbox::{
 use crate::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Choice, Decision};
 use crate::error::ErrorKind;
 use crate::executor::Parts;
-use crate::executor::claim::{Claimed, told_again};
+use crate::executor::claim::{Claimed, repeat_outcome};
 use crate::executor::early_end::EarlyEnd;
 use crate::future::BoxFuture;
-use crate::session::{BYTES_OF_CLIENTS, MOST_OF_CLIENTS, MOST_WAITING, Session, WaitMode};
+use crate::session::{MAX_CLIENT_BYTES, MAX_CLIENT_REQUESTS, MAX_PENDING, Session, WaitMode};
 
 /// Wait before retrying an inbox that does not answer.
-const RETRY: Duration = Duration::from_millis(500);
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// Maximum time an approver may take to be notified of a request that no call waits for.
-const NOTIFY: Duration = Duration::from_secs(5);
+const NOTIFY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A decided request.
 pub(super) struct Decided {
@@ -107,7 +107,7 @@ impl<'a> Wait<'a> {
 }
 
 /// Returns whether a call of this session can get a decision: from an approver now, or from an operator who opens the inbox later.
-pub(super) fn somebody(parts: &Parts, session: &Session) -> bool {
+pub(super) fn can_get_decision(parts: &Parts, session: &Session) -> bool {
     if session.wait_mode() == WaitMode::DenyAtOnce {
         return false;
     }
@@ -142,12 +142,12 @@ pub(super) async fn ask(
     let place = session
         .queue()
         .place(&**inbox, &request, session.is_resumed());
-    let place = place.await.map_err(|e| unwritten(&e))?;
-    let place = place.ok_or_else(|| crowded(&request))?;
+    let place = place.await.map_err(|e| not_recorded(&e))?;
+    let place = place.ok_or_else(|| too_many_pending(&request))?;
     let changes = inbox.changes();
     session.note_asked();
     // From here on, dropping this withdraws the request: it may be stored even if the inbox reports a failure.
-    let mut asked = OpenRequest {
+    let mut open_request = OpenRequest {
         inbox,
         session,
         request,
@@ -156,18 +156,18 @@ pub(super) async fn ask(
         deadline: Instant::now() + wait.limit,
         waits: true,
     };
-    let filed = inbox.submit(&asked.request).await;
-    if let Submission::Existing(entry) = filed.map_err(|e| unwritten(&e))? {
+    let filed = inbox.submit(&open_request.request).await;
+    if let Submission::Existing(entry) = filed.map_err(|e| not_recorded(&e))? {
         if entry.status == RequestStatus::Pending {
             // The request stays valid even if this process cannot note that it waits, too.
             let _ = inbox.attend(&entry.request.id, true).await;
         }
-        asked.request = entry.request;
+        open_request.request = entry.request;
     }
     drop(place);
     // The wait for a decision begins once the request is stored.
-    asked.deadline = Instant::now() + wait.limit;
-    asked.run(parts).await
+    open_request.deadline = Instant::now() + wait.limit;
+    open_request.run(parts).await
 }
 
 /// A request that this call waits for. Dropping it withdraws the request, unless the session leaves.
@@ -182,15 +182,15 @@ struct OpenRequest<'a> {
 }
 
 /// The event that ended a wait.
-enum Woken {
+enum WakeReason {
     /// The request may have changed.
-    Look,
+    Poll,
     /// An approver answered.
-    Said(Answer),
+    Answered(Answer),
     /// The deadline has passed.
-    Late,
+    TimedOut,
     /// The session is leaving.
-    Left,
+    SessionLeft,
     /// The session was cancelled.
     Cancelled,
 }
@@ -203,39 +203,39 @@ impl OpenRequest<'_> {
         // No approver in this process can answer, and the session waits for no others.
         let idle = !self.wait.alone && approvers(parts, self.session).next().is_none();
         loop {
-            if let Some(taken) = self.look().await? {
-                return Ok(taken);
+            if let Some(claimed) = self.look().await? {
+                return Ok(claimed);
             }
             if self.inbox.is_durable() && (self.wait.at_once || idle) {
                 notify(parts, self.session, &own).await;
                 return self.suspend().await;
             }
-            let woken = self.woken((!spoken).then_some(asking.as_mut())).await;
+            let woken = self.next_event((!spoken).then_some(asking.as_mut())).await;
             match woken {
-                Woken::Look => {}
-                Woken::Said(Answer::Later) if self.wait.then == Then::Withdraw => {
+                WakeReason::Poll => {}
+                WakeReason::Answered(Answer::Later) if self.wait.then == Then::Withdraw => {
                     return self.give_up().await;
                 }
-                Woken::Said(Answer::Later) => return self.suspend().await,
-                Woken::Said(Answer::Nobody) => {
+                WakeReason::Answered(Answer::Later) => return self.suspend().await,
+                WakeReason::Answered(Answer::Nobody) => {
                     spoken = true;
                     if !self.inbox.is_durable() {
-                        return Err(self.withdraw(nobody(&self.request)).await);
+                        return Err(self.withdraw(no_approver(&self.request)).await);
                     }
                     if !self.wait.alone {
                         return self.suspend().await;
                     }
                 }
-                Woken::Said(Answer::Decided(decision)) => {
+                WakeReason::Answered(Answer::Decided(decision)) => {
                     spoken = true;
                     self.decided(&decision).await?;
                 }
-                Woken::Late if self.suspends() => return self.suspend().await,
-                Woken::Late => {
+                WakeReason::TimedOut if self.suspends() => return self.suspend().await,
+                WakeReason::TimedOut => {
                     let _ = self.inbox.end(&self.request.id, Ending::Expired).await;
                 }
-                Woken::Left if self.stands_when_left() => return self.suspend().await,
-                Woken::Left | Woken::Cancelled => {
+                WakeReason::SessionLeft if self.stays_pending() => return self.suspend().await,
+                WakeReason::SessionLeft | WakeReason::Cancelled => {
                     let why = "the session ended before the request was decided";
                     return Err(self
                         .withdraw(EarlyEnd::failed(ErrorKind::Cancelled, why))
@@ -246,7 +246,7 @@ impl OpenRequest<'_> {
     }
 
     /// Returns whether the request stays pending for a later decision when the session leaves.
-    fn stands_when_left(&self) -> bool {
+    fn stays_pending(&self) -> bool {
         self.inbox.is_durable() && self.wait.then != Then::Withdraw
     }
 
@@ -257,12 +257,14 @@ impl OpenRequest<'_> {
     /// Reads the request: claims the decision if there is one, and returns an error if the request has ended.
     async fn look(&mut self) -> Result<Option<ClaimedDecision>, EarlyEnd> {
         let Some(entry) = self.read().await? else {
-            let gone = InboxError::NotFound(self.request.id.clone());
-            return Err(unwritten(&gone));
+            let not_found = InboxError::NotFound(self.request.id.clone());
+            return Err(not_recorded(&not_found));
         };
         match entry.status {
             RequestStatus::Pending | RequestStatus::Running if entry.outcome.is_none() => Ok(None),
-            RequestStatus::Expired => Err(self.over(expired(&self.request, self.wait.limit))),
+            RequestStatus::Expired => {
+                Err(self.over(decision_timeout(&self.request, self.wait.limit)))
+            }
             RequestStatus::Withdrawn => Err(self.over(withdrawn(&entry))),
             RequestStatus::InDoubt => Err(self.over(in_doubt(&self.request.id))),
             // The answer to a question goes to every call that asks it, however often.
@@ -278,7 +280,7 @@ impl OpenRequest<'_> {
                 Ok(entry) => self.claim(entry).map(Some),
                 // Another call runs it and will deliver the outcome.
                 Err(InboxError::Claimed(_)) => Ok(None),
-                Err(error) => Err(self.over(unwritten(&error))),
+                Err(error) => Err(self.over(not_recorded(&error))),
             },
         }
     }
@@ -290,7 +292,7 @@ impl OpenRequest<'_> {
             return Ok(true);
         };
         let ended = self.inbox.end(&self.request.id, Ending::Void).await;
-        ended.map_err(|error| unwritten(&error))?;
+        ended.map_err(|error| not_recorded(&error))?;
         match self.read().await? {
             Some(entry) if entry.status != RequestStatus::Withdrawn => Ok(false),
             Some(_) | None => Err(self.over(conflict)),
@@ -299,7 +301,7 @@ impl OpenRequest<'_> {
 
     fn claim(&mut self, entry: StoredApproval) -> Result<ClaimedDecision, EarlyEnd> {
         self.waits = false;
-        ClaimedDecision::of(self.inbox, entry).map_err(|e| unwritten(&e))
+        ClaimedDecision::of(self.inbox, entry).map_err(|e| not_recorded(&e))
     }
 
     /// Returns the outcome of a request that another call or process ran.
@@ -307,7 +309,7 @@ impl OpenRequest<'_> {
         self.waits = false;
         // It is delivered even if the inbox cannot note it.
         let _ = self.inbox.deliver(&self.request.id).await;
-        told_again(&self.request.id, entry.outcome.as_deref())
+        repeat_outcome(&self.request.id, entry.outcome.as_deref())
     }
 
     /// Ends the wait without withdrawing the request.
@@ -321,12 +323,12 @@ impl OpenRequest<'_> {
         loop {
             match self.inbox.get(&self.request.id).await {
                 Ok(entry) => return Ok(entry),
-                Err(error) if Instant::now() >= self.deadline => return Err(unwritten(&error)),
+                Err(error) if Instant::now() >= self.deadline => return Err(not_recorded(&error)),
                 Err(error) => {
                     tracing::warn!(%error, id = %self.request.id, "read a request");
                     tokio::select! {
-                        () = tokio::time::sleep(RETRY) => {}
-                        () = self.session.cancellation().cancelled() => return Err(unwritten(&error)),
+                        () = tokio::time::sleep(RETRY_DELAY) => {}
+                        () = self.session.cancellation().cancelled() => return Err(not_recorded(&error)),
                     }
                 }
             }
@@ -334,10 +336,10 @@ impl OpenRequest<'_> {
     }
 
     /// Waits for the first event that could matter.
-    async fn woken(
+    async fn next_event(
         &mut self,
         asking: Option<Pin<&mut (dyn Future<Output = Answer> + Send + '_)>>,
-    ) -> Woken {
+    ) -> WakeReason {
         let mut asking = asking;
         let asking = async {
             match asking.as_mut() {
@@ -347,11 +349,11 @@ impl OpenRequest<'_> {
         };
         tokio::select! {
             biased;
-            () = self.session.leaving().cancelled() => Woken::Left,
-            () = self.session.cancellation().cancelled() => Woken::Cancelled,
-            () = heard(&mut self.changes, &self.request.id) => Woken::Look,
-            answer = asking => Woken::Said(answer),
-            () = tokio::time::sleep_until(self.deadline) => Woken::Late,
+            () = self.session.waits_cancelled().cancelled() => WakeReason::SessionLeft,
+            () = self.session.cancellation().cancelled() => WakeReason::Cancelled,
+            () = heard(&mut self.changes, &self.request.id) => WakeReason::Poll,
+            answer = asking => WakeReason::Answered(answer),
+            () = tokio::time::sleep_until(self.deadline) => WakeReason::TimedOut,
         }
     }
 
@@ -359,7 +361,7 @@ impl OpenRequest<'_> {
     async fn decided(&mut self, decision: &Decision) -> Result<(), EarlyEnd> {
         match self.inbox.decide(&self.request.id, decision).await {
             Ok(_) | Err(InboxError::Decided { .. } | InboxError::Over { .. }) => Ok(()),
-            Err(error) => Err(self.withdraw(unwritten(&error)).await),
+            Err(error) => Err(self.withdraw(not_recorded(&error)).await),
         }
     }
 
@@ -367,7 +369,7 @@ impl OpenRequest<'_> {
     async fn suspend(&mut self) -> Result<ClaimedDecision, EarlyEnd> {
         self.waits = false;
         let left = self.inbox.attend(&self.request.id, false).await;
-        left.map_err(|e| unwritten(&e))?;
+        left.map_err(|e| not_recorded(&e))?;
         self.deadline = Instant::now();
         match self.look().await? {
             Some(taken) => Ok(taken),
@@ -377,7 +379,7 @@ impl OpenRequest<'_> {
 
     /// Withdraws a request that got no decision while the call could wait; one made at this very moment is still claimed.
     async fn give_up(&mut self) -> Result<ClaimedDecision, EarlyEnd> {
-        let stop = late(&self.request);
+        let stop = not_decided_in_time(&self.request);
         if self
             .inbox
             .end(&self.request.id, Ending::Withdrawn)
@@ -410,7 +412,7 @@ impl Drop for OpenRequest<'_> {
             return;
         }
         let (inbox, id) = (Arc::clone(self.inbox), self.request.id.clone());
-        let left = self.session.leaving().is_cancelled() && self.stands_when_left();
+        let left = self.session.waits_cancelled().is_cancelled() && self.stays_pending();
         // Without a runtime the process is exiting: the request stays, and expires in its time.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
@@ -430,7 +432,7 @@ async fn heard(changes: &mut Receiver<ApprovalId>, id: &ApprovalId) {
         match changes.recv().await {
             Ok(changed) if changed != *id => {}
             Ok(_) | Err(RecvError::Lagged(_)) => return,
-            Err(RecvError::Closed) => tokio::time::sleep(RETRY).await,
+            Err(RecvError::Closed) => tokio::time::sleep(RETRY_DELAY).await,
         }
     }
 }
@@ -449,11 +451,11 @@ async fn first_answer<'a>(
             approver.ask(request)
         }
     };
-    let mut asked: Vec<Option<BoxFuture<'_, Answer>>> = approvers(parts, session)
+    let mut answers: Vec<Option<BoxFuture<'_, Answer>>> = approvers(parts, session)
         .map(|approver| Some(ask(approver)))
         .collect();
     poll_fn(|cx| {
-        for slot in &mut asked {
+        for slot in &mut answers {
             let Some(future) = slot else { continue };
             match future.as_mut().poll(cx) {
                 Poll::Ready(Answer::Nobody) => *slot = None,
@@ -461,7 +463,7 @@ async fn first_answer<'a>(
                 Poll::Pending => {}
             }
         }
-        if asked.iter().all(Option::is_none) {
+        if answers.iter().all(Option::is_none) {
             return Poll::Ready(Answer::Nobody);
         }
         Poll::Pending
@@ -472,31 +474,34 @@ async fn first_answer<'a>(
 /// Notifies the approvers, which pass requests on, that a request is pending.
 async fn notify(parts: &Parts, session: &Session, request: &ApprovalRequest) {
     for approver in approvers(parts, session) {
-        let told = pin!(approver.notify(request));
-        if tokio::time::timeout(NOTIFY, told).await.is_err() {
+        let notified = pin!(approver.notify(request));
+        if tokio::time::timeout(NOTIFY_TIMEOUT, notified)
+            .await
+            .is_err()
+        {
             tracing::warn!(id = %request.id, "an approver did not get a request in time");
         }
     }
 }
 
-pub(super) fn unwritten(error: &InboxError) -> EarlyEnd {
+pub(super) fn not_recorded(error: &InboxError) -> EarlyEnd {
     let message = format!("the call needs approval, and the request could not be stored: {error}");
     EarlyEnd::failed(ErrorKind::Unavailable, message)
         .advise("nothing ran; call again when requests can be kept")
         .for_operator("make room or mend the database: `haft doctor` says what is wrong")
 }
 
-fn crowded(request: &ApprovalRequest) -> EarlyEnd {
+fn too_many_pending(request: &ApprovalRequest) -> EarlyEnd {
     let message = format!(
-        "the call needs approval ({}), and {MOST_WAITING} requests of this run are pending already, or {MOST_OF_CLIENTS} or {} MiB of all clients",
+        "the call needs approval ({}), and {MAX_PENDING} requests of this run are pending already, or {MAX_CLIENT_REQUESTS} or {} MiB of all clients",
         request.rule,
-        BYTES_OF_CLIENTS >> 20
+        MAX_CLIENT_BYTES >> 20
     );
     EarlyEnd::failed(ErrorKind::Unavailable, message)
         .advise("nothing ran; call again when some of them are decided or have expired")
 }
 
-fn nobody(request: &ApprovalRequest) -> EarlyEnd {
+fn no_approver(request: &ApprovalRequest) -> EarlyEnd {
     let message = format!(
         "the call needs approval ({}), and there is no approver here",
         request.rule
@@ -504,7 +509,7 @@ fn nobody(request: &ApprovalRequest) -> EarlyEnd {
     EarlyEnd::failed(ErrorKind::Denied, message)
 }
 
-fn expired(request: &ApprovalRequest, limit: Duration) -> EarlyEnd {
+fn decision_timeout(request: &ApprovalRequest, limit: Duration) -> EarlyEnd {
     let message = format!(
         "there was no decision within {} s (approval {})",
         limit.as_secs(),
@@ -514,7 +519,7 @@ fn expired(request: &ApprovalRequest, limit: Duration) -> EarlyEnd {
         .advise("call again to ask again, when an approver is there")
 }
 
-fn late(request: &ApprovalRequest) -> EarlyEnd {
+fn not_decided_in_time(request: &ApprovalRequest) -> EarlyEnd {
     let message = format!(
         "there was no decision while the call could wait (approval {}, withdrawn)",
         request.id

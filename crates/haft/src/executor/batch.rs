@@ -11,7 +11,7 @@ use crate::result::Outcome;
 use crate::session::Session;
 
 /// Maximum number of calls that run at once.
-const SIDE_BY_SIDE: usize = 16;
+const MAX_CONCURRENT: usize = 16;
 
 /// Runs the calls and returns their outcomes in the order of the calls.
 pub(super) async fn execute_all(
@@ -23,32 +23,32 @@ pub(super) async fn execute_all(
     let mut group = Vec::new();
     for call in calls {
         let call = named::resolve(session, call);
-        let safe = beside_others(session, &call.name);
-        if !safe || group.len() == SIDE_BY_SIDE {
-            outcomes.append(&mut together(parts, session, std::mem::take(&mut group)).await);
+        let safe = runs_in_parallel(session, &call.name);
+        if !safe || group.len() == MAX_CONCURRENT {
+            outcomes.append(&mut run_parallel(parts, session, std::mem::take(&mut group)).await);
         }
         if safe {
             group.push(call);
         } else {
-            outcomes.push(execute(parts, session, How::Asked.made(call)).await);
+            outcomes.push(execute(parts, session, How::Asked.incoming(call)).await);
         }
     }
-    outcomes.append(&mut together(parts, session, group).await);
+    outcomes.append(&mut run_parallel(parts, session, group).await);
     outcomes
 }
 
-fn beside_others(session: &Session, name: &str) -> bool {
+fn runs_in_parallel(session: &Session, name: &str) -> bool {
     session
         .tools()
         .entry(name)
         .is_some_and(|entry| entry.spec().concurrency_safe)
 }
 
-async fn together(parts: &Arc<Parts>, session: &Session, calls: Vec<ToolCall>) -> Vec<Outcome> {
+async fn run_parallel(parts: &Arc<Parts>, session: &Session, calls: Vec<ToolCall>) -> Vec<Outcome> {
     type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
     let mut running: Vec<Running<'_>> = Vec::new();
     for call in calls {
-        running.push(Box::pin(execute(parts, session, How::Asked.made(call))));
+        running.push(Box::pin(execute(parts, session, How::Asked.incoming(call))));
     }
     let mut done: Vec<Option<Outcome>> = running.iter().map(|_| None).collect();
     poll_fn(|cx| {

@@ -20,7 +20,7 @@ pub(super) async fn take(
         budgets: policy.budgets(),
         agreed,
     };
-    match Reservation::take_now(want) {
+    match Reservation::reserve_in_run(want) {
         Some(reserved) => reserved,
         // Boxed: few calls count towards a daily budget, and the future of every call would be as large.
         None => Box::pin(Reservation::take(want)).await,

@@ -30,10 +30,10 @@ impl Claimed {
     }
 
     /// Marks a question's answer as delivered; nothing runs because of it.
-    pub(super) async fn answered(mut self) {
+    pub(super) async fn mark_answered(mut self) {
         self.finished = true;
-        let told = self.inbox.deliver(&self.id).await;
-        if let Err(error) = told {
+        let delivered = self.inbox.deliver(&self.id).await;
+        if let Err(error) = delivered {
             tracing::error!(%error, id = %self.id, "say that an answer was taken in");
         }
     }
@@ -43,9 +43,9 @@ impl Claimed {
         let Ok(text) = outcome.to_stored() else {
             return;
         };
-        let told = self.inbox.finish(&self.id, &text, delivered).await;
+        let finished = self.inbox.finish(&self.id, &text, delivered).await;
         self.finished = true;
-        if let Err(error) = told {
+        if let Err(error) = finished {
             // The call has run and is recorded; the inbox will mark the request as in doubt.
             tracing::error!(%error, id = %self.id, "say how an approved call ended");
         }
@@ -70,7 +70,7 @@ impl Drop for Claimed {
 }
 
 /// Returns the outcome of a request that another call ran, as this call's own.
-pub(super) fn told_again(id: &ApprovalId, outcome: Option<&str>) -> EarlyEnd {
+pub(super) fn repeat_outcome(id: &ApprovalId, outcome: Option<&str>) -> EarlyEnd {
     match outcome.and_then(CallResult::stored) {
         Some(result) => EarlyEnd::answered(result),
         None => EarlyEnd::failed(

@@ -27,39 +27,39 @@ pub(super) async fn clear(
     }
     if verdict == Verdict::Allow {
         return match budgets::take(open, &judged, false).await {
-            Ok(taken) => judged.allowed(taken),
-            Err(no_room) => without_room(open, settlement, judged, &no_room).await,
+            Ok(taken) => judged.clear_allowed(taken),
+            Err(no_room) => clear_over_budget(open, settlement, judged, &no_room).await,
         };
     }
     if let Some(no_room) = budgets::no_room(open, &judged) {
-        return without_room(open, settlement, judged, &no_room).await;
+        return clear_over_budget(open, settlement, judged, &no_room).await;
     }
-    if let Some(by) = granted(open.session(), &judged)? {
+    if let Some(by) = find_grant(open.session(), &judged)? {
         return match budgets::take(open, &judged, false).await {
             Ok(taken) => {
                 open.record.decided_by = Some(by.clone());
                 let grant = Consent { by, approval: None };
-                judged.consented(grant, None, taken)
+                judged.clear_with_consent(grant, None, taken)
             }
-            Err(no_room) => without_room(open, settlement, judged, &no_room).await,
+            Err(no_room) => clear_over_budget(open, settlement, judged, &no_room).await,
         };
     }
     approve::ask_user(open, settlement, judged).await
 }
 
 /// Clears a call that exceeds the budgets: no rule or grant lets it pass, only the user's decision.
-pub(super) async fn without_room(
+pub(super) async fn clear_over_budget(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
     judged: Judged,
     no_room: &NoRoom,
 ) -> Result<Cleared, EarlyEnd> {
-    let judged = judged.raised(open, no_room);
+    let judged = judged.raise_for_budget(open, no_room);
     approve::ask_user(open, settlement, judged).await
 }
 
 /// Returns who granted such calls for the session, if anyone did.
-fn granted(session: &Session, judged: &Judged) -> Result<Option<String>, EarlyEnd> {
+fn find_grant(session: &Session, judged: &Judged) -> Result<Option<String>, EarlyEnd> {
     let Judged {
         admitted,
         judgement,

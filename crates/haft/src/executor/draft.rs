@@ -51,7 +51,7 @@ impl Draft<'_> {
         let stands = i128::try_from(stands.as_nanos()).unwrap_or(i128::MAX);
         Ok(ApprovalRequest {
             id,
-            run: session.asks_in().clone(),
+            run: session.approval_run().clone(),
             call: self.caller.call.clone(),
             parent: self.caller.parent.cloned(),
             tool: spec.name.clone(),

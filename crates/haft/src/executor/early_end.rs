@@ -55,7 +55,7 @@ impl EarlyEnd {
         } else {
             "approve"
         };
-        Self::waiting(
+        Self::pending_elsewhere(
             &request.id,
             format!(
                 "{} needs approval ({}), and the request is pending. Call again with the same arguments to get the result once it is decided.",
@@ -66,7 +66,7 @@ impl EarlyEnd {
     }
 
     /// Creates the end of a call that waits for a request of another call.
-    pub(super) fn waiting(approval: &ApprovalId, words: impl Into<String>) -> Self {
+    pub(super) fn pending_elsewhere(approval: &ApprovalId, words: impl Into<String>) -> Self {
         Self::Suspended(SuspendedEnd {
             approval: approval.clone(),
             words: words.into(),
@@ -255,7 +255,7 @@ impl From<ToolError> for EarlyEnd {
     fn from(error: ToolError) -> Self {
         let operator = error.operator_advice().map(str::to_owned);
         if let Some(approval) = error.waits_for() {
-            return Self::waiting(approval, error.message())
+            return Self::pending_elsewhere(approval, error.message())
                 .for_operator(operator.unwrap_or_default());
         }
         Self::Failed(FailedCall {

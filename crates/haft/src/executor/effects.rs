@@ -14,7 +14,7 @@ use crate::policy::Policy;
 use crate::tool::{PreparedCall, Tool};
 
 /// Asks the tool something and turns a panic into a denial.
-fn guarded<T>(ask: impl FnOnce() -> T) -> Result<T, EarlyEnd> {
+fn catch_panic<T>(ask: impl FnOnce() -> T) -> Result<T, EarlyEnd> {
     let message = "the tool could not say what the call would do";
     catch_unwind(AssertUnwindSafe(ask)).map_err(|_| {
         EarlyEnd::failed(ErrorKind::Denied, message)
@@ -27,7 +27,7 @@ pub(super) fn prepare(
     tool: &Arc<dyn Tool>,
     arguments: &Arguments,
 ) -> Result<Option<Box<dyn PreparedCall>>, EarlyEnd> {
-    Ok(guarded(|| Arc::clone(tool).prepare(arguments))??)
+    Ok(catch_panic(|| Arc::clone(tool).prepare(arguments))??)
 }
 
 /// A tool with a call's arguments. What the tool says about the call and what runs come from one value.
@@ -81,14 +81,14 @@ impl ToolInput {
     /// Returns what the call would do. The policy must judge the workspace that the tool works in: path rules and hidden paths mean
     /// nothing in another one.
     pub(super) fn permissions(&self, policy: &Policy) -> Result<Vec<Permission>, EarlyEnd> {
-        if let Some(workspace) = guarded(|| self.tool.workspace())? {
+        if let Some(workspace) = catch_panic(|| self.tool.workspace())? {
             policy.judges(workspace).map_err(|misplaced| {
                 EarlyEnd::failed(ErrorKind::Unavailable, misplaced.to_string()).advise(
                     "this is a fault of the host: it builds the policy and the tools on one workspace",
                 )
             })?;
         }
-        Ok(guarded(|| match &self.prepared {
+        Ok(catch_panic(|| match &self.prepared {
             Some(call) => call.permissions(),
             None => self.tool.permissions(&self.arguments),
         })??)
@@ -97,7 +97,7 @@ impl ToolInput {
     /// Returns the permissions with the conditions of the call and a preview of the files it would change, as they are now.
     pub(super) fn snapshot(&self, permissions: Vec<Permission>) -> Result<Snapshot, EarlyEnd> {
         let conditions = self.conditions()?;
-        let preview = guarded(|| match &self.prepared {
+        let preview = catch_panic(|| match &self.prepared {
             Some(call) => call.preview(),
             None => self.tool.preview(&self.arguments),
         })?;
@@ -110,7 +110,7 @@ impl ToolInput {
 
     /// Returns the conditions that settings impose on the call.
     pub(super) fn conditions(&self) -> Result<Vec<Condition>, EarlyEnd> {
-        let mut all = guarded(|| match &self.prepared {
+        let mut all = catch_panic(|| match &self.prepared {
             Some(call) => call.conditions(),
             None => self.tool.conditions(&self.arguments),
         })?;
@@ -124,7 +124,7 @@ impl ToolInput {
         written: &str,
         permissions: &[Permission],
     ) -> Result<String, EarlyEnd> {
-        let stated = guarded(|| match &self.prepared {
+        let stated = catch_panic(|| match &self.prepared {
             Some(call) => call.stated(permissions),
             None => self.tool.stated(&self.arguments, permissions),
         })?;

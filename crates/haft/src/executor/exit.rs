@@ -18,13 +18,14 @@ use crate::session::Session;
 use crate::session::nest::Nest;
 
 /// Maximum length of a summary, in bytes.
-const SUMMARY: usize = 160;
+const MAX_SUMMARY: usize = 160;
 
 /// Maximum number of result bytes that are recorded; sinks redact and cut it further.
-const RESULT: usize = 4 << 10;
+const MAX_RESULT: usize = 4 << 10;
 
 /// The message for a resumed call that this process leaves.
-pub(super) const STOPPED: &str = "haft stopped before the call ended; it can be resumed again";
+pub(super) const STOPPED_MESSAGE: &str =
+    "haft stopped before the call ended; it can be resumed again";
 
 /// A call from its first check to its exit. Dropping it unclosed records the call as cancelled.
 pub(super) struct OpenCall<'a> {
@@ -110,12 +111,12 @@ impl<'a> OpenCall<'a> {
     }
 
     /// Marks the call as suspended or interrupted before: until it ends, it can be resumed again.
-    pub(super) fn goes_on(&mut self) {
+    pub(super) fn mark_resumable(&mut self) {
         self.nest.set_resumable(true);
         // If the host finishes the run meanwhile, the call stays open.
         self.session.at_work().note_resumable(self.id(), true);
         let by_host = self.how != How::Asked;
-        let leaving = self.session.leaving();
+        let leaving = self.session.waits_cancelled();
         self.resumption = Some(Resumption::new(&self.nest, leaving, by_host));
     }
 
@@ -174,7 +175,7 @@ impl<'a> OpenCall<'a> {
 
     /// Returns the call's record; built once, when the call starts or ends.
     pub(super) fn record(&mut self) -> Arc<CallRecord> {
-        self.record.made(self.session)
+        self.record.build_record(self.session)
     }
 
     /// Closes the call: builds the summary, records the end and returns the outcome.
@@ -193,12 +194,12 @@ impl<'a> OpenCall<'a> {
                 duration,
                 artifacts: end.artifacts.iter().map(|a| a.reference.clone()).collect(),
                 summary: summary.clone(),
-                result: beginning(&end, &summary),
+                result: start_of_result(&end, &summary),
                 strength: end.strength.clone(),
                 untrusted: self.noted(),
             });
         }
-        self.leave();
+        self.leave_run();
         let (call, tool) = self.record.take_names();
         Outcome {
             run: self.session.run().clone(),
@@ -231,11 +232,11 @@ impl<'a> OpenCall<'a> {
     pub(super) fn discard(&mut self) {
         self.closed = true;
         self.trace_end(Status::Cancelled);
-        self.leave();
+        self.leave_run();
     }
 
     /// Removes the call from the run, and records the run's end if it was the last call of an ending run.
-    fn leave(&self) {
+    fn leave_run(&self) {
         if self.session.running().end()
             && let Err(error) = self.parts.end_run(self.session)
         {
@@ -263,7 +264,7 @@ impl Drop for OpenCall<'_> {
             self.session.at_work().note_resumable(self.id(), resumable);
         }
         let why = if resumable {
-            STOPPED
+            STOPPED_MESSAGE
         } else {
             "the caller went away"
         };
@@ -279,7 +280,7 @@ impl Drop for OpenCall<'_> {
                 untrusted: self.noted(),
             });
         }
-        self.leave();
+        self.leave_run();
     }
 }
 
@@ -295,18 +296,18 @@ fn summary(shaped: &CallResult) -> String {
         .or_else(data)
         .unwrap_or("done");
     let line = first_line(line.trim_start());
-    if line.len() <= SUMMARY {
+    if line.len() <= MAX_SUMMARY {
         return line.to_owned();
     }
-    let end = line.floor_char_boundary(SUMMARY);
+    let end = line.floor_char_boundary(MAX_SUMMARY);
     format!("{}…", line.get(..end).unwrap_or_default())
 }
 
 /// Returns the start of the result, if it says more than the summary.
-fn beginning(shaped: &CallResult, summary: &str) -> Option<String> {
+fn start_of_result(shaped: &CallResult, summary: &str) -> Option<String> {
     let text = shaped.content.iter().find_map(first_text);
     let text = text.or_else(|| shaped.data.as_ref().map(|raw| raw.get()))?;
-    let end = text.floor_char_boundary(RESULT);
+    let end = text.floor_char_boundary(MAX_RESULT);
     (text != summary).then(|| text.get(..end).unwrap_or_default().to_owned())
 }
 

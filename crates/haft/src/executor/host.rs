@@ -24,7 +24,7 @@ impl Host for Parts {
         session: &Session,
         call: ToolCall,
     ) -> BoxFuture<'_, Outcome> {
-        Box::pin(async move { execute(&self, session, How::Asked.made(call)).await })
+        Box::pin(async move { execute(&self, session, How::Asked.incoming(call)).await })
     }
 
     fn execute_internal(
@@ -34,7 +34,7 @@ impl Host for Parts {
     ) -> BoxFuture<'_, Outcome> {
         let incoming = Incoming {
             internal: true,
-            ..How::Asked.made(call)
+            ..How::Asked.incoming(call)
         };
         Box::pin(async move { execute(&self, session, incoming).await })
     }

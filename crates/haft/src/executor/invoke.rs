@@ -15,7 +15,7 @@ use crate::error::ToolError;
 use crate::executor::Parts;
 use crate::executor::early_end::{EarlyEnd, Given};
 use crate::executor::effects::Runnable;
-use crate::executor::exit::{OpenCall, STOPPED};
+use crate::executor::exit::{OpenCall, STOPPED_MESSAGE};
 use crate::executor::judge::Cleared;
 use crate::progress::{Live, LiveEnd};
 use crate::result::ToolResult;
@@ -53,7 +53,7 @@ pub(super) async fn invoke(
     // From here on the call may run, whatever happens to it.
     cleared.spend();
     if open.is_recorded() {
-        started(parts, session, open, cleared.judgement().ruling().risk).await?;
+        record_start(parts, session, open, cleared.judgement().ruling().risk).await?;
     }
     let limit = TimeLimit::of(session, cleared.spec());
     // A server orders its own calls, and one of them may wait long for a decision.
@@ -61,7 +61,10 @@ pub(super) async fn invoke(
     let (place, waited) = match Place::free(session.lane(), shared) {
         Some(place) => (place, false),
         // Boxed, like everything here that few calls need: the future of every call would be as large.
-        None => (Box::pin(turn(session, shared, limit.time)).await?, true),
+        None => (
+            Box::pin(wait_for_turn(session, shared, limit.time)).await?,
+            true,
+        ),
     };
     let nest = Arc::clone(open.nest());
     let _seated = nest.seat().take(place);
@@ -79,19 +82,19 @@ pub(super) async fn invoke(
         nest: Arc::clone(open.nest()),
         entry,
         judgement,
-        live: live(session, open.id()),
+        live: live_channel(session, open.id()),
         resumption: open.resumption().cloned(),
         limit: limit.time,
     };
     let _end = LiveEnd(context.live.clone());
     // Time spent waiting for the user or for other calls does not count against the tool.
-    let begun = if !decided && !waited {
+    let start_result = if !decided && !waited {
         open.begun()
     } else {
         Instant::now()
     };
     let clock = Clock {
-        begun,
+        started: start_result,
         nest: open.nest(),
         limit,
     };
@@ -103,14 +106,14 @@ pub(super) async fn invoke(
 }
 
 /// Returns the call's side of the live channel, if there is a progress sink.
-fn live(session: &Session, call: &CallId) -> Option<Arc<Live>> {
+fn live_channel(session: &Session, call: &CallId) -> Option<Arc<Live>> {
     let sink = session.progress_sink()?;
     let run = session.run().clone();
     Some(Live::new(run, call.clone(), Arc::clone(sink)))
 }
 
 /// Records that the call is about to run; for risk high or more, waits until the record is durable.
-async fn started(
+async fn record_start(
     parts: &Parts,
     session: &Session,
     open: &mut OpenCall<'_>,
@@ -126,8 +129,12 @@ async fn started(
 }
 
 /// Waits until the call may run beside the other running calls of this session.
-async fn turn(session: &Session, shared: bool, limit: Duration) -> Result<Place, EarlyEnd> {
-    let turn = Place::turn(session.lane(), shared);
+async fn wait_for_turn(
+    session: &Session,
+    shared: bool,
+    limit: Duration,
+) -> Result<Place, EarlyEnd> {
+    let turn = Place::acquire(session.lane(), shared);
     tokio::select! {
         turn = tokio::time::timeout(limit, turn) => turn.map_err(|_| {
             EarlyEnd::failed(ErrorKind::Timeout, "other calls of this session did not end in time")
@@ -151,30 +158,34 @@ async fn run(context: &CallContext, clock: Clock<'_>, runnable: Runnable) -> (Gi
         }
     };
     let Ok(running) = running else {
-        return (Err(panicked()), clock.spent());
+        return (Err(panicked()), clock.time_spent());
     };
     let mut running = CatchPanic(running);
     let at_once = poll_fn(|cx| Poll::Ready(Pin::new(&mut running).poll(cx))).await;
     let Poll::Ready(given) = at_once else {
         let given = Box::pin(bounded(session, clock, running)).await;
-        return (given, clock.spent());
+        return (given, clock.time_spent());
     };
-    let spent = clock.spent();
+    let spent = clock.time_spent();
     if spent > clock.limit.time {
         // The tool blocked its thread for longer than its limit.
-        return (ended(given, clock.limit.passed()), spent);
+        return (ended(given, clock.limit.into_timeout()), spent);
     }
-    (of_itself(session, given), spent)
+    (as_cancelled(session, given), spent)
 }
 
 /// Waits for a tool that was not ready at once; time in which a nested call waits for an approval does not count.
 async fn bounded(session: &Session, clock: Clock<'_>, mut running: CatchPanic<'_>) -> Given {
-    let Clock { begun, nest, limit } = clock;
+    let Clock {
+        started,
+        nest,
+        limit,
+    } = clock;
     let (ending, error, grace) = tokio::select! {
         biased;
-        given = &mut running => return of_itself(session, given),
+        given = &mut running => return as_cancelled(session, given),
         () = session.cancellation().cancelled() => (Ending::Cancelled, cancelled(), CANCEL_GRACE),
-        () = nest.elapsed(begun, limit.time) => (Ending::Late, limit.passed(), LATE_GRACE),
+        () = nest.elapsed(started, limit.time) => (Ending::Late, limit.into_timeout(), LATE_GRACE),
     };
     if !nest.end_now(ending) {
         return Err(error);
@@ -192,9 +203,9 @@ fn left(session: &Session, nest: &Nest, given: Given) -> Given {
         Err(error)
             if error.kind() == ErrorKind::Cancelled
                 && nest.is_resumable()
-                && session.leaving().is_cancelled() =>
+                && session.waits_cancelled().is_cancelled() =>
         {
-            return Err(ToolError::new(ErrorKind::Cancelled, STOPPED));
+            return Err(ToolError::new(ErrorKind::Cancelled, STOPPED_MESSAGE));
         }
         Err(_) => {}
     }
@@ -203,7 +214,7 @@ fn left(session: &Session, nest: &Nest, given: Given) -> Given {
 
 /// Returns what a tool gave before it was told to end. A failure in a cancelled session counts as cancellation, which the tool can
 /// notice first: through the session's token, or a nested call.
-fn of_itself(session: &Session, given: Given) -> Given {
+fn as_cancelled(session: &Session, given: Given) -> Given {
     let failed = given.as_ref().map_or(true, |result| result.error.is_some());
     if failed && session.cancellation().is_cancelled() {
         return ended(given, cancelled());
@@ -215,8 +226,8 @@ fn of_itself(session: &Session, given: Given) -> Given {
 fn ended(given: Given, error: ToolError) -> Given {
     match given {
         Ok(result) => {
-            let said = result.error.as_ref().map(ToolError::kind);
-            if said == Some(error.kind()) {
+            let reported = result.error.as_ref().map(ToolError::kind);
+            if reported == Some(error.kind()) {
                 return Ok(result);
             }
             Ok(ToolResult {
@@ -234,15 +245,15 @@ fn ended(given: Given, error: ToolError) -> Given {
 /// A running call's clock, which stops while a user decides.
 #[derive(Clone, Copy)]
 struct Clock<'a> {
-    begun: Instant,
+    started: Instant,
     nest: &'a Nest,
     limit: TimeLimit,
 }
 
 impl Clock<'_> {
     /// Returns how long the call has run.
-    fn spent(&self) -> Duration {
-        self.begun.elapsed().saturating_sub(self.nest.waited().0)
+    fn time_spent(&self) -> Duration {
+        self.started.elapsed().saturating_sub(self.nest.waited().0)
     }
 }
 
@@ -285,7 +296,7 @@ impl TimeLimit {
     }
 
     /// Returns the failure of a call that exceeded it.
-    fn passed(self) -> ToolError {
+    fn into_timeout(self) -> ToolError {
         ToolError::new(
             ErrorKind::Timeout,
             format!(

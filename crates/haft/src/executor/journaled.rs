@@ -18,13 +18,13 @@ pub(super) struct JournaledCall {
     /// Set once the call has begun: no other call runs under its id.
     present: Option<Present>,
     /// Set if the call was suspended before.
-    noted: Option<Noted>,
+    noted: Option<SuspendedNote>,
 }
 
 /// A call that is noted as suspended. Dropping this forgets the call if it was cancelled with its client and is over; a call that
 /// can be resumed stays noted.
 #[derive(Debug)]
-struct Noted {
+struct SuspendedNote {
     store: Arc<dyn SuspendedCalls>,
     run: RunId,
     call: CallId,
@@ -33,7 +33,7 @@ struct Noted {
     dropped: bool,
 }
 
-impl Drop for Noted {
+impl Drop for SuspendedNote {
     fn drop(&mut self) {
         if !self.dropped || self.nest.is_resumable() {
             return;
@@ -55,7 +55,7 @@ impl Drop for Noted {
 
 /// How a journaled call ended.
 #[derive(Clone, Copy)]
-pub(super) struct KeptEnd {
+pub(super) struct JournaledEnd {
     /// Whether its client receives the outcome.
     pub(super) heard: bool,
     /// Whether it can still be resumed: it did not reach its end.
@@ -80,7 +80,7 @@ impl JournaledCall {
         run: &RunId,
         nest: &Arc<Nest>,
     ) -> Self {
-        let noted = Noted {
+        let noted = SuspendedNote {
             store: Arc::clone(&parts.suspended),
             run: run.clone(),
             call: nest.call().clone(),
@@ -95,7 +95,7 @@ impl JournaledCall {
         }
     }
 
-    fn has_begun(&self) -> bool {
+    fn has_started(&self) -> bool {
         self.present.is_some() || self.noted.is_some()
     }
 
@@ -105,7 +105,7 @@ impl JournaledCall {
         parts: &Parts,
         session: &Session,
         outcome: &mut Outcome,
-        end: KeptEnd,
+        end: JournaledEnd,
     ) {
         let suspended = outcome.status == Status::Suspended;
         let waits = outcome.approval.clone().filter(|_| suspended);
@@ -137,7 +137,7 @@ impl JournaledCall {
         call: &CallId,
         approval: ApprovalId,
     ) -> Result<(), SuspendedError> {
-        let within = self.has_begun();
+        let within = self.has_started();
         let (mut run, mut call) = (session.run().clone(), call.clone());
         if !within && let Ok(Some(entry)) = parts.inbox.get(&approval).await {
             // An identical call shares the request of the first.

@@ -37,7 +37,7 @@ impl Cleared {
     }
 
     /// Returns the tool and the arguments as the caller wrote them.
-    pub(super) fn known_as(&self) -> (&ToolEntry, &str) {
+    pub(super) fn tool_and_arguments(&self) -> (&ToolEntry, &str) {
         (self.admitted.entry(), self.admitted.written())
     }
 
@@ -81,8 +81,8 @@ impl Judged {
     }
 
     /// Raises the verdict to a request for approval, because the budgets have no room for the call.
-    pub(super) fn raised(self, open: &mut OpenCall<'_>, no_room: &NoRoom) -> Self {
-        let ruling = raised(self.ruling(), no_room);
+    pub(super) fn raise_for_budget(self, open: &mut OpenCall<'_>, no_room: &NoRoom) -> Self {
+        let ruling = ask_over_budget(self.ruling(), no_room);
         open.record.judge(self.admitted.written());
         open.record.rule(&ruling);
         let permissions = self.judgement.permissions().to_vec();
@@ -93,7 +93,7 @@ impl Judged {
     }
 
     /// Clears a call that the policy allows and the budgets have room for.
-    pub(super) fn allowed(self, reservation: Reservation) -> Result<Cleared, EarlyEnd> {
+    pub(super) fn clear_allowed(self, reservation: Reservation) -> Result<Cleared, EarlyEnd> {
         if self.ruling().verdict != Verdict::Allow {
             return Err(denied(self.ruling()));
         }
@@ -105,7 +105,7 @@ impl Judged {
     }
 
     /// Clears a call on a decision; no decision lowers a deny. It runs only while it would do what was shown, if anything was.
-    pub(super) fn consented(
+    pub(super) fn clear_with_consent(
         self,
         decision: Consent,
         shown: Option<Snapshot>,
@@ -161,12 +161,12 @@ pub(super) fn judgement(
     };
     let mut ruling = policy.judge(&call);
     if ruling.verdict == Verdict::Allow && ruling.risk > session.limits().max_risk_unapproved {
-        ruling = above(session, ruling);
+        ruling = raise_by_risk(session, ruling);
     }
     // A skill's restrictions apply to the outer call of an internal one, if there is one.
     if ruling.verdict < Verdict::Deny
         && !(admitted.is_internal() && session.nest().is_some())
-        && let Some(denied) = session.restricted(&policy, &call, ruling.risk)
+        && let Some(denied) = session.skill_denial(&policy, &call, ruling.risk)
     {
         ruling = denied;
     }
@@ -174,7 +174,7 @@ pub(super) fn judgement(
 }
 
 /// Makes an allowed call need approval whose risk is above the session's limit for unapproved calls.
-fn above(session: &Session, ruling: Ruling) -> Ruling {
+fn raise_by_risk(session: &Session, ruling: Ruling) -> Ruling {
     let most = session.limits().max_risk_unapproved;
     Ruling {
         verdict: Verdict::Ask,
@@ -187,12 +187,12 @@ fn above(session: &Session, ruling: Ruling) -> Ruling {
 }
 
 /// Returns the ruling on a call that exceeds the budgets: it needs approval, each time.
-fn raised(ruling: &Ruling, no_room: &NoRoom) -> Ruling {
-    let said = no_room.to_string();
-    let reason = if ruling.verdict == Verdict::Allow || ruling.reason.to_string() == said {
-        said
+fn ask_over_budget(ruling: &Ruling, no_room: &NoRoom) -> Ruling {
+    let message = no_room.to_string();
+    let reason = if ruling.verdict == Verdict::Allow || ruling.reason.to_string() == message {
+        message
     } else {
-        format!("{said}; {}", ruling.reason)
+        format!("{message}; {}", ruling.reason)
     };
     Ruling {
         verdict: Verdict::Ask,

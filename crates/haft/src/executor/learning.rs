@@ -8,7 +8,7 @@ use crate::approval::{ApprovalRequest, KeptRules, RuleStore};
 use crate::policy::{Policy, RuleText, RulesError};
 
 /// Name of the layer of learned rules.
-const LAYER: &str = "always";
+const LEARNED_LAYER: &str = "always";
 
 /// The current policy. Clones share it.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ impl Learning {
     }
 
     /// Returns a clone that stores learned rules here.
-    pub(super) fn kept_in(&self, store: Arc<dyn RuleStore>) -> Self {
+    pub(super) fn with_store(&self, store: Arc<dyn RuleStore>) -> Self {
         Self {
             policy: Arc::clone(&self.policy),
             store: Some(store),
@@ -70,7 +70,7 @@ impl Learning {
     fn learn(&self, rules: &[RuleText]) -> Result<(), RulesError> {
         let mut policy = self.policy.write();
         let rules = rules.iter().map(|rule| RuleText {
-            layer: LAYER.to_owned(),
+            layer: LEARNED_LAYER.to_owned(),
             ..rule.clone()
         });
         *policy = Arc::new(policy.allowing(rules)?);

@@ -9,7 +9,7 @@ use crate::error::{ErrorKind, ToolError};
 use crate::executor::Parts;
 use crate::executor::ask::{self, ClaimedDecision, Then, Wait};
 use crate::executor::draft::{Caller, Draft};
-use crate::executor::question::again::{Again, Earlier};
+use crate::executor::question::again::{EarlierQuestion, RepeatKey};
 use crate::session::Session;
 
 mod again;
@@ -30,15 +30,15 @@ pub(super) async fn ask(
         return Err(ToolError::invalid_arguments(problems.join("; ")));
     }
     let session = &context.session;
-    if !ask::somebody(parts, session) {
+    if !ask::can_get_decision(parts, session) {
         return Err(ToolError::unavailable("there is no approver here")
             .with_advice("decide without an answer, and say what was assumed"));
     }
-    let again = Again::of(parts, context, arguments);
-    let request = match again.earlier(parts).await? {
-        Earlier::None => None,
-        Earlier::Waits(request) => Some(*request),
-        Earlier::Decided(decision) => return to_answers(session, *decision),
+    let again = RepeatKey::of(parts, context, arguments);
+    let request = match again.find_earlier(parts).await? {
+        EarlierQuestion::None => None,
+        EarlierQuestion::Waits(request) => Some(*request),
+        EarlierQuestion::Decided(decision) => return to_answers(session, *decision),
     };
     let draft = Draft {
         entry: &context.entry,
@@ -63,21 +63,21 @@ pub(super) async fn ask(
         // No answer in time is an answer, too.
         limits.then = Then::Deny;
     }
-    let asked = {
-        let _waiting = context.nest.waiting();
-        let asked = ask::ask(parts, session, request, limits);
-        context.nest.seat().aside_for(session.lane(), asked).await
+    let claimed = {
+        let _waiting = context.nest.begin_wait();
+        let asking = ask::ask(parts, session, request, limits);
+        context.nest.seat().yield_for(session.lane(), asking).await
     };
-    let taken = match asked {
-        Ok(taken) => taken,
+    let claimed = match claimed {
+        Ok(claimed) => claimed,
         Err(stop) if stop.kind() == Some(ErrorKind::Denied) => return Ok(Map::new()),
         Err(stop) => {
             again.note(parts, &stop).await?;
             return Err(stop.into());
         }
     };
-    again.forget(parts, &taken.decided.request.id).await;
-    answered(session, taken).await
+    again.forget(parts, &claimed.decided.request.id).await;
+    user_answers(session, claimed).await
 }
 
 /// Returns the request as the user sees it.
@@ -91,12 +91,12 @@ fn to_request(form: Form, drafted: ApprovalRequest) -> ApprovalRequest {
 }
 
 /// Returns the user's answers to a question.
-async fn answered(
+async fn user_answers(
     session: &Session,
-    taken: ClaimedDecision,
+    claimed: ClaimedDecision,
 ) -> Result<Map<String, Value>, ToolError> {
-    taken.claimed.answered().await;
-    to_answers(session, taken.decided.decision)
+    claimed.claimed.mark_answered().await;
+    to_answers(session, claimed.decided.decision)
 }
 
 fn to_answers(session: &Session, decision: Decision) -> Result<Map<String, Value>, ToolError> {
@@ -109,8 +109,8 @@ fn to_answers(session: &Session, decision: Decision) -> Result<Map<String, Value
             if stop {
                 session.cancel();
             }
-            let said = message.map_or_else(String::new, |m| format!(": {m}"));
-            Err(ToolError::denied(format!("{by} will not answer{said}")))
+            let detail = message.map_or_else(String::new, |m| format!(": {m}"));
+            Err(ToolError::denied(format!("{by} will not answer{detail}")))
         }
     }
 }

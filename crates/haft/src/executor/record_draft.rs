@@ -107,12 +107,12 @@ impl RecordDraft {
     }
 
     /// Returns the call's record; built once.
-    pub(super) fn made(&mut self, session: &Session) -> Arc<CallRecord> {
+    pub(super) fn build_record(&mut self, session: &Session) -> Arc<CallRecord> {
         if let Some(record) = &self.made {
             return Arc::clone(record);
         }
-        let asked = || Arc::from(std::mem::take(&mut self.arguments));
-        let arguments = self.judged.take().unwrap_or_else(asked);
+        let take_arguments = || Arc::from(std::mem::take(&mut self.arguments));
+        let arguments = self.judged.take().unwrap_or_else(take_arguments);
         let record = Arc::new(CallRecord {
             call: self.id.clone(),
             parent: session.nest().map(|nest| nest.call().clone()),

@@ -8,7 +8,7 @@ use crate::artifact::{ArtifactError, ArtifactRef};
 use crate::error::ErrorKind;
 use crate::executor::Parts;
 use crate::executor::early_end::EarlyEnd;
-use crate::executor::refs::find::{MEMBER, Takes, takes};
+use crate::executor::refs::find::{Accepted, REF_MEMBER, accepted_kind};
 use crate::json::scan;
 use crate::session::Session;
 use crate::text::clip;
@@ -21,7 +21,7 @@ pub(super) use find::{RefObject, find};
 mod tests;
 
 /// Maximum total size, in bytes, of the artifacts bound into one call's arguments.
-pub(super) const MOST_BOUND: u64 = 256 << 20;
+pub(super) const MAX_BOUND: u64 = 256 << 20;
 
 /// Returns the text with every ref in it replaced by the artifact it names, in the form that the tool's schema takes. A ref that
 /// names no artifact of this run is an error and is never passed on.
@@ -33,14 +33,14 @@ pub(super) async fn bind(
     found: &[RefObject],
 ) -> Result<String, EarlyEnd> {
     let mut bound = String::with_capacity(text.len());
-    let (mut taken, mut left) = (0, MOST_BOUND);
+    let (mut total, mut left) = (0, MAX_BOUND);
     for one in found {
         let (artifact, media_type) = read(parts, session, one, &mut left).await?;
-        bound.push_str(text.get(taken..one.span.start).unwrap_or_default());
+        bound.push_str(text.get(total..one.span.start).unwrap_or_default());
         bound.push_str(&written(entry, one, &artifact, &media_type)?);
-        taken = one.span.end;
+        total = one.span.end;
     }
-    bound.push_str(text.get(taken..).unwrap_or_default());
+    bound.push_str(text.get(total..).unwrap_or_default());
     Ok(bound)
 }
 
@@ -57,7 +57,7 @@ async fn read(
     left: &mut u64,
 ) -> Result<(Bytes, String), EarlyEnd> {
     let Some(named) = &at.reference else {
-        let form = format!("{{\"{MEMBER}\": \"sha256-…\"}} and nothing else");
+        let form = format!("{{\"{REF_MEMBER}\": \"sha256-…\"}} and nothing else");
         return Err(wrong(at, format_args!("a ref is {form}")));
     };
     let Some(store) = &parts.artifacts else {
@@ -84,7 +84,7 @@ async fn read(
     *left = left.checked_sub(info.bytes).ok_or_else(|| {
         wrong(
             at,
-            format_args!("artifacts of more than {MOST_BOUND} bytes in one call"),
+            format_args!("artifacts of more than {MAX_BOUND} bytes in one call"),
         )
         .advise("pass it in parts, or to a tool that takes the ref itself")
     })?;
@@ -101,18 +101,18 @@ fn written(
     media_type: &str,
 ) -> Result<String, EarlyEnd> {
     let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
-    let takes = takes(&entry.spec().input_schema, &at.path);
-    if takes == Takes::Ref {
+    let takes = accepted_kind(&entry.spec().input_schema, &at.path);
+    if takes == Accepted::Ref {
         return Ok(quoted(at.reference.as_deref().unwrap_or_default()));
     }
-    if takes == Takes::Base64 {
+    if takes == Accepted::Base64 {
         return Ok(quoted(&STANDARD.encode(bytes)));
     }
     let text = std::str::from_utf8(bytes).map_err(|_| {
         let what = format!("the artifact is binary ({media_type}), the argument takes text");
         wrong(at, what).advise("read it in the script, or pass it to a tool that takes files")
     })?;
-    if takes == Takes::Text {
+    if takes == Accepted::Text {
         return Ok(quoted(text));
     }
     if scan::scan(text).is_err() {

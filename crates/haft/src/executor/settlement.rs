@@ -6,7 +6,7 @@ use crate::executor::ask::ClaimedDecision;
 use crate::executor::call_result::CallResult;
 use crate::executor::claim::Claimed;
 use crate::executor::exit::OpenCall;
-use crate::executor::journaled::{JournaledCall, KeptEnd};
+use crate::executor::journaled::{JournaledCall, JournaledEnd};
 use crate::result::{Outcome, Status};
 
 /// A decision that a call is resumed with.
@@ -28,7 +28,7 @@ pub(super) struct Settlement {
     /// Why the inbox refused the claim.
     refused: Option<InboxError>,
     /// Its journal entry, if the call may be suspended.
-    pub(super) kept: Option<JournaledCall>,
+    pub(super) journaled: Option<JournaledCall>,
 }
 
 impl Settlement {
@@ -68,7 +68,7 @@ impl Settlement {
     /// Returns whether anything must be settled when the call has ended.
     pub(super) fn is_owing(&self) -> bool {
         self.claimed.is_some()
-            || self.kept.is_some()
+            || self.journaled.is_some()
             || matches!(self.ticket, Some(Ticket::Claimed(_)))
     }
 
@@ -87,12 +87,12 @@ impl Settlement {
         };
         let claimed = self.claimed.or(unused);
         let (parts, session) = (open.parts(), open.session());
-        let kept_end = KeptEnd {
+        let kept_end = JournaledEnd {
             heard: delivered,
             resumable: open.nest().is_resumable(),
         };
         let mut outcome = open.close(end);
-        if let Some(kept) = self.kept {
+        if let Some(kept) = self.journaled {
             let left = kept_end.resumable && outcome.status != Status::Suspended;
             session.at_work().note_resumable(&outcome.call, left);
             kept.ended(parts, session, &mut outcome, kept_end).await;

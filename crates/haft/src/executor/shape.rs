@@ -133,7 +133,7 @@ fn call_result(given: ToolResult, fitted: Fitted) -> CallResult {
 }
 
 /// Length of the longest JSON escape of one byte of text: `\u0000`.
-const ESCAPED: usize = 6;
+const MAX_ESCAPE: usize = 6;
 
 /// Limits what a server sends beside content and data (unknown members, `_meta`) to the room that media has. If it takes more, it is
 /// left out, and the content says so.
@@ -142,7 +142,7 @@ fn bound_original(result: &mut ToolResult, bounds: &Bounds<'_>) {
         return;
     };
     let data = result.data.as_ref().map_or(0, |raw| raw.get().len());
-    let shown = ESCAPED * (fit::text_bytes(&result.content) + data);
+    let shown = MAX_ESCAPE * (fit::text_bytes(&result.content) + data);
     let room = shown.saturating_add(bounds.media_bytes.saturating_mul(3));
     let bytes = original.result.get().len();
     if bytes > room {

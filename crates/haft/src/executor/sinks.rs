@@ -13,14 +13,14 @@ pub(super) fn record(sinks: &[Arc<dyn AuditSink>], event: Event) -> Result<(), A
         return Ok(());
     };
     for sink in others {
-        tell(sink, event.clone())?;
+        record_event(sink, event.clone())?;
     }
-    tell(last, event)
+    record_event(last, event)
 }
 
-fn tell(sink: &Arc<dyn AuditSink>, event: Event) -> Result<(), AuditError> {
-    let told = catch_unwind(AssertUnwindSafe(|| sink.record(event)));
-    told.unwrap_or_else(|_| Err(panicked(sink)))
+fn record_event(sink: &Arc<dyn AuditSink>, event: Event) -> Result<(), AuditError> {
+    let recorded = catch_unwind(AssertUnwindSafe(|| sink.record(event)));
+    recorded.unwrap_or_else(|_| Err(panicked(sink)))
 }
 
 /// Sends the event to every sink and waits until each has stored it durably.
@@ -29,8 +29,8 @@ pub(super) async fn record_durably(
     event: &Event,
 ) -> Result<(), AuditError> {
     for sink in sinks {
-        let begun = catch_unwind(AssertUnwindSafe(|| sink.record_durably(event.clone())));
-        let mut telling = begun.map_err(|_| panicked(sink))?;
+        let recording = catch_unwind(AssertUnwindSafe(|| sink.record_durably(event.clone())));
+        let mut telling = recording.map_err(|_| panicked(sink))?;
         let told = poll_fn(|cx| {
             let polled = catch_unwind(AssertUnwindSafe(|| telling.as_mut().poll(cx)));
             polled.unwrap_or_else(|_| Poll::Ready(Err(panicked(sink))))

@@ -23,9 +23,9 @@ use crate::result::Status;
 #[cfg(test)]
 mod tests;
 
-const FILE: &str = "journal.jsonl";
+const FILE_NAME: &str = "journal.jsonl";
 /// Maximum length of a line that is read: a script with its arguments, or a reply, including escapes.
-const LONGEST_LINE: u64 = 64 << 20;
+const MAX_LINE: u64 = 64 << 20;
 
 /// Journals in haft's state folder. A run's file is locked while one of its chains is running. Clones share the journals.
 ///
@@ -58,7 +58,7 @@ impl DirJournal {
 
     fn path(&self, run: &RunId) -> io::Result<PathBuf> {
         let dir = runs::run_dir(&self.home, run.as_str()).map_err(io::Error::other)?;
-        Ok(dir.join(FILE))
+        Ok(dir.join(FILE_NAME))
     }
 
     /// Appends a line.
@@ -135,7 +135,7 @@ fn end_line(file: &File) -> io::Result<bool> {
     let (mut whole, mut line) = (0, Vec::new());
     loop {
         line.clear();
-        match io::Read::take(&mut lines, LONGEST_LINE).read_until(b'\n', &mut line)? {
+        match io::Read::take(&mut lines, MAX_LINE).read_until(b'\n', &mut line)? {
             0 => return Ok(true),
             length if line.ends_with(b"\n") => whole += length as u64,
             _ if serde_json::from_slice::<Line>(&line).is_ok() => {
@@ -262,7 +262,7 @@ impl DirJournal {
         let mut lines = BufReader::new(file);
         for number in 1.. {
             let mut line = Vec::new();
-            let mut bounded = io::Read::take(&mut lines, LONGEST_LINE);
+            let mut bounded = io::Read::take(&mut lines, MAX_LINE);
             if bounded.read_until(b'\n', &mut line).map_err(failed)? == 0 {
                 break;
             }

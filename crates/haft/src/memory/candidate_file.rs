@@ -17,7 +17,7 @@ use crate::memory::record::digest;
 pub const FILE: &str = "archive/memory.jsonl";
 
 /// Maximum size of one run's file, in bytes.
-const MOST: u64 = 64 << 20;
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// The version of the line's format.
 const VERSION: u32 = 1;
@@ -62,7 +62,7 @@ pub fn append(home: &Path, run: &RunId, record: &Record) -> io::Result<()> {
     if !found.is_file() {
         return Err(io::Error::other("archive/memory.jsonl is not a file"));
     }
-    if found.len().saturating_add(bytes.len() as u64) > MOST {
+    if found.len().saturating_add(bytes.len() as u64) > MAX_FILE_BYTES {
         return Err(io::Error::other("archive/memory.jsonl is full"));
     }
     file.write_all(&bytes)?;

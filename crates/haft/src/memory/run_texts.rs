@@ -9,9 +9,9 @@ use crate::audit::runs::{self, RunsError};
 use crate::memory::words;
 
 /// Maximum number of a run's calls that are searched: the last ones.
-const MOST_CALLS: usize = 10_000;
+const MAX_CALLS: usize = 10_000;
 /// Maximum number of lines read from a record.
-const MOST_LINES: usize = 1_000_000;
+const MAX_LINES: usize = 1_000_000;
 
 /// What the record says about one call: tool, arguments, summary, error, redacted as recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +55,7 @@ struct LineError {
 /// record cannot be read.
 pub fn read(home: &Path, run: &str, except: &[&str]) -> Result<Vec<RunText>, RunsError> {
     let mut texts = VecDeque::new();
-    for line in runs::events(home, run)?.take(MOST_LINES) {
+    for line in runs::events(home, run)?.take(MAX_LINES) {
         let line = line?;
         let Ok(line) = serde_json::from_str::<Line>(&line) else {
             continue;
@@ -64,15 +64,15 @@ pub fn read(home: &Path, run: &str, except: &[&str]) -> Result<Vec<RunText>, Run
             continue;
         }
         let error = line.error.map(|error| error.message).unwrap_or_default();
-        let said = [&line.tool, &line.arguments, &line.summary, &error];
-        let said: Vec<&str> = said.into_iter().map(String::as_str).collect();
-        if texts.len() == MOST_CALLS {
+        let line_texts = [&line.tool, &line.arguments, &line.summary, &error];
+        let line_texts: Vec<&str> = line_texts.into_iter().map(String::as_str).collect();
+        if texts.len() == MAX_CALLS {
             texts.pop_front();
         }
         texts.push_back(RunText {
             seq: line.seq,
             at: line.ts,
-            text: said.join(" ").trim().to_owned(),
+            text: line_texts.join(" ").trim().to_owned(),
             tool: line.tool,
         });
     }

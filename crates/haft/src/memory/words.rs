@@ -1,7 +1,7 @@
 //! The words of a text as memory search sees them: identifiers split, scripts without spaces in pairs.
 
 /// Maximum number of characters of a word that count; the rest of a longer one (a key, a blob) is ignored.
-const LONGEST: usize = 64;
+const MAX_WORD: usize = 64;
 
 /// One word of a text, in lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub fn split(text: &str) -> Vec<Word> {
 fn identifier(word: &str) -> Option<Word> {
     let mut parts: Vec<String> = Vec::new();
     for piece in word.split('_').filter(|piece| !piece.is_empty()) {
-        parts.extend(humps(piece).map(lower));
+        parts.extend(camel_case_words(piece).map(lower));
     }
     match parts.len() {
         0 => None,
@@ -92,7 +92,7 @@ fn identifier(word: &str) -> Option<Word> {
 }
 
 /// Splits camel case: `HTTPServerName` into `HTTP`, `Server`, `Name`.
-fn humps(piece: &str) -> impl Iterator<Item = &str> {
+fn camel_case_words(piece: &str) -> impl Iterator<Item = &str> {
     let chars: Vec<(usize, char)> = piece.char_indices().collect();
     let mut cuts = vec![0];
     for (n, (at, c)) in chars.iter().enumerate().skip(1) {
@@ -113,7 +113,7 @@ fn lower(word: &str) -> String {
 }
 
 fn clipped(word: &str) -> String {
-    word.chars().take(LONGEST).collect()
+    word.chars().take(MAX_WORD).collect()
 }
 
 /// Whether it is a letter, a digit, a separator in identifiers, or a combining accent.
@@ -179,6 +179,6 @@ mod tests {
     #[test]
     fn a_blob_counts_by_its_beginning() {
         let terms = terms(&"a".repeat(100_000));
-        assert_eq!(terms, ["a".repeat(LONGEST)]);
+        assert_eq!(terms, ["a".repeat(MAX_WORD)]);
     }
 }

@@ -24,7 +24,7 @@ pub enum NotPublic {
 
 /// Metadata services outside the link-local range: those of Azure's virtual machine host (an otherwise public address), Alibaba
 /// and Oracle (URL rule 4).
-const METADATA: [Ipv4Addr; 3] = [
+const METADATA_ADDRESSES: [Ipv4Addr; 3] = [
     Ipv4Addr::new(168, 63, 129, 16),
     Ipv4Addr::new(100, 100, 100, 200),
     Ipv4Addr::new(192, 0, 0, 192),
@@ -123,7 +123,7 @@ pub fn address_can_be_opened(address: IpAddr) -> bool {
         IpAddr::V4(v4) => {
             // `0.0.0.0` also means this machine.
             let odd = v4.is_unspecified() || v4.is_broadcast() || v4.is_multicast();
-            !odd && !v4.is_link_local() && !METADATA.contains(&v4)
+            !odd && !v4.is_link_local() && !METADATA_ADDRESSES.contains(&v4)
         }
         IpAddr::V6(v6) => {
             // `fd00:ec2::254` and similar addresses.
@@ -163,7 +163,7 @@ fn check_v4(address: Ipv4Addr) -> Result<(), NotPublic> {
     if special {
         return Err(NotPublic::Address);
     }
-    if METADATA.contains(&address) {
+    if METADATA_ADDRESSES.contains(&address) {
         return Err(NotPublic::Metadata);
     }
     Ok(())

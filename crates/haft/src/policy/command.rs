@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::paths::clean;
 use super::places::Places;
 use super::readers::only_reads;
-use super::removal::{Ground, removes_critical};
+use super::removal::{RemovalContext, removes_critical};
 use crate::spec::Risk;
 
 /// Returns the risk of a command: safe for the built-in read-only set, critical if it removes a critical path, otherwise high.
@@ -19,7 +19,7 @@ pub fn command_risk(argv: &[String]) -> Risk {
 
 /// Does the same for words that may only be known at run time.
 pub(crate) fn risk<W: AsWord>(words: &[W]) -> Risk {
-    if removes_critical(words, &Ground::root(&Places::default())) {
+    if removes_critical(words, &RemovalContext::root(&Places::default())) {
         Risk::Critical
     } else if only_reads(inner_command(words)) {
         Risk::Safe
@@ -29,7 +29,7 @@ pub(crate) fn risk<W: AsWord>(words: &[W]) -> Risk {
 }
 
 /// Whether a file at this path, as written, discards its content. With `..` the text alone says little: links may lead elsewhere.
-pub(crate) fn keeps_nothing(path: &str) -> bool {
+pub(crate) fn discards_content(path: &str) -> bool {
     clean(path) == "/dev/null" && !path.split('/').any(|part| part == "..")
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn keeps_nothing(path: &str) -> bool {
 const HARMLESS_VARIABLES: &[&str] = &["NODE_ENV", "NO_COLOR"];
 
 /// Whether none of these variables affects which command runs.
-pub(crate) fn harmless(variables: &[String]) -> bool {
+pub(crate) fn are_harmless(variables: &[String]) -> bool {
     variables
         .iter()
         .all(|name| HARMLESS_VARIABLES.contains(&name.as_str()))

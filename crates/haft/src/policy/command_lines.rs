@@ -3,13 +3,13 @@
 use haft_shell::{AsWord, ParseError, inner_command, is_too_long, layers, may_spell, plain_words};
 
 use super::JudgedCall;
-use super::command::keeps_nothing;
+use super::command::discards_content;
 use super::folders::moves;
 use super::guard::{Guard, MinimumVerdict, runs_command};
 use super::phrase::clip;
 use super::places::Places;
-use super::remembered::take_apart;
-use super::removal::{Ground, removes_critical};
+use super::remembered::parse_line;
+use super::removal::{RemovalContext, removes_critical};
 use crate::permission::{Effect, PathClaim, Permission};
 
 /// Requires approval of command lines that cannot be judged part by part, and of commands that remove critical paths.
@@ -49,10 +49,10 @@ impl Guard for CommandLines {
             } if words.is_empty() => MinimumVerdict::deny("the command is empty"),
             Effect::Run {
                 argv: Some(words), ..
-            } => against(words, &Ground::of(call, &self.places)),
+            } => judge_words(words, &RemovalContext::of(call, &self.places)),
             Effect::Run { command, .. } => match plain_words(command) {
-                Some(words) => against(&words, &Ground::of(call, &self.places)),
-                None => against_line(command, &Ground::of(call, &self.places)),
+                Some(words) => judge_words(&words, &RemovalContext::of(call, &self.places)),
+                None => judge_line(command, &RemovalContext::of(call, &self.places)),
             },
             _ => MinimumVerdict::NONE,
         })
@@ -71,10 +71,10 @@ pub(super) fn is_critical_removal(
     if !may_spell(command, "rm") {
         return false;
     }
-    let ground = Ground::of(call, places);
+    let ground = RemovalContext::of(call, places);
     match argv {
         Some(words) => removes_critical(words, &ground),
-        None => take_apart(command).is_ok_and(|read| {
+        None => parse_line(command).is_ok_and(|read| {
             let mut parts = read.commands.iter();
             parts.any(|part| removes_critical(&part.words, &ground))
         }),
@@ -82,7 +82,7 @@ pub(super) fn is_critical_removal(
 }
 
 /// Returns the minimum verdict for running these words.
-fn against<W: AsWord>(words: &[W], ground: &Ground<'_>) -> MinimumVerdict {
+fn judge_words<W: AsWord>(words: &[W], ground: &RemovalContext<'_>) -> MinimumVerdict {
     if layers(words).truncated {
         return MinimumVerdict::ask("it runs too many wrappers within wrappers");
     }
@@ -97,12 +97,12 @@ fn unread(why: ParseError) -> MinimumVerdict {
         .advise("run one command without shell syntax (no ; & | < > $ * ?), or give argv")
 }
 
-fn against_line(line: &str, ground: &Ground<'_>) -> MinimumVerdict {
-    let read = match take_apart(line) {
+fn judge_line(line: &str, ground: &RemovalContext<'_>) -> MinimumVerdict {
+    let read = match parse_line(line) {
         Ok(read) => read,
         Err(why) => return unread(why),
     };
-    if read.writes.iter().any(|to| !keeps_nothing(&to.text)) {
+    if read.writes.iter().any(|to| !discards_content(&to.text)) {
         return MinimumVerdict::ask("it writes a file that is not judged by itself");
     }
     for part in &read.commands {
@@ -114,7 +114,7 @@ fn against_line(line: &str, ground: &Ground<'_>) -> MinimumVerdict {
             ))
             .advise("name the command");
         }
-        let floor = against(&part.words, ground);
+        let floor = judge_words(&part.words, ground);
         if floor != MinimumVerdict::NONE {
             return floor;
         }

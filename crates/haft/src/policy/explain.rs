@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 
 use super::guard::MinimumVerdict;
-use super::judge::{SECRETS, by_profile, floor, own_permission};
+use super::judge::{SECRETS, floor, judge_by_profile, own_permission};
 use super::names::UnknownName;
 use super::rules::{Finding, Naming, RuleSet, RulesError, finding, read};
 use super::ruling::Label;
@@ -251,7 +251,7 @@ impl Policy {
     fn profile_layer(&self, call: &JudgedCall<'_>, permissions: &[&Permission]) -> Layer {
         let verdicts = permissions
             .iter()
-            .map(|permission| by_profile(self.profile, call, permission));
+            .map(|permission| judge_by_profile(self.profile, call, permission));
         Layer {
             layer: "profile".into(),
             verdict: verdicts.max(),

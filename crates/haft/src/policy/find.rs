@@ -3,12 +3,12 @@
 use haft_shell::{AsWord, Layer};
 
 /// Expression words that take no value.
-const ALONE: &str = "! ( ) , -H -L -P -a -and -d -daystart -depth -empty -executable -false -follow \
+const FLAGS: &str = "! ( ) , -H -L -P -a -and -d -daystart -depth -empty -executable -false -follow \
     -ignore_readdir_race -ls -mount -nogroup -noignore_readdir_race -noleaf -not -nouser -nowarn \
     -o -or -print -print0 -prune -quit -readable -true -warn -writable -xdev";
 
 /// Expression words that take the next word as value.
-const WITH_VALUE: &str = "-amin -anewer -atime -cmin -cnewer -ctime -fstype -gid -group -ilname -iname -inum -ipath \
+const VALUE_OPTIONS: &str = "-amin -anewer -atime -cmin -cnewer -ctime -fstype -gid -group -ilname -iname -inum -ipath \
     -iregex -iwholename -links -lname -maxdepth -mindepth -mmin -mtime -name -path -perm -printf \
     -regex -regextype -samefile -size -type -uid -used -user -wholename -xtype";
 
@@ -21,9 +21,9 @@ pub(crate) fn only_looks<W: AsWord>(layer: Layer<'_, W>) -> bool {
     while let Some(word) = words.next() {
         let text = word.text();
         // Skip the value of a word that takes one: `-mtime -7`.
-        let valued = lists(WITH_VALUE, text) || text.starts_with("-newer");
+        let valued = lists(VALUE_OPTIONS, text) || text.starts_with("-newer");
         let listed = valued && words.next().is_some();
-        if !listed && text.starts_with('-') && !lists(ALONE, text) {
+        if !listed && text.starts_with('-') && !lists(FLAGS, text) {
             return false;
         }
     }

@@ -4,7 +4,7 @@ use haft_shell::{AsWord, inner_command, may_spell};
 
 use super::JudgedCall;
 use super::paths::clean;
-use super::remembered::take_apart;
+use super::remembered::parse_line;
 use crate::permission::{Effect, Permission};
 
 /// Returns where a command goes if it changes to a different folder; empty where that is unknown.
@@ -28,7 +28,7 @@ pub(crate) fn folder_of<W: AsWord>(words: &[W]) -> Option<&str> {
 pub(crate) fn may_move(command: &str) -> bool {
     let named = ["cd", "pushd", "popd"];
     named.iter().any(|name| may_spell(command, name))
-        && take_apart(command).map_or(true, |read| {
+        && parse_line(command).map_or(true, |read| {
             let mut parts = read.commands.iter();
             parts.any(|part| folder_of(&part.words).is_some())
         })
@@ -52,7 +52,7 @@ fn start(call: &JudgedCall<'_>) -> String {
 }
 
 /// Whether its commands may run in a folder other than the workspace's root.
-pub(crate) fn goes_elsewhere(call: &JudgedCall<'_>) -> bool {
+pub(crate) fn may_change_folder(call: &JudgedCall<'_>) -> bool {
     start(call) != "." || call.permissions.iter().any(|p| moves(p).is_some())
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn folders(call: &JudgedCall<'_>) -> Vec<String> {
 }
 
 /// Whether it changes to an unknown folder.
-pub(crate) fn goes_anywhere(call: &JudgedCall<'_>) -> bool {
+pub(crate) fn changes_to_unknown_folder(call: &JudgedCall<'_>) -> bool {
     call.permissions.iter().any(|p| moves(p) == Some(""))
 }
 

@@ -5,16 +5,16 @@
 use haft_shell::{AsWord, Layer};
 
 /// Options before the command.
-const GENERAL: &str = "--no-pager -P --no-optional-locks";
+const GLOBAL_OPTIONS: &str = "--no-pager -P --no-optional-locks";
 
 /// Options of `git status`. A trailing `=` means that a value follows, a trailing `…` that one may follow.
-const STATUS: &str = "-s --short -b --branch -sb -bs --show-stash --porcelain --porcelain= --long -v -vv --verbose \
+const STATUS_OPTIONS: &str = "-s --short -b --branch -sb -bs --show-stash --porcelain --porcelain= --long -v -vv --verbose \
     -u… --untracked-files --untracked-files= --ignored --ignored= -z --column --column= \
     --no-column --ahead-behind --no-ahead-behind --renames --no-renames --find-renames \
     --find-renames= --ignore-submodules --ignore-submodules=";
 
 /// Options of `git log` and `git show` that select and format commits.
-const COMMITS: &str = "--oneline --pretty --pretty= --format= --abbrev-commit --no-abbrev-commit --decorate \
+const LOG_OPTIONS: &str = "--oneline --pretty --pretty= --format= --abbrev-commit --no-abbrev-commit --decorate \
     --decorate= --no-decorate --decorate-refs= --decorate-refs-exclude= --clear-decorations \
     --source --graph --no-graph -n… --max-count= --skip= --since= --after= --until= --before= \
     --author= --committer= --grep= --all-match --invert-grep -i --regexp-ignore-case \
@@ -29,7 +29,7 @@ const COMMITS: &str = "--oneline --pretty --pretty= --format= --abbrev-commit --
     --use-mailmap --mailmap --no-mailmap -m";
 
 /// Options of every command that shows diffs.
-const DIFFERENCES: &str = "-p -u --patch -s --no-patch -U… --unified= --raw --patch-with-raw --patch-with-stat --stat \
+const DIFF_OPTIONS: &str = "-p -u --patch -s --no-patch -U… --unified= --raw --patch-with-raw --patch-with-stat --stat \
     --stat= --compact-summary --numstat --shortstat --dirstat --dirstat= --cumulative --summary \
     --name-only --name-status --color --color= --no-color --color-moved --color-moved= \
     --no-color-moved --color-words --color-words= --word-diff --word-diff= --word-diff-regex= \
@@ -46,11 +46,11 @@ const DIFFERENCES: &str = "-p -u --patch -s --no-patch -U… --unified= --raw --
     --combined-all-paths --ignore-submodules --ignore-submodules=";
 
 /// Options of `git blame`, without `--contents`, which would read another file.
-const BLAME: &str = "-b --root --show-stats -L… -l -t -p --porcelain --line-porcelain --incremental --date= -M… -C… -f \
+const BLAME_OPTIONS: &str = "-b --root --show-stats -L… -l -t -p --porcelain --line-porcelain --incremental --date= -M… -C… -f \
     --show-name -n --show-number -s -e --show-email -w --abbrev= --first-parent --since=";
 
 /// Commands that print names of commits and files but no file content, with their options.
-const NAMING: &[(&str, &str)] = &[
+const NAME_COMMANDS: &[(&str, &str)] = &[
     (
         "rev-parse",
         "--show-toplevel --show-prefix --show-cdup --git-dir --git-common-dir --is-inside-work-tree \
@@ -76,15 +76,15 @@ const NAMING: &[(&str, &str)] = &[
 ];
 
 /// Options of `git reflog` and `git reflog show`.
-const REFLOG: &str = "--oneline --all -n… --max-count= --skip= --since= --until= --date= --abbrev-commit --no-abbrev-commit \
+const REFLOG_OPTIONS: &str = "--oneline --all -n… --max-count= --skip= --since= --until= --date= --abbrev-commit --no-abbrev-commit \
     --pretty= --format= --relative-date";
 
 /// Options of `git branch` that list. Without `--list`, a word that is not an option creates a branch.
-const BRANCH: &str = "-a --all -r --remotes -v -vv -av -avv -rv -i --ignore-case --list --show-current --column --column= \
+const BRANCH_OPTIONS: &str = "-a --all -r --remotes -v -vv -av -avv -rv -i --ignore-case --list --show-current --column --column= \
     --no-column --color --color= --no-color --abbrev= --no-abbrev --sort=";
 
 /// Options of `git tag` that list, for calls with `-l` or `--list`.
-const TAG: &str =
+const TAG_OPTIONS: &str =
     "-l --list -n… -i --ignore-case --column --column= --no-column --color --color= --sort=";
 
 /// Whether it is a read-only form with known options. Every word must be known, since an unknown one could be an option.
@@ -93,26 +93,26 @@ pub(crate) fn only_reads<W: AsWord>(layer: Layer<'_, W>) -> bool {
         return false;
     }
     let words = layer.words.iter().skip(1).map(AsWord::text);
-    let mut words = words.skip_while(|word| GENERAL.split(' ').any(|known| known == *word));
+    let mut words = words.skip_while(|word| GLOBAL_OPTIONS.split(' ').any(|known| known == *word));
     let Some(command) = words.next() else {
         return false;
     };
     let words: Vec<&str> = words.collect();
     match command {
-        "status" => has_only(&words, &[STATUS]),
-        "diff" => has_only(&words, &[DIFFERENCES]),
-        "log" | "show" => has_only(&words, &[COMMITS, DIFFERENCES]),
-        "blame" => has_only(&words, &[BLAME]),
+        "status" => has_only(&words, &[STATUS_OPTIONS]),
+        "diff" => has_only(&words, &[DIFF_OPTIONS]),
+        "log" | "show" => has_only(&words, &[LOG_OPTIONS, DIFF_OPTIONS]),
+        "blame" => has_only(&words, &[BLAME_OPTIONS]),
         "reflog" => match words.split_first() {
             None => true,
-            Some((&"show", rest)) => has_only(rest, &[REFLOG, ""]),
-            Some((first, _)) => first.starts_with('-') && has_only(&words, &[REFLOG, ""]),
+            Some((&"show", rest)) => has_only(rest, &[REFLOG_OPTIONS, ""]),
+            Some((first, _)) => first.starts_with('-') && has_only(&words, &[REFLOG_OPTIONS, ""]),
         },
         "stash" => words == ["list"],
         "remote" => matches!(words[..], [] | ["-v" | "--verbose"]),
-        "branch" => lists_names(&words, &["--list"], BRANCH),
-        "tag" => lists_names(&words, &["-l", "--list"], TAG),
-        command => NAMING
+        "branch" => lists_names(&words, &["--list"], BRANCH_OPTIONS),
+        "tag" => lists_names(&words, &["-l", "--list"], TAG_OPTIONS),
+        command => NAME_COMMANDS
             .iter()
             .any(|(name, options)| *name == command && has_only(&words, &[options])),
     }
@@ -125,7 +125,7 @@ fn has_only(words: &[&str], tables: &[&str]) -> bool {
     options.all(|option| {
         let counts = tables.len() > 1 && is_number(option);
         let listed = tables.iter().any(|table| lists(table, option));
-        (counts || listed) && !verifies(option)
+        (counts || listed) && !verifies_signatures(option)
     })
 }
 
@@ -138,17 +138,17 @@ fn lists_names(words: &[&str], listing: &[&str], options: &str) -> bool {
 }
 
 /// Diff options that print a summary without file content.
-const NAMES: &str = "--raw --stat --stat= --compact-summary --numstat --shortstat --dirstat --dirstat= \
+const SUMMARY_OPTIONS: &str = "--raw --stat --stat= --compact-summary --numstat --shortstat --dirstat --dirstat= \
     --cumulative --summary --name-only --name-status -s --no-patch -q --quiet";
 
 /// Diff options that print nothing by themselves.
-const SILENT: &str = "--color --color= --no-color -M… --find-renames --find-renames= -C… --find-copies \
+const MODIFIER_OPTIONS: &str = "--color --color= --no-color -M… --find-renames --find-renames= -C… --find-copies \
     --find-copies= --find-copies-harder --no-renames -l… --diff-filter= -R --relative --relative= \
     --no-relative -z -r -t --no-ext-diff --no-textconv --cached --staged --merge-base --abbrev \
     --abbrev= --no-abbrev --exit-code --ignore-submodules --ignore-submodules=";
 
 /// Other options with which git shows diffs only of the paths after `--`. `--follow` and `--full-diff` show more.
-const OF_PATHS: &str = "-p -u --patch -U… --unified= --patch-with-raw --patch-with-stat --oneline --pretty --pretty= \
+const PATH_DIFF_OPTIONS: &str = "-p -u --patch -U… --unified= --patch-with-raw --patch-with-stat --oneline --pretty --pretty= \
     --format= --abbrev-commit --decorate --decorate= --no-decorate --graph --reverse -n… --max-count= --skip= \
     --since= --after= --until= --before= --author= --committer= --grep= -i --merges --no-merges \
     --first-parent --all --branches --date= --word-diff --word-diff= --minimal --patience --histogram \
@@ -168,7 +168,7 @@ pub(crate) struct GitReads<'a> {
 
 /// Returns what a read-only form of git may show, given the words after `git`; nothing for other forms.
 pub(crate) fn git_reads<'a>(words: &[&'a str]) -> GitReads<'a> {
-    let general = |word: &&&str| GENERAL.split(' ').any(|known| known == **word);
+    let general = |word: &&&str| GLOBAL_OPTIONS.split(' ').any(|known| known == **word);
     let mut words = words.iter().skip_while(|word| general(word)).copied();
     let command = words.next().unwrap_or_default();
     let words: Vec<&str> = words.collect();
@@ -192,7 +192,7 @@ pub(crate) fn git_reads<'a>(words: &[&'a str]) -> GitReads<'a> {
     let limited = command == "log" || (command == "diff" && operands().next().is_none());
     let plain = |path: &&str| !path.starts_with(':') && !path.contains(['*', '?', '[', '\\']);
     let of_paths = |option: &&str| {
-        let tables = [NAMES, SILENT, OF_PATHS];
+        let tables = [SUMMARY_OPTIONS, MODIFIER_OPTIONS, PATH_DIFF_OPTIONS];
         is_number(option) || tables.iter().any(|table| lists(table, option))
     };
     let limited = limited && before.iter().filter(is_option).all(of_paths);
@@ -214,10 +214,12 @@ pub(crate) fn git_reads<'a>(words: &[&'a str]) -> GitReads<'a> {
 
 /// Whether this command with these options may show file content.
 fn may_show<'a>(command: &str, mut options: impl Iterator<Item = &'a str> + Clone) -> bool {
-    let says_names = |option: &str| lists(NAMES, option);
-    let quiet = |option: &str| says_names(option) || lists(SILENT, option);
+    let says_names = |option: &str| lists(SUMMARY_OPTIONS, option);
+    let quiet = |option: &str| says_names(option) || lists(MODIFIER_OPTIONS, option);
     let of_commits = |option: &str| {
-        (lists(COMMITS, option) || is_number(option)) && !option.starts_with("-L") && option != "-m"
+        (lists(LOG_OPTIONS, option) || is_number(option))
+            && !option.starts_with("-L")
+            && option != "-m"
     };
     match command {
         "status" => options.any(|option| option == "--verbose" || option.starts_with("-v")),
@@ -249,7 +251,7 @@ fn is_number(option: &str) -> bool {
 }
 
 /// Whether a format verifies signatures (`%G?`), which runs the program that git's settings name.
-fn verifies(option: &str) -> bool {
+fn verifies_signatures(option: &str) -> bool {
     let mut formats = option.split('%').skip(1);
     formats.any(|format| format.trim_start_matches(['+', '-', ' ']).starts_with('G'))
 }

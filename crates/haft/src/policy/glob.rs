@@ -10,7 +10,7 @@ pub(crate) enum Piece {
 }
 
 /// Maximum number of pairs of pieces compared to find out whether two patterns overlap.
-const MOST_COMPARED: usize = 1 << 16;
+const MAX_COMPARISONS: usize = 1 << 16;
 
 /// A compiled pattern. Matching never backtracks, so its cost is bounded by text times literals.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,12 +75,12 @@ impl Glob {
 
 impl Glob {
     /// Whether some text matches both patterns. Very long patterns are assumed to overlap.
-    pub(crate) fn meets(&self, other: &Self) -> bool {
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
         if !self.begins_like(other) {
             return false;
         }
         let (ours, those) = (self.pieces(), other.pieces());
-        if ours.len().saturating_mul(those.len()) > MOST_COMPARED {
+        if ours.len().saturating_mul(those.len()) > MAX_COMPARISONS {
             return true;
         }
         // `reached[j]`: the pieces read so far can match the same text as the first `j` pieces of the other pattern.
@@ -207,7 +207,7 @@ mod tests {
         for (one, fit_one) in &patterns {
             for (other, fit_other) in &patterns {
                 let expect = fit_one.iter().zip(fit_other).any(|(a, b)| *a && *b);
-                assert_eq!(one.meets(other), expect, "{one:?} {other:?}");
+                assert_eq!(one.overlaps(other), expect, "{one:?} {other:?}");
             }
         }
     }

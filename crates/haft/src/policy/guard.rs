@@ -10,7 +10,7 @@ use super::address::{address_can_be_opened, can_be_opened, check_address, check_
 use super::network::{port_of, rule_for};
 use super::paths::clean;
 use super::protected::{GIT, protected, protected_from_commands};
-use super::remembered::take_apart;
+use super::remembered::parse_line;
 use super::ruling::Label;
 use crate::opaque::opaque_debug;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
@@ -20,7 +20,7 @@ use crate::spec::{Risk, ToolClass};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MinimumVerdict {
     verdict: Verdict,
-    said: Option<Box<Wording>>,
+    wording: Option<Box<Wording>>,
 }
 
 /// The reason, and the advice for the caller and the operator.
@@ -35,7 +35,7 @@ impl MinimumVerdict {
     /// No objection.
     pub const NONE: Self = Self {
         verdict: Verdict::Allow,
-        said: None,
+        wording: None,
     };
 
     /// Requires at least an approval; `reason` is one sentence.
@@ -51,7 +51,7 @@ impl MinimumVerdict {
     fn of(verdict: Verdict, reason: Label) -> Self {
         Self {
             verdict,
-            said: Some(Box::new(Wording {
+            wording: Some(Box::new(Wording {
                 reason,
                 advice: Label::EMPTY,
                 operator: Label::EMPTY,
@@ -61,16 +61,16 @@ impl MinimumVerdict {
 
     /// Adds what the operator can do about it; never shown to a model.
     pub fn for_operator(mut self, advice: impl Into<Label>) -> Self {
-        if let Some(said) = &mut self.said {
-            said.operator = advice.into();
+        if let Some(wording) = &mut self.wording {
+            wording.operator = advice.into();
         }
         self
     }
 
     /// Adds what the caller can do instead.
     pub fn advise(mut self, advice: impl Into<Label>) -> Self {
-        if let Some(said) = &mut self.said {
-            said.advice = advice.into();
+        if let Some(wording) = &mut self.wording {
+            wording.advice = advice.into();
         }
         self
     }
@@ -82,21 +82,21 @@ impl MinimumVerdict {
 
     /// Returns the reason; empty for an allow.
     pub fn reason(&self) -> Label {
-        self.said
+        self.wording
             .as_ref()
             .map_or(Label::EMPTY, |said| said.reason.clone())
     }
 
     /// Returns what the caller can do instead; may be empty.
     pub fn advice(&self) -> Label {
-        self.said
+        self.wording
             .as_ref()
             .map_or(Label::EMPTY, |said| said.advice.clone())
     }
 
     /// Returns what the operator can do about it; may be empty.
     pub fn operator(&self) -> Label {
-        self.said
+        self.wording
             .as_ref()
             .map_or(Label::EMPTY, |said| said.operator.clone())
     }
@@ -157,7 +157,7 @@ impl<G: Guard + ?Sized> Guard for Arc<G> {
 }
 
 /// Returns the paths of a claim: as written, and where links lead.
-pub(super) fn both(claim: &PathClaim) -> impl Iterator<Item = &str> {
+pub(super) fn both_paths(claim: &PathClaim) -> impl Iterator<Item = &str> {
     std::iter::once(claim.path.as_str()).chain(claim.target.as_deref())
 }
 
@@ -196,7 +196,7 @@ impl Guard for WorkspaceEdge {
             return Ok(MinimumVerdict::NONE);
         };
         let outside = |path: &str| path.starts_with('/') || path == ".." || path.starts_with("../");
-        let Some(path) = both(claim).find(|path| outside(path)) else {
+        let Some(path) = both_paths(claim).find(|path| outside(path)) else {
             return Ok(MinimumVerdict::NONE);
         };
         if is_of_command(call) {
@@ -269,9 +269,9 @@ impl Guard for ProtectedPaths {
         };
         let by_command = is_of_command(call);
         let found = if by_command {
-            both(claim).find_map(protected_from_commands)
+            both_paths(claim).find_map(protected_from_commands)
         } else {
-            both(claim).find_map(protected)
+            both_paths(claim).find_map(protected)
         };
         let Some(entry) = found else {
             return Ok(MinimumVerdict::NONE);
@@ -428,7 +428,7 @@ impl OwnFiles {
         let texts = |words: &[Word]| -> Vec<String> {
             words.iter().map(|word| word.text.clone()).collect()
         };
-        match take_apart(line) {
+        match parse_line(line) {
             Ok(read) => {
                 let parts = read.commands.iter().map(|part| texts(&part.words));
                 parts
@@ -468,9 +468,9 @@ impl Guard for OwnFiles {
         permission: &Permission,
     ) -> Result<MinimumVerdict, String> {
         let name = match &permission.effect {
-            Effect::Read(claim) => both(claim).find(|path| self.covers(path)),
+            Effect::Read(claim) => both_paths(claim).find(|path| self.covers(path)),
             Effect::Write(claim) | Effect::Remove(claim) => {
-                both(claim).find(|path| self.covers(path) || self.lies_in(path))
+                both_paths(claim).find(|path| self.covers(path) || self.lies_in(path))
             }
             Effect::Run {
                 argv: Some(words), ..

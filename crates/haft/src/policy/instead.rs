@@ -8,11 +8,15 @@ use crate::permission::Effect;
 use crate::spec::ToolClass;
 
 /// Maximum number of rules named.
-const NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 impl Policy {
     /// Says what of the effect's kind runs without approval according to the rules; `None` if no rule allows any.
-    pub(super) fn allowed_instead(&self, call: &JudgedCall<'_>, effect: &Effect) -> Option<String> {
+    pub(super) fn describe_allowed(
+        &self,
+        call: &JudgedCall<'_>,
+        effect: &Effect,
+    ) -> Option<String> {
         let (class, what) = match effect {
             Effect::Run { .. } => (ToolClass::Bash, "commands that run without approval"),
             Effect::Write(_) | Effect::Remove(_) => (
@@ -46,19 +50,19 @@ impl Policy {
             allows && selects && !is_shadowed(*at, rule)
         });
         let fitting = fitting.map(|(_, rule)| rule);
-        let mut named: Vec<String> = fitting.filter_map(specified).map(clip).collect();
+        let mut named: Vec<String> = fitting.filter_map(specifier_text).map(clip).collect();
         named.dedup();
         if named.is_empty() {
             return None;
         }
-        let more = if named.len() > NAMED { ", …" } else { "" };
-        named.truncate(NAMED);
+        let more = if named.len() > MAX_NAMED { ", …" } else { "" };
+        named.truncate(MAX_NAMED);
         Some(format!("{what}: {}{more}", named.join(", ")))
     }
 }
 
 /// Returns what a rule names in its parentheses.
-fn specified(rule: &Rule) -> Option<&str> {
+fn specifier_text(rule: &Rule) -> Option<&str> {
     if matches!(rule.specifier, Specifier::All | Specifier::Param(_)) {
         return None;
     }

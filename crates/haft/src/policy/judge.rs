@@ -103,18 +103,18 @@ impl Policy {
             }
         }
         let stopped = top.verdict > Verdict::Allow;
-        let said = |say: &dyn Fn() -> Label| if stopped { say() } else { Label::EMPTY };
+        let label = |say: &dyn Fn() -> Label| if stopped { say() } else { Label::EMPTY };
         Ruling {
             verdict: top.verdict,
             risk,
             rule: top.rule(self.profile),
             layer: top.layer(),
-            reason: said(&|| match &top.source {
+            reason: label(&|| match &top.source {
                 Source::Secret(_, secret) => self.reason_of_secrets(call, secret),
                 _ => self.reason(call, decisive, &top),
             }),
-            advice: said(&|| self.instead(call, decisive, &top)),
-            operator: said(&|| self.would_allow(call, &top)),
+            advice: label(&|| self.advice_for(call, decisive, &top)),
+            operator: label(&|| self.what_would_allow(call, &top)),
         }
     }
 
@@ -163,9 +163,9 @@ impl Policy {
         permission: &Permission,
     ) -> Judged<'_> {
         let mut judged = self
-            .by_rules(call, naming, permission)
+            .judge_by_rules(call, naming, permission)
             .unwrap_or_else(|| Judged {
-                verdict: self.by_profile(call, permission),
+                verdict: self.judge_by_profile(call, permission),
                 source: Source::Profile,
             });
         let lifted = self.profile == Profile::ReadOnly && permission.risk > Risk::Safe;
@@ -224,22 +224,22 @@ impl Policy {
         judged
     }
 
-    fn by_profile(&self, call: &JudgedCall<'_>, permission: &Permission) -> Verdict {
+    fn judge_by_profile(&self, call: &JudgedCall<'_>, permission: &Permission) -> Verdict {
         let on_copy = matches!(permission.effect, Effect::Run { on_copy: true, .. });
         match (self.profile, self.commands, permission.risk) {
             // The changes of the command need approval instead.
             (Profile::Workspace, Commands::Copy, Risk::High) if on_copy => Verdict::Allow,
-            _ => by_profile(self.profile, call, permission),
+            _ => judge_by_profile(self.profile, call, permission),
         }
     }
 
-    fn by_rules(
+    fn judge_by_rules(
         &self,
         call: &JudgedCall<'_>,
         naming: &Naming<'_>,
         permission: &Permission,
     ) -> Option<Judged<'_>> {
-        if !self.rules.speak_of(naming, &permission.effect) {
+        if !self.rules.may_apply(naming, &permission.effect) {
             return None;
         }
         let subject = Subject::new(call, permission, &self.places);
@@ -277,7 +277,7 @@ impl Policy {
     }
 
     /// Returns what the caller can do instead.
-    fn instead(
+    fn advice_for(
         &self,
         call: &JudgedCall<'_>,
         permission: &Permission,
@@ -288,7 +288,7 @@ impl Policy {
             Source::Secret(..) => Secret::advice(),
             _ => {
                 let other = "do it another way, or tell the user that it is not permitted here";
-                match self.allowed_instead(call, &permission.effect) {
+                match self.describe_allowed(call, &permission.effect) {
                     Some(allowed) => format!("{other}; {allowed}").into(),
                     None => other.into(),
                 }
@@ -297,7 +297,7 @@ impl Policy {
     }
 
     /// Returns what would allow the call: only the operator can change that.
-    fn would_allow(&self, call: &JudgedCall<'_>, judged: &Judged<'_>) -> Label {
+    fn what_would_allow(&self, call: &JudgedCall<'_>, judged: &Judged<'_>) -> Label {
         match &judged.source {
             Source::Secret(_, secret) => secret.operator(),
             Source::Guard(_, floor) if !floor.operator().is_empty() => floor.operator(),
@@ -322,7 +322,7 @@ impl Policy {
         let by_trusted = |p| {
             let guarded =
                 |guard: &Arc<dyn Guard>| floor(&**guard, call, p).verdict() > Verdict::Allow;
-            by_profile(Profile::Trusted, call, p) == Verdict::Allow
+            judge_by_profile(Profile::Trusted, call, p) == Verdict::Allow
                 && !self.guards.iter().any(guarded)
         };
         let trusted = by_trusted(&own) && call.permissions.iter().all(by_trusted);
@@ -367,7 +367,7 @@ pub(super) fn floor(
 }
 
 /// Returns the verdict where no rule matches.
-pub(super) fn by_profile(
+pub(super) fn judge_by_profile(
     profile: Profile,
     call: &JudgedCall<'_>,
     permission: &Permission,

@@ -8,7 +8,7 @@ use super::rule::{List, Rule, Selector, Specifier, class_of_foreign};
 use crate::spec::{ToolClass, ToolSpec};
 
 /// Minimum similarity (Jaro-Winkler) for suggesting one name for another.
-const LIKE_ENOUGH: f64 = 0.7;
+const MIN_SIMILARITY: f64 = 0.7;
 
 /// A name in a rule that no tool, class or parameter has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl<'a> Known<'a> {
         let like = |known: &&str| strsim::jaro_winkler(name, known);
         candidates
             .into_iter()
-            .filter(|known| like(known) > LIKE_ENOUGH)
+            .filter(|known| like(known) > MIN_SIMILARITY)
             .max_by(|a, b| like(a).total_cmp(&like(b)))
             .map(str::to_owned)
     }

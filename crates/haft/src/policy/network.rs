@@ -7,10 +7,10 @@ use super::parts::CommandLine;
 use super::pattern::DomainPattern;
 
 /// The ports that an allow rule covers if it names a host without port.
-const PORTS: [u16; 2] = [80, 443];
+const DEFAULT_PORTS: [u16; 2] = [80, 443];
 
 /// The prefix of a rule for a public name that permits the private address it resolves to.
-const PRIVATE: &str = "private:";
+const PRIVATE_PREFIX: &str = "private:";
 
 /// A package registry or service: hosts that are only useful together, and the programs that connect to them.
 #[derive(Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl NetworkBundle {
 
     /// Whether a part of this command line is one of its programs, by name: such a program connects to all its hosts.
     pub fn is_used_by(&self, line: &CommandLine) -> bool {
-        let is_one = |name: &str| self.programs.contains(&unversioned(name));
+        let is_one = |name: &str| self.programs.contains(&strip_version(name));
         line.parts.iter().any(|part| {
             let module = || module_of(part.argv.as_deref()?);
             part.program().is_some_and(is_one) || module().is_some_and(is_one)
@@ -87,7 +87,7 @@ impl NetworkBundle {
 }
 
 /// Returns the name of a program without folders and version: `pip3.11` becomes `pip`.
-fn unversioned(name: &str) -> &str {
+fn strip_version(name: &str) -> &str {
     let name = name.rsplit('/').next().unwrap_or(name);
     name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
 }
@@ -96,7 +96,7 @@ fn unversioned(name: &str) -> &str {
 fn module_of(argv: &[String]) -> Option<&str> {
     match argv {
         [program, option, module, ..] if option == "-m" => {
-            (unversioned(program) == "python").then_some(module.as_str())
+            (strip_version(program) == "python").then_some(module.as_str())
         }
         _ => None,
     }
@@ -140,7 +140,7 @@ impl NetworkPattern {
                 opens_private: false,
             });
         }
-        if let Some(place) = text.strip_prefix(PRIVATE) {
+        if let Some(place) = text.strip_prefix(PRIVATE_PREFIX) {
             let place = Self::host_and_port(place)?;
             return place.is_exact().then_some(Self {
                 opens_private: true,
@@ -169,7 +169,7 @@ impl NetworkPattern {
     pub(crate) fn allows(&self, host: &str, port: Option<u16>) -> bool {
         let fits = match self.port {
             Some(own) => port == Some(own),
-            None => port.is_some_and(|port| PORTS.contains(&port)),
+            None => port.is_some_and(|port| DEFAULT_PORTS.contains(&port)),
         };
         fits && self.names(host)
     }
@@ -223,10 +223,10 @@ pub(crate) fn port_of(address: &str) -> Option<u16> {
 /// Returns the port of a URL if it is not its scheme's default. Without a scheme, both `http` and `https` count as the scheme.
 pub(crate) fn unusual_port(url: &str) -> Option<u16> {
     let usual = match url.split_once("://") {
-        Some(("http", _)) => &PORTS[..1],
-        Some(("https", _)) => &PORTS[1..],
+        Some(("http", _)) => &DEFAULT_PORTS[..1],
+        Some(("https", _)) => &DEFAULT_PORTS[1..],
         Some(_) => &[],
-        None => &PORTS[..],
+        None => &DEFAULT_PORTS[..],
     };
     port_of(url).filter(|port| !usual.contains(port))
 }
@@ -236,8 +236,8 @@ pub(crate) fn rule_for(host: &str, port: Option<u16>, leads_to: &[IpAddr]) -> St
     let private = check_host(host).is_err();
     match port {
         Some(port) if private => format!("Network({host}:{port})"),
-        Some(port) if !leads_to.is_empty() => format!("Network({PRIVATE}{host}:{port})"),
-        Some(port) if !PORTS.contains(&port) => format!("Network({host}:{port})"),
+        Some(port) if !leads_to.is_empty() => format!("Network({PRIVATE_PREFIX}{host}:{port})"),
+        Some(port) if !DEFAULT_PORTS.contains(&port) => format!("Network({host}:{port})"),
         _ => format!("Network({host})"),
     }
 }

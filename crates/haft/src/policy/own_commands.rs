@@ -4,15 +4,15 @@ use haft_shell::{AsWord, base_name, fragments, layers, may_spell, plain_words};
 
 use super::JudgedCall;
 use super::guard::{Guard, MinimumVerdict};
-use super::remembered::take_apart;
+use super::remembered::parse_line;
 use crate::permission::{Effect, Permission};
 
 /// The program.
 const HAFT: &str = "haft";
 /// Programs that end other programs by name.
-const ENDING: &[&str] = &["pkill", "killall", "systemctl", "launchctl", "service"];
+const KILL_PROGRAMS: &[&str] = &["pkill", "killall", "systemctl", "launchctl", "service"];
 /// Maximum nesting of scripts (`sh -c "sh -c …"`) that are inspected; deeper ones count as haft.
-const DEEPEST_SCRIPT: usize = 8;
+const MAX_SCRIPT_DEPTH: usize = 8;
 
 /// Requires approval of starting or ending haft outside a jail: an agent could approve its own requests, trust a folder or remove its
 /// hook. In a jail, haft's state is not visible.
@@ -37,8 +37,8 @@ impl Guard for OwnCommands {
             return Ok(MinimumVerdict::NONE);
         };
         let runs = match argv {
-            Some(words) => by_words(words, 0),
-            None => by_line(command, 0),
+            Some(words) => words_end_haft(words, 0),
+            None => line_ends_haft(command, 0),
         };
         Ok(if runs {
             MinimumVerdict::ask("it runs or ends haft itself, which judges this call")
@@ -48,26 +48,26 @@ impl Guard for OwnCommands {
     }
 }
 
-fn by_line(line: &str, depth: usize) -> bool {
+fn line_ends_haft(line: &str, depth: usize) -> bool {
     if !may_spell(line, HAFT) {
         return false;
     }
     if let Some(words) = plain_words(line) {
-        return by_words(&words, depth);
+        return words_end_haft(&words, depth);
     }
-    match take_apart(line) {
+    match parse_line(line) {
         Ok(read) => read
             .commands
             .iter()
-            .any(|part| by_words(&part.words, depth)),
+            .any(|part| words_end_haft(&part.words, depth)),
         Err(_) => fragments(line)
             .commands
             .iter()
-            .any(|words| by_words(words, depth)),
+            .any(|words| words_end_haft(words, depth)),
     }
 }
 
-fn by_words<W: AsWord>(words: &[W], depth: usize) -> bool {
+fn words_end_haft<W: AsWord>(words: &[W], depth: usize) -> bool {
     let all = layers(words);
     let direct = all.commands.iter().any(|layer| {
         let Some((name, rest)) = layer.words.split_first() else {
@@ -75,8 +75,8 @@ fn by_words<W: AsWord>(words: &[W], depth: usize) -> bool {
         };
         let name = base_name(name.text());
         name == HAFT
-            || (ENDING.contains(&name) && rest.iter().any(|word| word.text().contains(HAFT)))
+            || (KILL_PROGRAMS.contains(&name) && rest.iter().any(|word| word.text().contains(HAFT)))
     });
     let mut scripts = all.scripts.iter();
-    direct || scripts.any(|text| depth >= DEEPEST_SCRIPT || by_line(text, depth + 1))
+    direct || scripts.any(|text| depth >= MAX_SCRIPT_DEPTH || line_ends_haft(text, depth + 1))
 }

@@ -7,9 +7,9 @@ use haft_shell::{
     runs_quoted,
 };
 
-use super::command::{command_risk, harmless, keeps_nothing, risk};
+use super::command::{are_harmless, command_risk, discards_content, risk};
 use super::folders::{folder_of, may_move};
-use super::remembered::take_apart;
+use super::remembered::parse_line;
 use super::spelled::Spelled;
 use super::uses::{How, Use, Uses, uses};
 use crate::permission::{Effect, Permission};
@@ -79,7 +79,7 @@ impl CommandLine {
             words: Vec::new(),
             settled: false,
         };
-        let Ok(read) = take_apart(line) else {
+        let Ok(read) = parse_line(line) else {
             return Self::of(vec![whole()], Line::default());
         };
         let mut read = Rc::unwrap_or_clone(read);
@@ -95,7 +95,7 @@ impl CommandLine {
                     .collect();
                 CommandPart {
                     words,
-                    settled: !unsettled && harmless(&part.assignments),
+                    settled: !unsettled && are_harmless(&part.assignments),
                     ..stated(part, elsewhere, unsettled)
                 }
             })
@@ -125,7 +125,7 @@ impl CommandLine {
                 known: word.is_known() && !word.text.starts_with('~'),
                 path: word.text,
             };
-            let free = |target: &Target| target.known && keeps_nothing(&target.path);
+            let free = |target: &Target| target.known && discards_content(&target.path);
             words
                 .into_iter()
                 .map(known)
@@ -209,8 +209,8 @@ fn stated(part: &SimpleCommand, elsewhere: bool, unsettled: bool) -> CommandPart
     let program = program(&part.words);
     let changed = unsettled || (elsewhere && program.as_deref() == Some("git"));
     let risk = match risk(&part.words) {
-        _ if part.words.is_empty() && harmless(&part.assignments) => Risk::Safe,
-        Risk::Safe if changed || !harmless(&part.assignments) => Risk::High,
+        _ if part.words.is_empty() && are_harmless(&part.assignments) => Risk::Safe,
+        Risk::Safe if changed || !are_harmless(&part.assignments) => Risk::High,
         risk => risk,
     };
     let argv = part.argv();

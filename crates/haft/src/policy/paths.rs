@@ -406,7 +406,7 @@ impl Segment {
         match self {
             Self::Deep => true,
             Self::Name(name) => **name == *part,
-            Self::Wild(tokens) => wild(tokens, part),
+            Self::Wild(tokens) => match_wildcards(tokens, part),
         }
     }
 }
@@ -469,7 +469,7 @@ fn class(chars: &[char]) -> Option<(Token, usize)> {
 }
 
 /// Matches one name. Backtracks only to the last `*`.
-fn wild(tokens: &[Token], name: &str) -> bool {
+fn match_wildcards(tokens: &[Token], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut t, mut n) = (0, 0);
     let mut back: Option<(usize, usize)> = None;

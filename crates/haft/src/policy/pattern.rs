@@ -49,20 +49,20 @@ impl CommandPattern {
 
     pub(crate) fn allows(&self, command: &CommandView) -> bool {
         if self.is_exact() {
-            return command.all_are(&self.whole);
+            return command.all_equal(&self.whole);
         }
-        command.all_fit(|line| {
+        command.all_satisfy(|line| {
             self.whole.matches(line) || self.more.as_ref().is_some_and(|more| more.matches(line))
         })
     }
 
     pub(crate) fn forbids(&self, command: &CommandView) -> bool {
-        command.any_fits(|form| self.spellings().any(|glob| glob.matches(form)))
+        command.any_satisfies(|form| self.spellings().any(|glob| glob.matches(form)))
     }
 
     /// Whether it could forbid the command once all of its words are known.
     pub(crate) fn could_forbid(&self, command: &CommandView) -> bool {
-        command.any_could(|form| self.spellings().any(|glob| glob.meets(form)))
+        command.any_could_satisfy(|form| self.spellings().any(|glob| glob.overlaps(form)))
     }
 
     /// Whether a deny or ask rule with this pattern covers every command that an allow rule with the other covers.

@@ -4,16 +4,16 @@ use super::JudgedCall;
 use crate::permission::Effect;
 
 /// Maximum length of a quoted part of a call in a sentence, in characters.
-const LONGEST_QUOTE: usize = 160;
+const MAX_QUOTE: usize = 160;
 
 /// Returns the text on one line, short enough for a sentence.
 pub(super) fn clip(text: &str) -> String {
     let mut short: String = text
         .chars()
-        .take(LONGEST_QUOTE)
+        .take(MAX_QUOTE)
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect();
-    if text.chars().nth(LONGEST_QUOTE).is_some() {
+    if text.chars().nth(MAX_QUOTE).is_some() {
         short.push('…');
     }
     short

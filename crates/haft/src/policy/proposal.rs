@@ -14,7 +14,7 @@ mod hosts;
 mod paths;
 
 /// Maximum length of a rule, in bytes.
-const LONGEST: usize = 500;
+const MAX_RULE: usize = 500;
 
 /// Requires approval of every proposal, whatever the rules allow: no rule is accepted automatically.
 #[derive(Debug, Clone, Copy)]
@@ -44,7 +44,7 @@ impl Guard for RuleProposals {
 /// Says why a rule may not be proposed; `None` if it may be offered to the user. `classes` are those of the host's tools,
 /// `secrets` the names of secret files.
 pub fn refuse_proposal(rule: &str, classes: &Classes, secrets: &SecretNames) -> Option<String> {
-    if rule.len() > LONGEST || rule.chars().any(char::is_control) {
+    if rule.len() > MAX_RULE || rule.chars().any(char::is_control) {
         return Some("a proposed rule is one line of at most 500 bytes".to_owned());
     }
     let places = Places {
@@ -68,18 +68,20 @@ pub fn refuse_proposal(rule: &str, classes: &Classes, secrets: &SecretNames) -> 
         Specifier::All | Specifier::Nothing => {
             Some("it covers every call: say which, in brackets".to_owned())
         }
-        Specifier::Command(_) => commands::refuse(inside(rule)),
+        Specifier::Command(_) => commands::refuse(text_in_parentheses(rule)),
         Specifier::Path(pattern) => paths::refuse(pattern, secrets),
         Specifier::Domain(_) | Specifier::Network(_) => {
-            let inner = inside(rule);
+            let inner = text_in_parentheses(rule);
             hosts::refuse(inner.strip_prefix("domain:").unwrap_or(inner))
         }
-        Specifier::Param(pattern) => of_parameter(&read.selector, &pattern.path, inside(rule)),
+        Specifier::Param(pattern) => {
+            refuse_parameter(&read.selector, &pattern.path, text_in_parentheses(rule))
+        }
     }
 }
 
 /// Returns the text in the parentheses.
-fn inside(rule: &str) -> &str {
+fn text_in_parentheses(rule: &str) -> &str {
     let inner = rule.trim().split_once('(').map(|(_, rest)| rest);
     inner
         .and_then(|rest| rest.strip_suffix(')'))
@@ -88,7 +90,7 @@ fn inside(rule: &str) -> &str {
 }
 
 /// Refuses a rule on one argument, except for a server's tool, of which nothing but the arguments is known.
-fn of_parameter(selector: &Selector, name: &str, inner: &str) -> Option<String> {
+fn refuse_parameter(selector: &Selector, name: &str, inner: &str) -> Option<String> {
     let of_server = |name: &str| name.contains('.');
     let named =
         matches!(selector, Selector::Named(names) if names.iter().all(|name| of_server(name)));
@@ -112,7 +114,7 @@ pub fn rule_coverage(rule: &str, classes: &Classes) -> Option<String> {
     let tool = rule.split('(').next().unwrap_or_default().trim();
     match &read.specifier {
         Specifier::Param(pattern) => {
-            let inner = inside(rule);
+            let inner = text_in_parentheses(rule);
             let value = inner.split_once(':').map_or("", |(_, value)| value.trim());
             let name = &pattern.path;
             Some(format!(

@@ -15,7 +15,7 @@ pub struct ProtectedName {
 }
 
 /// Folders that file tools read and do not write: they hold what coding agents and editors run or obey.
-const FOLDERS: &[&str] = &[
+const PROTECTED_FOLDERS: &[&str] = &[
     GIT,
     ".haft/skills",
     ".agents/plugins",
@@ -59,7 +59,7 @@ const FOLDERS: &[&str] = &[
 ];
 
 /// Files of the same kind, besides the startup files of shells.
-const FILES: &[&str] = &[
+const PROTECTED_FILES: &[&str] = &[
     ".agents/hooks.json",
     ".crush.json",
     ".devcontainer.json",
@@ -74,8 +74,11 @@ const FILES: &[&str] = &[
 /// Returns the names that a file tool may read but not write, at any depth, compared case-insensitively.
 pub fn protected_names() -> impl Iterator<Item = ProtectedName> {
     let of = |is_folder| move |path: &&'static str| ProtectedName { path, is_folder };
-    let files = FILES.iter().chain(haft_shell::STARTUP_FILES);
-    FOLDERS.iter().map(of(true)).chain(files.map(of(false)))
+    let files = PROTECTED_FILES.iter().chain(haft_shell::STARTUP_FILES);
+    PROTECTED_FOLDERS
+        .iter()
+        .map(of(true))
+        .chain(files.map(of(false)))
 }
 
 /// Returns the protected name at or above this path, or the one that writing the path would replace.
@@ -83,15 +86,16 @@ pub fn protected(path: &str) -> Option<&'static str> {
     let parts = segments(path);
     protected_names()
         .map(|name| name.path)
-        .find(|entry| (0..parts.len()).any(|from| meets(entry, &parts[from..])))
+        .find(|entry| (0..parts.len()).any(|from| is_same_or_above(entry, &parts[from..])))
 }
 
 /// Does the same for a command's change. In a `.git` folder this protects only files that make git run programs or trust other
 /// places ([`is_git_setting`]), and the folder as a whole: objects, refs, the index and the like are data.
 pub fn protected_from_commands(path: &str) -> Option<&'static str> {
     let parts = segments(path);
-    let protects =
-        |entry: &str, here: &[&str]| meets(entry, here) && (entry != GIT || is_setting(&here[1..]));
+    let protects = |entry: &str, here: &[&str]| {
+        is_same_or_above(entry, here) && (entry != GIT || is_setting(&here[1..]))
+    };
     protected_names()
         .map(|name| name.path)
         .find(|entry| (0..parts.len()).any(|from| protects(entry, &parts[from..])))
@@ -104,20 +108,20 @@ pub fn is_git_setting(within: &str) -> bool {
 }
 
 /// Compares up to the shorter of the two: a path that ends within an entry is a folder above it.
-fn meets(entry: &str, here: &[&str]) -> bool {
+fn is_same_or_above(entry: &str, here: &[&str]) -> bool {
     here.iter()
         .zip(entry.split('/'))
         .all(|(a, b)| a.eq_ignore_ascii_case(b))
 }
 
 /// Folders within a repository's folder that contain further repository folders.
-const REPOSITORIES: [&str; 2] = ["modules", "worktrees"];
+const NESTED_REPOSITORIES: [&str; 2] = ["modules", "worktrees"];
 
 /// Maximum number of folders inspected in the name of a submodule.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// Files in a repository's folder that are data: git runs nothing that they name. Each may have a lock file beside it.
-const DATA: &[&str] = &[
+const DATA_FILES: &[&str] = &[
     "HEAD",
     "ORIG_HEAD",
     "FETCH_HEAD",
@@ -147,10 +151,10 @@ fn is_setting(within: &[&str]) -> bool {
     let [name, below @ ..] = within else {
         return true;
     };
-    if !REPOSITORIES.contains(name) {
+    if !NESTED_REPOSITORIES.contains(name) {
         return !is_data(within);
     }
-    if below.len() > DEEPEST {
+    if below.len() > MAX_DEPTH {
         return true;
     }
     // The name of a submodule may contain slashes: any folder below it may be the repository's folder.
@@ -170,7 +174,7 @@ fn is_data(within: &[&str]) -> bool {
         [folder, ..] if DATA_FOLDERS.contains(folder) => true,
         [file] => {
             let file = file.strip_suffix(".lock").unwrap_or(file);
-            DATA.contains(&file)
+            DATA_FILES.contains(&file)
                 || file.starts_with("sharedindex.")
                 || file.starts_with("index.stash.")
         }

@@ -6,7 +6,7 @@ use super::paths::clean;
 use super::{find, git};
 
 /// Programs that only read and print, whatever their options.
-const ALWAYS: &[&str] = &[
+const READ_ONLY_PROGRAMS: &[&str] = &[
     "ls", "cat", "echo", "pwd", "head", "tail", "grep", "wc", "which", "stat", "du",
 ];
 
@@ -82,7 +82,7 @@ pub(crate) fn only_reads<W: AsWord>(layer: Layer<'_, W>) -> bool {
         "git" => git::only_reads(layer),
         "diff" => layer.is_known() && DIFF.know(rest),
         "cd" => layer.is_known() && matches!(rest, [folder] if is_below(folder.text())),
-        name => ALWAYS.contains(&name),
+        name => READ_ONLY_PROGRAMS.contains(&name),
     }
 }
 

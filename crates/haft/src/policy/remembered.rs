@@ -6,7 +6,7 @@ use std::rc::Rc;
 use haft_shell::{Line, MOST_PARTS, ParseError, parse};
 
 /// Maximum number of cached lines: a line and each of its parts.
-const MOST: usize = MOST_PARTS + 1;
+const MAX_LINES: usize = MOST_PARTS + 1;
 
 type Reading = Result<Rc<Line>, ParseError>;
 
@@ -35,12 +35,12 @@ impl Drop for Remembered {
 }
 
 /// Parses a line, once per judgement.
-pub(crate) fn take_apart(line: &str) -> Reading {
-    once(line, || parse(line))
+pub(crate) fn parse_line(line: &str) -> Reading {
+    parse_once(line, || parse(line))
 }
 
 /// Returns the parsed line, parsed now or earlier in this judgement.
-fn once(line: &str, read: impl FnOnce() -> Result<Line, ParseError>) -> Reading {
+fn parse_once(line: &str, read: impl FnOnce() -> Result<Line, ParseError>) -> Reading {
     if DEPTH.get() == 0 {
         return read().map(Rc::new);
     }
@@ -51,7 +51,7 @@ fn once(line: &str, read: impl FnOnce() -> Result<Line, ParseError>) -> Reading 
     known.unwrap_or_else(|| {
         let reading = read().map(Rc::new);
         READINGS.with_borrow_mut(|all| {
-            if all.len() < MOST {
+            if all.len() < MAX_LINES {
                 all.push((line.to_owned(), reading.clone()));
             }
         });
@@ -65,13 +65,13 @@ mod tests {
 
     use haft_shell::Line;
 
-    use super::{once, remember};
+    use super::{parse_once, remember};
 
     #[test]
     fn a_line_is_read_once_a_judgement_and_nothing_is_kept_after_it() {
         let read = Cell::new(0);
         let look = |line: &str| {
-            let reading = once(line, || {
+            let reading = parse_once(line, || {
                 read.set(read.get() + 1);
                 Ok(Line::default())
             });

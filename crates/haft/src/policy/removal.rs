@@ -5,17 +5,17 @@ use std::cell::OnceCell;
 use haft_shell::{AsWord, Expansions, Layer, base_name, fragments, layers};
 
 use super::JudgedCall;
-use super::folders::{folder_of, folders, goes_anywhere, within};
+use super::folders::{changes_to_unknown_folder, folder_of, folders, within};
 use super::paths::clean;
 use super::places::Places;
-use super::remembered::take_apart;
+use super::remembered::parse_line;
 
 /// Maximum nesting of scripts (`sh -c "sh -c …"`) that are inspected; deeper ones are critical.
-const DEEPEST_SCRIPT: usize = 8;
+const MAX_SCRIPT_DEPTH: usize = 8;
 
 /// The folders where a removal runs, and what must not be removed there. The folders are computed on first use.
 #[derive(Debug)]
-pub(crate) struct Ground<'a> {
+pub(crate) struct RemovalContext<'a> {
     places: &'a Places,
     call: Option<&'a JudgedCall<'a>>,
     folders: OnceCell<Folders>,
@@ -30,7 +30,7 @@ struct Folders {
     anywhere: bool,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> RemovalContext<'a> {
     /// Creates a ground for a command that runs at the workspace's root.
     pub(crate) fn root(places: &'a Places) -> Self {
         Self {
@@ -51,17 +51,21 @@ impl<'a> Ground<'a> {
     fn folders(&self) -> &Folders {
         self.folders.get_or_init(|| Folders {
             paths: self.call.map_or_else(|| vec![".".to_owned()], folders),
-            anywhere: self.call.is_some_and(goes_anywhere),
+            anywhere: self.call.is_some_and(changes_to_unknown_folder),
         })
     }
 }
 
 /// Whether the words are `rm` or `rmdir` of a critical path, also within wrappers and in text passed to a shell.
-pub(crate) fn removes_critical<W: AsWord>(words: &[W], ground: &Ground<'_>) -> bool {
-    removes_within(words, ground, 0)
+pub(crate) fn removes_critical<W: AsWord>(words: &[W], ground: &RemovalContext<'_>) -> bool {
+    words_remove_critical(words, ground, 0)
 }
 
-fn removes_within<W: AsWord>(words: &[W], ground: &Ground<'_>, depth: usize) -> bool {
+fn words_remove_critical<W: AsWord>(
+    words: &[W],
+    ground: &RemovalContext<'_>,
+    depth: usize,
+) -> bool {
     let all = layers(words);
     let direct = all.commands.iter().any(|layer| {
         let name = layer.words.first().map(|name| base_name(name.text()));
@@ -69,17 +73,20 @@ fn removes_within<W: AsWord>(words: &[W], ground: &Ground<'_>, depth: usize) -> 
         removes && (layer.fed || removed(*layer).any(|word| is_critical(*layer, word, ground)))
     });
     let mut scripts = all.scripts.iter();
-    direct || scripts.any(|text| depth >= DEEPEST_SCRIPT || in_script(text, ground, depth + 1))
+    direct
+        || scripts.any(|text| {
+            depth >= MAX_SCRIPT_DEPTH || script_removes_critical(text, ground, depth + 1)
+        })
 }
 
 /// Does the same for a text that is a command line of its own and may change the folder. A text that cannot be parsed is inspected
 /// as far as possible.
-fn in_script(text: &str, ground: &Ground<'_>, depth: usize) -> bool {
-    let Ok(read) = take_apart(text) else {
+fn script_removes_critical(text: &str, ground: &RemovalContext<'_>, depth: usize) -> bool {
+    let Ok(read) = parse_line(text) else {
         let seen = fragments(text).commands;
         return seen
             .iter()
-            .any(|words| removes_within(words, ground, depth));
+            .any(|words| words_remove_critical(words, ground, depth));
     };
     let mut within_it = ground.folders().clone();
     for folder in read
@@ -91,13 +98,13 @@ fn in_script(text: &str, ground: &Ground<'_>, depth: usize) -> bool {
         let next = within_it.paths.last().map(|last| within(last, folder));
         within_it.paths.extend(next);
     }
-    let ground = Ground {
+    let ground = RemovalContext {
         places: ground.places,
         call: None,
         folders: OnceCell::from(within_it),
     };
     let mut parts = read.commands.iter();
-    parts.any(|part| removes_within(&part.words, &ground, depth))
+    parts.any(|part| words_remove_critical(&part.words, &ground, depth))
 }
 
 /// Returns the operands of a removal: the words that are not options, and all words after `--`.
@@ -110,7 +117,7 @@ fn removed<W: AsWord>(layer: Layer<'_, W>) -> impl Iterator<Item = &W> {
     before.chain(words.get(end + 1..).unwrap_or_default())
 }
 
-fn is_critical<W: AsWord>(layer: Layer<'_, W>, word: &W, ground: &Ground<'_>) -> bool {
+fn is_critical<W: AsWord>(layer: Layer<'_, W>, word: &W, ground: &RemovalContext<'_>) -> bool {
     if word.is_known() {
         // A program may replace the word with any path.
         return !layer.knows(word) || is_critical_path(word.text(), ground);
@@ -127,7 +134,7 @@ fn is_critical<W: AsWord>(layer: Layer<'_, W>, word: &W, ground: &Ground<'_>) ->
 }
 
 /// Does the same for a path with glob patterns, as if each matched everything.
-fn is_critical_pattern(path: &str, ground: &Ground<'_>) -> bool {
+fn is_critical_pattern(path: &str, ground: &RemovalContext<'_>) -> bool {
     if path.is_empty() {
         return false;
     }
@@ -190,7 +197,7 @@ fn without_variables(word: &str, places: &Places) -> [String; 2] {
 
 /// Whether the path is the root, one of its direct children, a home, the working directory or one of its parents, a `~` or `*` that
 /// a shell would expand, or leads to other folders through a process.
-fn is_critical_path(target: &str, ground: &Ground<'_>) -> bool {
+fn is_critical_path(target: &str, ground: &RemovalContext<'_>) -> bool {
     if target.is_empty() || target.starts_with('~') || matches!(target, "*" | "./*") {
         return !target.is_empty();
     }

@@ -10,7 +10,7 @@ use crate::permission::Effect;
 use crate::spec::{BUILTIN, ToolSpec};
 
 /// Maximum number of rules named in a sentence.
-const NAMED: usize = 12;
+const MAX_NAMED: usize = 12;
 
 /// The rules that a skill narrows a run to: one of them must cover a call (if the skill has such a list), and none of those it
 /// excludes may. A rule that cannot be parsed covers nothing in the first list, and its whole tool in the second.
@@ -117,10 +117,10 @@ fn covers(rules: &[Rule], call: &JudgedCall<'_>, effect: &Effect, places: &Place
 fn texts(rules: &[Rule]) -> String {
     let mut texts: Vec<String> = rules
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED)
         .map(|rule| clip(&rule.text))
         .collect();
-    if rules.len() > NAMED {
+    if rules.len() > MAX_NAMED {
         texts.push("…".to_owned());
     }
     texts.join(", ")

@@ -172,13 +172,13 @@ pub(crate) struct Rule {
     pub(crate) specifier: Specifier,
     pub(crate) never: Option<Never>,
     /// The calls that the rule is limited to, if it was saved when the user approved one.
-    pub(crate) kept_for: Option<KeptFor>,
+    pub(crate) kept_for: Option<SavedCall>,
 }
 
 /// The calls that a saved rule covers: those of one tool with the same arguments as the call that was shown, apart from the arguments
 /// that the permissions state. It covers no removal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct KeptFor {
+pub(crate) struct SavedCall {
     /// The tool.
     pub(crate) tool: Box<str>,
     /// The digest of the remaining arguments.
@@ -228,12 +228,12 @@ pub(crate) fn parse(text: &str, list: List, places: &Places) -> Result<Parsed, U
         return Ok((selector, Specifier::Nothing, Some(never(why, &form))));
     }
     let inner = inner.trim_start();
-    let at = At { list, places };
+    let at = RuleContext { list, places };
     let result = match &selector {
-        Selector::Class(class) => of_class(*class, tool, inner, at)?,
+        Selector::Class(class) => parse_class(*class, tool, inner, at)?,
         Selector::Named(names) => match names.first().and_then(|name| places.classes.of(name)) {
-            Some(class) => of_standard_tool(class, tool, inner, at)?,
-            None => of_parameter(tool, inner),
+            Some(class) => parse_standard_tool(class, tool, inner, at)?,
+            None => parse_parameter(tool, inner),
         },
         Selector::Any if list == List::Allow => {
             return Err(unreadable(
@@ -241,7 +241,7 @@ pub(crate) fn parse(text: &str, list: List, places: &Places) -> Result<Parsed, U
                 &format!("some_tool({inner})"),
             ));
         }
-        Selector::Any | Selector::Glob(_) => of_parameter(tool, inner),
+        Selector::Any | Selector::Glob(_) => parse_parameter(tool, inner),
     };
     let (specifier, never) = match result {
         Ok(specifier) => (specifier, None),
@@ -327,12 +327,12 @@ type Read = Result<Result<Specifier, Never>, Unreadable>;
 
 /// The context of a rule: its list, and the folders that it may name.
 #[derive(Clone, Copy)]
-struct At<'a> {
+struct RuleContext<'a> {
     list: List,
     places: &'a Places,
 }
 
-fn of_class(class: ToolClass, tool: &str, inner: &str, at: At<'_>) -> Read {
+fn parse_class(class: ToolClass, tool: &str, inner: &str, at: RuleContext<'_>) -> Read {
     if let Some((name, value)) = inner.split_once(':')
         && covered_parameters(class).contains(&name)
     {
@@ -344,22 +344,22 @@ fn of_class(class: ToolClass, tool: &str, inner: &str, at: At<'_>) -> Read {
         return Ok(Err(never(why, &form)));
     }
     match class {
-        ToolClass::Bash => of_command(tool, inner),
-        ToolClass::WebFetch => Ok(of_domain(tool, inner)),
-        ToolClass::Network => Ok(of_network(tool, inner)),
+        ToolClass::Bash => parse_command(tool, inner),
+        ToolClass::WebFetch => Ok(parse_domain(tool, inner)),
+        ToolClass::Network => Ok(parse_network(tool, inner)),
         ToolClass::Read | ToolClass::Edit => of_path(tool, inner, at),
     }
 }
 
-fn of_standard_tool(class: ToolClass, tool: &str, inner: &str, at: At<'_>) -> Read {
+fn parse_standard_tool(class: ToolClass, tool: &str, inner: &str, at: RuleContext<'_>) -> Read {
     let name = inner.split(':').next().unwrap_or_default();
     if inner.contains(':') && parameters(class).contains(&name) {
-        return Ok(of_parameter(tool, inner));
+        return Ok(parse_parameter(tool, inner));
     }
-    of_class(class, tool, inner, at)
+    parse_class(class, tool, inner, at)
 }
 
-fn of_command(tool: &str, inner: &str) -> Read {
+fn parse_command(tool: &str, inner: &str) -> Read {
     match CommandPattern::parse(inner) {
         Ok(pattern) => Ok(Ok(Specifier::Command(pattern))),
         Err(NotPlain::Open) => Err(unreadable("a quote is open", &format!("{tool}(npm run *)"))),
@@ -370,7 +370,7 @@ fn of_command(tool: &str, inner: &str) -> Read {
     }
 }
 
-fn of_domain(tool: &str, inner: &str) -> Result<Specifier, Never> {
+fn parse_domain(tool: &str, inner: &str) -> Result<Specifier, Never> {
     let form = format!("{tool}(domain:example.com) or {tool}(domain:*.example.com)");
     let Some(domain) = inner.strip_prefix("domain:") else {
         return Err(never("it names no domain", &form));
@@ -395,7 +395,7 @@ fn no_host(text: &str, why: &str) -> String {
     format!("{text:?} {why}{form}")
 }
 
-fn of_network(tool: &str, inner: &str) -> Result<Specifier, Never> {
+fn parse_network(tool: &str, inner: &str) -> Result<Specifier, Never> {
     let form = format!(
         "{tool}(example.com), {tool}(*.example.com:8443), {tool}(private:example.com:443) or {tool}(npm)"
     );
@@ -404,8 +404,8 @@ fn of_network(tool: &str, inner: &str) -> Result<Specifier, Never> {
         .ok_or_else(|| never(no_host(inner, "is no host and no bundle"), &form))
 }
 
-fn of_path(tool: &str, inner: &str, at: At<'_>) -> Read {
-    let At { list, places } = at;
+fn of_path(tool: &str, inner: &str, at: RuleContext<'_>) -> Read {
+    let RuleContext { list, places } = at;
     let inner = inner.trim_end();
     match PathPattern::parse(inner, places.home.as_deref(), list != List::Allow) {
         Ok(pattern) => Ok(Ok(Specifier::Path(pattern))),
@@ -424,7 +424,7 @@ fn of_path(tool: &str, inner: &str, at: At<'_>) -> Read {
     }
 }
 
-fn of_parameter(tool: &str, inner: &str) -> Result<Specifier, Never> {
+fn parse_parameter(tool: &str, inner: &str) -> Result<Specifier, Never> {
     ParamPattern::parse(inner)
         .map(Specifier::Param)
         .ok_or_else(|| {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::names::UnknownName;
 use super::paths::PathView;
 use super::places::Places;
-use super::rule::{KeptFor, List, Rule, Selector, Specifier, Unreadable, parse};
+use super::rule::{List, Rule, SavedCall, Selector, Specifier, Unreadable, parse};
 use super::subject::{Side, Subject, matches_example};
 use crate::permission::{Effect, Verdict};
 use crate::spec::{ToolClass, ToolSpec};
@@ -60,11 +60,11 @@ impl RuleText {
     }
 
     /// Returns the calls that it is limited to.
-    fn call_limit(&self, list: List) -> Result<Option<KeptFor>, Unreadable> {
+    fn call_limit(&self, list: List) -> Result<Option<SavedCall>, Unreadable> {
         let form = "both `tool` and `arguments` in an allow rule, as haft wrote them, or neither";
         match (&self.tool, &self.arguments) {
             (None, None) => Ok(None),
-            (Some(tool), Some(arguments)) if list == List::Allow => Ok(Some(KeptFor {
+            (Some(tool), Some(arguments)) if list == List::Allow => Ok(Some(SavedCall {
                 tool: tool.as_str().into(),
                 arguments: arguments.as_str().into(),
             })),
@@ -107,8 +107,8 @@ impl<'de> Deserialize<'de> for RuleText {
             #[serde(default)]
             arguments: Option<String>,
         }
-        struct Either;
-        impl<'de> Visitor<'de> for Either {
+        struct RuleVisitor;
+        impl<'de> Visitor<'de> for RuleVisitor {
             type Value = RuleText;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -132,7 +132,7 @@ impl<'de> Deserialize<'de> for RuleText {
                 })
             }
         }
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(RuleVisitor)
     }
 }
 
@@ -382,7 +382,7 @@ pub(crate) struct Rules {
     ask: Bucket,
     allow: Bucket,
     /// Tools with rules limited to single approved calls.
-    kept: HashSet<Box<str>, foldhash::fast::RandomState>,
+    saved_call_tools: HashSet<Box<str>, foldhash::fast::RandomState>,
 }
 
 impl Rules {
@@ -398,7 +398,7 @@ impl Rules {
                 List::Allow => rules.allow.add(at, &rule),
             }
             rules
-                .kept
+                .saved_call_tools
                 .extend(rule.kept_for.iter().map(|kept| kept.tool.clone()));
             rules.all.push(rule);
         }
@@ -415,7 +415,7 @@ impl Rules {
     }
 
     /// Whether any rule could apply to this effect of the tool.
-    pub(crate) fn speak_of(&self, naming: &Naming<'_>, effect: &Effect) -> bool {
+    pub(crate) fn may_apply(&self, naming: &Naming<'_>, effect: &Effect) -> bool {
         let buckets = [&self.deny, &self.ask, &self.allow];
         buckets.iter().zip(&naming.0).any(|(bucket, named)| {
             !named.is_empty() || !bucket.wide.is_empty() || !bucket.of_kind(effect).is_empty()
@@ -519,7 +519,7 @@ impl Rules {
 
     /// Whether a rule covers a single approved call of the tool.
     pub(crate) fn keeps_calls_of(&self, tool: &str) -> bool {
-        !self.kept.is_empty() && self.kept.contains(tool)
+        !self.saved_call_tools.is_empty() && self.saved_call_tools.contains(tool)
     }
 
     pub(crate) fn findings(&self) -> Vec<Finding> {

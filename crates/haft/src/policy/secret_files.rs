@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::guard::both;
+use super::guard::both_paths;
 use super::paths::{PathPattern, clean, escape_path};
 use super::rule::{List, Rule, Selector, Specifier};
 use super::rules::Naming;
@@ -145,7 +145,7 @@ impl Policy {
         }
         let claim = permission.effect.path()?;
         let reads = matches!(permission.effect, Effect::Read(_));
-        let sides = both(claim).zip([Side::Path, Side::Target]);
+        let sides = both_paths(claim).zip([Side::Path, Side::Target]);
         let mut closed = sides.filter(|(path, side)| {
             names.covers(path)
                 && !(reads && call.is_released(path))
@@ -222,7 +222,7 @@ impl Policy {
                 Effect::Read(claim) => Some(claim),
                 _ => None,
             });
-        let paths = claims.flat_map(both);
+        let paths = claims.flat_map(both_paths);
         let secret = paths.filter(|path| self.secrets.names.covers(path));
         secret.map(str::to_owned).collect()
     }

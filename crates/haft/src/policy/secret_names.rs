@@ -15,7 +15,7 @@ use super::paths::{PathPattern, segments};
 mod copies;
 
 /// Maximum length of an entry, in bytes.
-const LONGEST: usize = 200;
+const MAX_ENTRY: usize = 200;
 
 /// The built-in entries, which come first. They exclude examples, code, public keys and files that packages and tests bring.
 pub const SECRET_NAMES: &[&str] = &[
@@ -265,7 +265,7 @@ impl SecretNames {
 
     /// Returns the entry that a name with wildcards, in lower case, could match. A pattern for one extension (`*.rs`) could match an entry
     /// without wildcards or one for that extension; other secrets that it covers still need approval.
-    pub(crate) fn met_by<'a>(&'a self, wild: &'a Glob) -> Option<&'a str> {
+    pub(crate) fn matching_entry<'a>(&'a self, wild: &'a Glob) -> Option<&'a str> {
         let extension = wild.extension();
         if let Some(extension) = extension {
             if copies::is_ending(extension) {
@@ -277,7 +277,7 @@ impl SecretNames {
             }
         }
         let means = |name: &[Box<str>]| {
-            (extension.is_none() || name.len() == 1) && wild.meets(&as_glob(name))
+            (extension.is_none() || name.len() == 1) && wild.overlaps(&as_glob(name))
         };
         let secret = self.entries.iter().filter(|entry| entry.secret);
         let mut met = secret.filter(|entry| entry.names.iter().any(|name| means(name)));
@@ -382,11 +382,11 @@ fn fits(pieces: &[Box<str>], name: &[u8]) -> bool {
 fn read(text: &str) -> Result<Entry, SecretNameError> {
     let fail = |problem| {
         Err(SecretNameError {
-            entry: text.chars().take(LONGEST).collect(),
+            entry: text.chars().take(MAX_ENTRY).collect(),
             problem,
         })
     };
-    if text.len() > LONGEST {
+    if text.len() > MAX_ENTRY {
         return fail("it has more than 200 bytes");
     }
     let (rest, secret) = match text.strip_prefix('!') {

@@ -3,7 +3,7 @@
 use haft_shell::{AsWord, Expansions, Loop, Word};
 
 /// Maximum number of values inspected for a loop's variable.
-const MOST_VALUES: usize = 64;
+const MAX_VALUES: usize = 64;
 
 /// How much of a word is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Spelled {
                 Form::Printed { splits: true }
             }
             open if open == Expansions::VALUE || open == Expansions::VALUE | Expansions::SPLIT => {
-                let values = of_variable(word, loops);
+                let values = variable_values(word, loops);
                 return values.unwrap_or_else(|| vec![Self::new(&word.text, Form::Unknown)]);
             }
             _ => Form::Unknown,
@@ -88,7 +88,7 @@ fn is_home(text: &str) -> bool {
 }
 
 /// Returns the values of a word with one variable, if they are known.
-fn of_variable(word: &Word, loops: &[Loop]) -> Option<Vec<Spelled>> {
+fn variable_values(word: &Word, loops: &[Loop]) -> Option<Vec<Spelled>> {
     let (before, rest) = word.text.split_once('$')?;
     if rest.contains(['$', '`']) {
         return None;
@@ -117,7 +117,7 @@ fn of_variable(word: &Word, loops: &[Loop]) -> Option<Vec<Spelled>> {
             value.is_known() && !(splits && value.text.contains([' ', '\t', '\n', '*', '?', '[']));
         plain || (value.expansions == pattern && before.is_empty() && after.is_empty())
     };
-    let fine = !values.is_empty() && values.len() <= MOST_VALUES && values.iter().all(can);
+    let fine = !values.is_empty() && values.len() <= MAX_VALUES && values.iter().all(can);
     fine.then(|| {
         let of = |value: &Word| {
             let form = if value.is_known() {

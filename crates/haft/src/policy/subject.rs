@@ -6,11 +6,11 @@ use haft_shell::alters_shell;
 
 use super::JudgedCall;
 use super::command::sets_variables;
-use super::folders::{folders, goes_anywhere, goes_elsewhere, moves, named};
+use super::folders::{changes_to_unknown_folder, folders, may_change_folder, moves, named};
 use super::network::{port_of, unusual_port};
 use super::paths::{PathPattern, PathView, clean};
 use super::places::Places;
-use super::remembered::take_apart;
+use super::remembered::parse_line;
 use super::rule::{List, Rule, Selector, Specifier, parameters};
 use super::view::{CommandView, Reach};
 use crate::permission::{Effect, PathClaim, Permission};
@@ -107,9 +107,9 @@ impl<'a> Subject<'a> {
         Some(self.command.get_or_init(|| {
             let view = CommandView::new(command, argv.as_deref());
             // The settings of another folder can make git run anything: clause 4.
-            let elsewhere = || view.runs("git") && goes_elsewhere(self.call);
+            let elsewhere = || view.runs("git") && may_change_folder(self.call);
             if sets_variables(self.call.value()) || elsewhere() || self.is_unsettled() {
-                view.out_of_reach()
+                view.with_hidden_variables()
             } else {
                 view
             }
@@ -334,7 +334,7 @@ impl<'a> Subject<'a> {
         }
         let workspace = self.places.workspace.as_deref();
         let lies = |path: String| pattern.may_lie_below(&PathView::new(&path, workspace));
-        goes_anywhere(self.call)
+        changes_to_unknown_folder(self.call)
             || folders(self.call).iter().any(|folder| {
                 below
                     .iter()
@@ -350,7 +350,7 @@ impl<'a> Subject<'a> {
             Effect::Run {
                 argv: Some(words), ..
             } => alters_shell(words),
-            Effect::Run { command, .. } => take_apart(command).map_or(true, |read| {
+            Effect::Run { command, .. } => parse_line(command).map_or(true, |read| {
                 read.commands.iter().any(|part| alters_shell(&part.words))
             }),
             _ => false,

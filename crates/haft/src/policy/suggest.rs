@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::address::check_host;
 use super::command::sets_variables;
 use super::glob::escape;
-use super::judge::{Source, by_profile, own_permission};
+use super::judge::{Source, judge_by_profile, own_permission};
 use super::network::{port_of, rule_for, unusual_port, with_bundles};
 use super::paths::{clean, escape_path};
 use super::{JudgedCall, Policy, Profile, RuleText};
@@ -14,7 +14,7 @@ use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::{Risk, ToolClass};
 
 /// Maximum number of rules offered at once: the user must be able to read what they would allow.
-const MOST_RULES: usize = 5;
+const MAX_RULES: usize = 5;
 
 impl Policy {
     /// Returns the allow rules that, limited to calls like this one, would let it run where it now needs approval: one per effect,
@@ -55,10 +55,10 @@ impl Policy {
     /// Whether the call would run with these rules limited to it.
     fn is_allowed_by(&self, call: &JudgedCall<'_>, rules: &[String]) -> bool {
         let (tool, unstated) = (call.spec.name.as_str(), call.unstated.unwrap_or_default());
-        let kept = rules
+        let covering = rules
             .iter()
             .map(|rule| RuleText::new(rule).kept_for(tool, unstated));
-        let after = self.allowing(kept);
+        let after = self.allowing(covering);
         after.is_ok_and(|policy| policy.judge(call).verdict == Verdict::Allow)
     }
 
@@ -68,12 +68,12 @@ impl Policy {
         let naming = self.rules.naming(call.spec);
         let mut rules: Vec<String> = Vec::new();
         for permission in std::iter::once(&own).chain(call.permissions) {
-            let allowed = by_profile(profile, call, permission) == Verdict::Allow
+            let allowed = judge_by_profile(profile, call, permission) == Verdict::Allow
                 || self.judge_effect(call, &naming, permission).verdict == Verdict::Allow;
             if allowed {
                 continue;
             }
-            let Some(found) = covering(call, &permission.effect) else {
+            let Some(found) = covering_rules(call, &permission.effect) else {
                 return Vec::new();
             };
             for rule in found {
@@ -81,7 +81,7 @@ impl Policy {
                     rules.push(rule);
                 }
             }
-            if rules.len() > MOST_RULES {
+            if rules.len() > MAX_RULES {
                 return Vec::new();
             }
         }
@@ -118,7 +118,7 @@ fn is_fed_or_moved(call: &JudgedCall<'_>) -> bool {
 }
 
 /// Returns the rules that cover one effect; `None` if rules cannot express it exactly.
-fn covering(call: &JudgedCall<'_>, effect: &Effect) -> Option<Vec<String>> {
+fn covering_rules(call: &JudgedCall<'_>, effect: &Effect) -> Option<Vec<String>> {
     match effect {
         Effect::Read(claim) => paths("Read", claim),
         Effect::Write(claim) | Effect::Remove(claim) => paths("Edit", claim),

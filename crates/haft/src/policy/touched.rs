@@ -10,7 +10,7 @@ use super::paths::clean;
 const PRINTERS: &[&str] = &["cat", "head", "tail", "sed", "grep", "diff", "wc", "du"];
 
 /// Maximum number of letters in one word inspected as options; a file name may follow any of them.
-const MOST_LETTERS: usize = 8;
+const MAX_LETTERS: usize = 8;
 
 /// The files that a command names and that rules on files therefore cover.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -107,13 +107,13 @@ fn values(word: &str) -> Vec<&str> {
         let value = word.strip_prefix("--").and_then(|w| w.split_once('='));
         return value.map(|(_, value)| value).into_iter().collect();
     }
-    let ends = word.char_indices().skip(2).take(MOST_LETTERS);
+    let ends = word.char_indices().skip(2).take(MAX_LETTERS);
     ends.map(|(at, _)| &word[at..]).collect()
 }
 
 /// Whether a word has more option letters than are inspected. A file name may follow any of them.
 fn may_name_more(word: &str) -> bool {
-    is_short(word) && word.chars().count() > 2 + MOST_LETTERS
+    is_short(word) && word.chars().count() > 2 + MAX_LETTERS
 }
 
 /// Returns the words that are not options, and all words after `--`.

@@ -183,7 +183,7 @@ fn understood(layer: Layer<'_, Spelled>) -> Option<Uses> {
     let (name, rest) = layer.words.split_first()?;
     // A word that may become an option could mean anything.
     let any = ANY_OPTION.contains(&name.text());
-    let open = |word: &Spelled| word.form == Form::Unknown || !(any || may_stand(word));
+    let open = |word: &Spelled| word.form == Form::Unknown || !(any || cannot_be_option(word));
     if layer.fed || !layer.knows(name) || rest.iter().any(open) {
         return None;
     }
@@ -213,7 +213,7 @@ fn understood(layer: Layer<'_, Spelled>) -> Option<Uses> {
 }
 
 /// Whether no match of the word can be an option: a pattern must start with a literal.
-fn may_stand(word: &Spelled) -> bool {
+fn cannot_be_option(word: &Spelled) -> bool {
     word.form != Form::Pattern || !word.text.starts_with(['*', '?', '[', '-'])
 }
 
@@ -260,7 +260,7 @@ fn git_uses(words: &[Spelled]) -> Uses {
         .map(|text| Use::known(text, how))
         .collect();
     let values = texts.iter().filter(|text| text.starts_with('-'));
-    let values = values.flat_map(|text| scan::behind_option(text));
+    let values = values.flat_map(|text| scan::option_value(text));
     paths.extend(values.map(|text| Use::known(text, How::Names)));
     if !shown.below.is_empty() {
         paths.push(Use::known(".", How::ReadsTracked));

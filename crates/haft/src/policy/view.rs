@@ -5,18 +5,18 @@ use haft_shell::{
     inner_command, is_shell, is_too_long, is_wrapper, join_words, layers, plain_words, script,
 };
 
-use super::command::{harmless, keeps_nothing};
+use super::command::{are_harmless, discards_content};
 use super::find;
 use super::glob::{Glob, Piece};
 use super::paths::clean;
-use super::remembered::take_apart;
+use super::remembered::parse_line;
 use super::touched::{Touched, touched};
 
 /// Maximum nesting of scripts (`sh -c "sh -c …"`) that are inspected.
-const DEEPEST_SCRIPT: usize = 8;
+const MAX_SCRIPT_DEPTH: usize = 8;
 
 /// Programs with options that write or run something: a glob pattern among their words could expand to one.
-const GLOB_SHY: &[&str] = &["find", "sort", "sed", "git"];
+const NO_GLOB_PROGRAMS: &[&str] = &["find", "sort", "sed", "git"];
 
 /// The kind of allow rule that can cover a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,25 +79,25 @@ impl CommandView {
             view.add(words, &[]);
             return view;
         }
-        match take_apart(line) {
+        match parse_line(line) {
             Ok(line) => {
                 for part in &line.commands {
                     view.add(&part.words, &part.assignments);
                 }
                 let targets = line.writes.iter().map(|target| target.text.as_str());
-                let kept = targets.filter(|path| !keeps_nothing(path));
-                view.targets.extend(kept.map(clean));
+                let written = targets.filter(|path| !discards_content(path));
+                view.targets.extend(written.map(clean));
             }
             Err(why) => {
                 view.unread = Some(why);
-                view.look_at_line(line, 0);
+                view.add_line(line, 0);
             }
         }
         view
     }
 
     /// Marks the command as run under variables that its rules do not show: no allow rule covers it (clause 6).
-    pub(crate) fn out_of_reach(mut self) -> Self {
+    pub(crate) fn with_hidden_variables(mut self) -> Self {
         for part in &mut self.parts {
             part.reach = Reach::Nothing;
         }
@@ -112,23 +112,23 @@ impl CommandView {
     }
 
     /// Whether a pattern without stars matches every part.
-    pub(crate) fn all_are(&self, whole: &Glob) -> bool {
+    pub(crate) fn all_equal(&self, whole: &Glob) -> bool {
         let fits = |part: &PartView| whole.matches(&part.full) || whole.matches(&part.inner);
         self.reach() < Reach::Nothing && self.parts.iter().all(fits)
     }
 
     /// Whether this holds for what every part runs, and a pattern may cover all parts.
-    pub(crate) fn all_fit(&self, fits: impl Fn(&str) -> bool) -> bool {
+    pub(crate) fn all_satisfy(&self, fits: impl Fn(&str) -> bool) -> bool {
         self.reach() == Reach::Pattern && self.parts.iter().all(|part| fits(&part.inner))
     }
 
     /// Whether this holds for any spelling of a part.
-    pub(crate) fn any_fits(&self, fits: impl Fn(&str) -> bool) -> bool {
+    pub(crate) fn any_satisfies(&self, fits: impl Fn(&str) -> bool) -> bool {
         self.forms.iter().any(|form| fits(form))
     }
 
     /// Whether this could hold for a part once its words are known.
-    pub(crate) fn any_could(&self, could: impl Fn(&Glob) -> bool) -> bool {
+    pub(crate) fn any_could_satisfy(&self, could: impl Fn(&Glob) -> bool) -> bool {
         self.doubtful.iter().any(could)
     }
 
@@ -147,7 +147,7 @@ impl CommandView {
         let all = layers(words);
         let inner = inner_command(words);
         let known = inner.words.first().is_some_and(AsWord::is_known);
-        let reach = if !known || !harmless(assigned) || all.truncated {
+        let reach = if !known || !are_harmless(assigned) || all.truncated {
             Reach::Nothing
         } else if is_shy(inner) || needs_exact_rule(inner) {
             Reach::Exact
@@ -157,43 +157,43 @@ impl CommandView {
         let mut run = join(inner.words);
         if inner.fed {
             // No exact rule covers words that are not visible.
-            run.push_str(FED);
+            run.push_str(ADDED_WORDS);
         }
         self.parts.push(PartView {
             full: join(words),
             inner: run,
             reach,
         });
-        self.look_at(&all, 0);
+        self.add_layers(&all, 0);
     }
 
-    fn look_at_line(&mut self, line: &str, depth: usize) {
+    fn add_line(&mut self, line: &str, depth: usize) {
         self.forms.push(line.trim().to_owned());
         let Fragments { commands, targets } = fragments(line);
         for command in &commands {
-            self.look_at(&layers(command), depth);
+            self.add_layers(&layers(command), depth);
         }
         self.targets
             .extend(targets.iter().map(|target| clean(target)));
     }
 
     /// Records every spelling of what a command runs, for deny and ask.
-    fn look_at<W: AsWord>(&mut self, all: &Layers<'_, W>, depth: usize) {
+    fn add_layers<W: AsWord>(&mut self, all: &Layers<'_, W>, depth: usize) {
         for layer in &all.commands {
-            self.spell(layer.words);
+            self.add_spellings(layer.words);
             if !layer.is_known() {
-                self.doubtful.push(doubt(*layer));
+                self.doubtful.push(to_pattern(*layer));
             }
             self.touched.add(touched(*layer));
         }
-        if depth < DEEPEST_SCRIPT {
+        if depth < MAX_SCRIPT_DEPTH {
             for text in &all.scripts {
-                self.look_at_line(text, depth + 1);
+                self.add_line(text, depth + 1);
             }
         }
     }
 
-    fn spell<W: AsWord>(&mut self, words: &[W]) {
+    fn add_spellings<W: AsWord>(&mut self, words: &[W]) {
         let Some((name, rest)) = words.split_first() else {
             return;
         };
@@ -212,17 +212,17 @@ impl CommandView {
 }
 
 /// Placeholder for words that a program adds.
-const FED: &str = " $()";
+const ADDED_WORDS: &str = " $()";
 
 /// Commands that no pattern allows, only a rule with the exact command: clause 7 of the shell rules.
-const NEVER_BY_PATTERN: &[&str] = &["watch", "setsid", "ionice", "flock"];
+const EXACT_RULE_WRAPPERS: &[&str] = &["watch", "setsid", "ionice", "flock"];
 
 /// Whether only a rule with exactly this command may allow it, not a pattern or a bare tool name.
 fn needs_exact_rule<W: AsWord>(layer: Layer<'_, W>) -> bool {
     let Some(name) = layer.words.first().map(|name| base_name(name.text())) else {
         return true;
     };
-    NEVER_BY_PATTERN.contains(&name)
+    EXACT_RULE_WRAPPERS.contains(&name)
         || script(layer.words).is_some()
         || alters_shell(layer.words)
         || (name == "find" && !find::only_looks(layer))
@@ -236,12 +236,12 @@ fn is_shy<W: AsWord>(layer: Layer<'_, W>) -> bool {
             .intersects(Expansions::GLOB | Expansions::BRACE)
     };
     let name = layer.words.first();
-    name.is_some_and(|name| GLOB_SHY.contains(&base_name(name.text())))
+    name.is_some_and(|name| NO_GLOB_PROGRAMS.contains(&base_name(name.text())))
         && layer.words.iter().any(pattern)
 }
 
 /// Returns a pattern for what a command could be: unknown words match any text.
-fn doubt<W: AsWord>(layer: Layer<'_, W>) -> Glob {
+fn to_pattern<W: AsWord>(layer: Layer<'_, W>) -> Glob {
     let mut pieces = Vec::new();
     // An unknown word may expand to no words or several: its star includes the blanks around it.
     let mut before_known = false;

@@ -1,4 +1,4 @@
-//! `Fan`: combines two progress sinks.
+//! `Tee`: combines two progress sinks.
 
 use std::sync::Arc;
 
@@ -8,15 +8,15 @@ use crate::progress::{ProgressEvent, ProgressSink};
 
 /// Passes every piece to both sinks.
 #[derive(Debug)]
-pub(crate) struct Fan(Guarded, Guarded);
+pub(crate) struct Tee(Guarded, Guarded);
 
-impl Fan {
+impl Tee {
     pub(crate) fn new(one: Arc<dyn ProgressSink>, two: Arc<dyn ProgressSink>) -> Self {
         Self(Guarded::new(one), Guarded::new(two))
     }
 }
 
-impl ProgressSink for Fan {
+impl ProgressSink for Tee {
     fn progress(&self, event: ProgressEvent) {
         self.0.progress(event.clone());
         self.1.progress(event);

@@ -9,13 +9,13 @@ use crate::progress::{Pace, ProgressEvent, Stream};
 
 /// Maximum size, in bytes, of text held per stream and reader; more is left out until the reader has taken it. At the speed of a
 /// pipe that is a few milliseconds: as long as a reader may wait for its turn on a busy system.
-pub(super) const MOST_OF_STREAM: usize = 4 << 20;
+pub(super) const MAX_STREAM: usize = 4 << 20;
 /// Maximum size, in bytes, of text held per reader.
-pub(super) const MOST: usize = 16 << 20;
+pub(super) const MAX_HELD: usize = 16 << 20;
 /// Maximum number of pieces held per reader, over all streams.
-pub(super) const MOST_PIECES: usize = 2048;
+pub(super) const MAX_PIECES: usize = 2048;
 /// Minimum size, in bytes, from which a piece absorbs no more: longer pieces are shared by all readers without a copy.
-const FULL: usize = 16 << 10;
+const MAX_MERGED: usize = 16 << 10;
 
 /// The pieces that a reader has not taken yet.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(super) struct Held {
     /// In the order in which they started to wait; pieces of a stream are in stream order.
     waiting: VecDeque<Gathered>,
     /// Parts of a taken piece that are still to be delivered, in order.
-    told: VecDeque<ProgressEvent>,
+    undelivered: VecDeque<ProgressEvent>,
     /// Charge for the bytes in `waiting`, against the budget that all readers share.
     charge: Charge,
     /// The first event of streams for which there was no room at all, and the number of missed bytes.
@@ -60,7 +60,7 @@ impl Held {
     pub(super) fn new(charge: Charge) -> Self {
         Self {
             waiting: VecDeque::new(),
-            told: VecDeque::new(),
+            undelivered: VecDeque::new(),
             charge,
             missed: None,
         }
@@ -68,18 +68,18 @@ impl Held {
 
     /// Adds a piece; returns true if the reader should check.
     pub(super) fn add(&mut self, event: &ProgressEvent, now: Instant, pace: Pace) -> bool {
-        let crowded = self.waiting.len() >= MOST_PIECES;
+        let crowded = self.waiting.len() >= MAX_PIECES;
         let keep = self.keep(event);
         let last = self.waiting.iter_mut().rev().find(|held| held.is_of(event));
         let Some(held) = last else {
             if crowded {
-                self.miss(event);
+                self.note_missed(event);
                 return false;
             }
             self.begin(event, now, keep);
             return true;
         };
-        if held.lost == 0 && !crowded && held.len() >= pace.bytes.max(FULL) {
+        if held.lost == 0 && !crowded && held.len() >= pace.bytes.max(MAX_MERGED) {
             self.begin(event, now, keep);
             return true;
         }
@@ -98,9 +98,9 @@ impl Held {
     fn keep(&self, event: &ProgressEvent) -> usize {
         let same = self.waiting.iter().filter(|held| held.is_of(event));
         let mine: usize = same.map(Gathered::len).sum();
-        let room = MOST_OF_STREAM
+        let room = MAX_STREAM
             .saturating_sub(mine)
-            .min(MOST.saturating_sub(self.charge.held()));
+            .min(MAX_HELD.saturating_sub(self.charge.held()));
         if room >= event.text.len() && self.charge.room() >= event.text.len() {
             return event.text.len();
         }
@@ -128,7 +128,7 @@ impl Held {
 
     /// Returns what the reader can take now; with `all`, even if it could be batched for longer.
     pub(super) fn take(&mut self, now: Instant, pace: Pace, all: bool) -> Next {
-        if let Some(event) = self.told.pop_front() {
+        if let Some(event) = self.undelivered.pop_front() {
             return Next::Event(event);
         }
         let ready = |held: &Gathered| all || held.is_ready(now, pace);
@@ -136,7 +136,7 @@ impl Held {
             .find(|&nth| ready(&self.waiting[nth]) && !self.is_last_word(nth));
         if let Some(gathered) = first.and_then(|nth| self.waiting.remove(nth)) {
             self.charge.shrink(gathered.len());
-            return Next::Event(self.tell(gathered));
+            return Next::Event(self.deliver(gathered));
         }
         if self.waiting.is_empty()
             && let Some((event, bytes)) = self.missed.take()
@@ -161,15 +161,15 @@ impl Held {
     }
 
     /// Delivers the text, then the note of what was left out, then the end.
-    fn tell(&mut self, gathered: Gathered) -> ProgressEvent {
+    fn deliver(&mut self, gathered: Gathered) -> ProgressEvent {
         let (lost, end) = (gathered.lost, gathered.end);
         let mut event = gathered.whole();
         if lost > 0 {
             let of = event.stream.as_str();
-            self.told
+            self.undelivered
                 .push_back(left_out(&event, &format!("of {of}"), lost));
             if std::mem::take(&mut event.closed) {
-                self.told.push_back(ProgressEvent {
+                self.undelivered.push_back(ProgressEvent {
                     text: "".into(),
                     offset: end,
                     closed: true,
@@ -180,7 +180,7 @@ impl Held {
         event
     }
 
-    fn miss(&mut self, event: &ProgressEvent) {
+    fn note_missed(&mut self, event: &ProgressEvent) {
         let (_, missed) = self.missed.get_or_insert_with(|| {
             // Only its place is reported, not its text.
             let event = ProgressEvent {

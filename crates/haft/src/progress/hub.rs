@@ -13,8 +13,8 @@ use crate::progress::held::{Held, Next};
 use crate::progress::{Pace, ProgressEvent, ProgressSink};
 
 /// Default number of bytes of text that the readers of a hub may hold together, and that each may always hold.
-const SHARED: usize = 64 << 20;
-const OWN: usize = 256 << 10;
+const DEFAULT_BUDGET: usize = 64 << 20;
+const RESERVED_BYTES: usize = 256 << 10;
 
 /// Receives progress and passes it on, batched by run, call and stream.
 ///
@@ -25,20 +25,20 @@ pub struct Hub {
     pace: Pace,
     /// The budget that readers are charged to.
     budget: Arc<Budget>,
-    ears: RwLock<Vec<Arc<Ear>>>,
+    ears: RwLock<Vec<Arc<Subscriber>>>,
 }
 
 /// Returns whether a reader receives events of a run.
-type Hears = Box<dyn Fn(&RunId) -> bool + Send + Sync>;
+type RunFilter = Box<dyn Fn(&RunId) -> bool + Send + Sync>;
 
 /// A reader's side of the hub.
-struct Ear {
-    hears: Hears,
+struct Subscriber {
+    hears: RunFilter,
     held: Mutex<Held>,
     wake: Notify,
 }
 
-impl fmt::Debug for Ear {
+impl fmt::Debug for Subscriber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Ear").finish_non_exhaustive()
     }
@@ -48,13 +48,13 @@ impl fmt::Debug for Ear {
 #[derive(Debug)]
 pub struct Listener {
     hub: Arc<Hub>,
-    ear: Arc<Ear>,
+    ear: Arc<Subscriber>,
 }
 
 impl Hub {
     /// Creates a hub that batches at this pace.
     pub fn new(pace: Pace) -> Arc<Self> {
-        Self::within(pace, Budget::new(SHARED, OWN))
+        Self::within(pace, Budget::new(DEFAULT_BUDGET, RESERVED_BYTES))
     }
 
     /// Creates a hub whose readers share this budget; several hubs may use the same one.
@@ -75,7 +75,7 @@ impl Hub {
         hears: impl Fn(&RunId) -> bool + Send + Sync + 'static,
         charge: Charge,
     ) -> Listener {
-        let ear = Arc::new(Ear {
+        let ear = Arc::new(Subscriber {
             hears: Box::new(hears),
             held: Mutex::new(Held::new(charge)),
             wake: Notify::new(),
@@ -100,7 +100,7 @@ impl ProgressSink for Hub {
     }
 }
 
-impl Ear {
+impl Subscriber {
     fn add(&self, event: &ProgressEvent, now: Instant, pace: Pace) {
         let look = self.lock().add(event, now, pace);
         if look {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::held::{MOST, MOST_OF_STREAM, MOST_PIECES};
+use super::held::{MAX_HELD, MAX_PIECES, MAX_STREAM};
 use super::hub::{Hub, Listener};
 use super::*;
 use crate::bounds::Budget;
@@ -163,7 +163,7 @@ fn a_slow_reader_gets_longer_texts_and_is_told_how_much_it_missed() {
     let piece = "é".repeat(500);
     let mut sent = 0_u64;
     let mut whole = 0;
-    while sent < 2 * MOST_OF_STREAM as u64 {
+    while sent < 2 * MAX_STREAM as u64 {
         progress.send(Stream::Stdout, piece.as_str());
         sent += piece.len() as u64;
         whole += rest(&mut quick).iter().map(|e| e.text.len()).sum::<usize>();
@@ -172,7 +172,7 @@ fn a_slow_reader_gets_longer_texts_and_is_told_how_much_it_missed() {
     assert_eq!(whole as u64, sent, "a quick reader missed something");
     let (told, texts) = late.split_last().unwrap();
     let text: String = texts.iter().map(|event| &*event.text).collect();
-    assert!(text.len() <= MOST_OF_STREAM && text.chars().all(|c| c == 'é'));
+    assert!(text.len() <= MAX_STREAM && text.chars().all(|c| c == 'é'));
     assert!(texts.len() < 300, "{} events", texts.len());
     let lost = sent - text.len() as u64;
     assert_eq!(told.stream, Stream::Info);
@@ -195,11 +195,11 @@ fn the_end_of_a_stream_is_told_after_what_was_left_out_of_it() {
     let mut slow = hub.listen(None);
     let (progress, end) = watched(&hub, "r", "c");
     progress.info("first");
-    progress.send(Stream::Stdout, "x".repeat(MOST_OF_STREAM + 5));
+    progress.send(Stream::Stdout, "x".repeat(MAX_STREAM + 5));
     drop(end);
     let events = rest(&mut slow);
     let short = |e: &ProgressEvent| (e.stream, e.offset, e.text.len().min(99), e.closed);
-    let full = MOST_OF_STREAM as u64;
+    let full = MAX_STREAM as u64;
     let told = events[1].text.len();
     assert!(events[1].text.contains("5 bytes of stdout"));
     let expect = [
@@ -216,9 +216,9 @@ fn what_a_reader_holds_is_bounded() {
     let hub = Hub::new(Pace::default());
     let mut slow = hub.listen(None);
     let mut ends = Vec::new();
-    for call in 0..MOST_PIECES + 10 {
+    for call in 0..MAX_PIECES + 10 {
         let (progress, end) = watched(&hub, "r", &call.to_string());
-        progress.send(Stream::Stdout, "x".repeat(MOST_OF_STREAM / 64));
+        progress.send(Stream::Stdout, "x".repeat(MAX_STREAM / 64));
         ends.push(end);
     }
     let events = rest(&mut slow);
@@ -227,14 +227,14 @@ fn what_a_reader_holds_is_bounded() {
         .filter(|e| e.stream == Stream::Stdout)
         .map(|e| e.text.len())
         .sum();
-    assert_eq!(held, MOST);
+    assert_eq!(held, MAX_HELD);
     assert_eq!(
         events.iter().filter(|e| e.stream == Stream::Stdout).count(),
-        MOST_PIECES
+        MAX_PIECES
     );
     let last = &events.last().unwrap().text;
     assert!(
-        last.contains(&format!("{} bytes of streams", 10 * MOST_OF_STREAM / 64)),
+        last.contains(&format!("{} bytes of streams", 10 * MAX_STREAM / 64)),
         "{last}"
     );
 }
@@ -243,7 +243,7 @@ fn what_a_reader_holds_is_bounded() {
 fn both_of_a_fan_hear_everything() {
     let (one, two) = (Hub::new(Pace::default()), Hub::new(Pace::default()));
     let (mut first, mut second) = (one.listen(None), two.listen(None));
-    let fan = Arc::new(Fan::new(one, two)) as Arc<dyn ProgressSink>;
+    let fan = Arc::new(Tee::new(one, two)) as Arc<dyn ProgressSink>;
     let live = Live::new(RunId::new("r"), CallId::new("c"), fan);
     Progress::new(Some(live), Pace::default()).info("words");
     assert_eq!(&*first.rest().unwrap().text, "words\n");
@@ -264,7 +264,7 @@ impl ProgressSink for Breaking {
 fn row45_a_sink_that_panics_takes_neither_the_call_nor_the_other_sink_with_it() {
     let hub = Hub::new(Pace::default());
     let mut listener = hub.listen(None);
-    let fan = Arc::new(Fan::new(Arc::new(Breaking), hub)) as Arc<dyn ProgressSink>;
+    let fan = Arc::new(Tee::new(Arc::new(Breaking), hub)) as Arc<dyn ProgressSink>;
     for sink in [Arc::new(Breaking) as Arc<dyn ProgressSink>, fan] {
         let live = Live::new(RunId::new("r"), CallId::new("c"), sink);
         let end = LiveEnd(Some(Arc::clone(&live)));

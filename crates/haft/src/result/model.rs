@@ -36,11 +36,11 @@ impl Outcome {
     /// ```
     pub fn to_model(&self) -> String {
         let mut lines: Vec<String> = Vec::with_capacity(self.content.len() + 2);
-        let said = self.failure_text();
-        let said = said.as_deref();
+        let failure = self.failure_text();
+        let failure = failure.as_deref();
         // An executor may have put the same text into the content.
         let content = self.content.iter().map(named);
-        lines.extend(content.filter(|text| !text.is_empty() && Some(text.as_str()) != said));
+        lines.extend(content.filter(|text| !text.is_empty() && Some(text.as_str()) != failure));
         // A script's text is what it printed, so its return value is added.
         let unsaid = lines.is_empty() || !self.calls.is_empty();
         if unsaid && let Some(data) = &self.data {
@@ -50,15 +50,15 @@ impl Outcome {
         let unnamed = self.artifacts.iter();
         let unnamed = unnamed.filter(|artifact| !named.contains(&artifact.reference));
         lines.extend(unnamed.map(preview));
-        if let Some(said) = said {
+        if let Some(failure) = failure {
             let sort = self
                 .error
                 .as_ref()
                 .map_or(self.status.as_str(), |error| error.kind.as_str());
-            lines.insert(0, format!("{sort}: {said}"));
+            lines.insert(0, format!("{sort}: {failure}"));
         }
         if lines.is_empty() {
-            return self.in_a_word();
+            return self.short_text();
         }
         lines.join("\n")
     }
@@ -73,7 +73,7 @@ impl Outcome {
     }
 
     /// Returns a short text for an outcome with nothing to show.
-    fn in_a_word(&self) -> String {
+    fn short_text(&self) -> String {
         let summary = self.summary.trim();
         match (self.status, summary.is_empty()) {
             (Status::Ok, true) => "done".to_owned(),

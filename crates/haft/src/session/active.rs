@@ -204,11 +204,11 @@ fn digest(skill: &Activation<'_>) -> [u8; 32] {
 
 /// A snapshot as the active skills narrow it, computed once per change of either.
 #[derive(Debug, Default)]
-pub(crate) struct Narrowed(ArcSwapOption<Left>);
+pub(crate) struct Narrowed(ArcSwapOption<Remaining>);
 
 /// A tool list, the generation of restrictions, and the remaining tools.
 #[derive(Debug)]
-struct Left {
+struct Remaining {
     whole: Arc<Snapshot>,
     generation: u64,
     rest: Arc<Snapshot>,
@@ -235,7 +235,7 @@ impl Narrowed {
         });
         // Both numbers only increase, so the sum increases with every change of either.
         let rest = Arc::new(Snapshot::new(whole.version() + generation, shown.cloned()));
-        self.0.store(Some(Arc::new(Left {
+        self.0.store(Some(Arc::new(Remaining {
             whole,
             generation,
             rest: Arc::clone(&rest),

@@ -13,7 +13,7 @@ pub(crate) struct Budget {
 
 /// The error for an exhausted budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Spent {
+pub(crate) enum BudgetExhausted {
     /// The budget of the whole run.
     #[error("the run's budget of {0} calls is used up")]
     Run(u64),
@@ -22,7 +22,7 @@ pub(crate) enum Spent {
     Script(u64),
 }
 
-impl Spent {
+impl BudgetExhausted {
     /// Returns what to do next.
     pub(crate) fn advice(self) -> &'static str {
         match self {
@@ -69,16 +69,16 @@ impl Budget {
     }
 
     /// Counts one call in this budget and in those around it.
-    pub(crate) fn spend(&self) -> Result<(), Spent> {
+    pub(crate) fn spend(&self) -> Result<(), BudgetExhausted> {
         let more = |used: u64| (used < self.max).then(|| used + 1);
-        let taken = self
+        let spent = self
             .used
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
-        match (taken, &self.outer) {
+        match (spent, &self.outer) {
             (Ok(_), Some(outer)) => outer.spend(),
             (Ok(_), None) => Ok(()),
-            (Err(_), Some(_)) => Err(Spent::Script(self.max)),
-            (Err(_), None) => Err(Spent::Run(self.max)),
+            (Err(_), Some(_)) => Err(BudgetExhausted::Script(self.max)),
+            (Err(_), None) => Err(BudgetExhausted::Run(self.max)),
         }
     }
 }
@@ -87,18 +87,18 @@ impl Budget {
 mod tests {
     use std::sync::Arc;
 
-    use super::{Budget, Spent};
+    use super::{Budget, BudgetExhausted};
 
     #[test]
     fn p12_a_script_spends_its_own_budget_and_the_run_s() {
         let run = Arc::new(Budget::of_run(5));
         let script = Budget::within(&run, 3);
         assert!((0..3).all(|_| script.spend().is_ok()));
-        assert_eq!(script.spend(), Err(Spent::Script(3)));
+        assert_eq!(script.spend(), Err(BudgetExhausted::Script(3)));
         assert_eq!(run.used(), 3);
         let second = Budget::within(&run, 3);
         assert!((0..2).all(|_| second.spend().is_ok()));
-        assert_eq!(second.spend(), Err(Spent::Run(5)));
-        assert_eq!(run.spend(), Err(Spent::Run(5)));
+        assert_eq!(second.spend(), Err(BudgetExhausted::Run(5)));
+        assert_eq!(run.spend(), Err(BudgetExhausted::Run(5)));
     }
 }

@@ -18,12 +18,12 @@ pub(crate) struct Expanded {
     /// The number of names: every call reads it, so it is outside the lock.
     count: AtomicU64,
     changed: watch::Sender<u64>,
-    seen: ArcSwapOption<Seen>,
+    seen: ArcSwapOption<ExpandedView>,
 }
 
 /// A tool list, the number of expanded tools, and the list including them.
 #[derive(Debug)]
-struct Seen {
+struct ExpandedView {
     base: Arc<Snapshot>,
     count: u64,
     shown: Arc<Snapshot>,
@@ -66,7 +66,7 @@ impl Expanded {
         }
         let names = self.names.lock();
         let shown = Arc::new(base.with_listed(&names));
-        self.seen.store(Some(Arc::new(Seen {
+        self.seen.store(Some(Arc::new(ExpandedView {
             base,
             count: names.len() as u64,
             shown: Arc::clone(&shown),

@@ -31,7 +31,7 @@ impl Place {
     }
 
     /// Waits for a place.
-    pub(crate) async fn turn(lane: &Lane, shared: bool) -> Self {
+    pub(crate) async fn acquire(lane: &Lane, shared: bool) -> Self {
         let lane = Arc::clone(lane);
         if shared {
             let guard = lane.read_owned().await;
@@ -53,7 +53,7 @@ struct SeatState {
     /// Number of open waits of the call for a decision.
     aside: u32,
     /// Whether the call has ended.
-    over: bool,
+    ended: bool,
 }
 
 impl Seat {
@@ -61,22 +61,22 @@ impl Seat {
     pub(crate) fn take(&self, place: Place) -> Seated<'_> {
         let mut state = self.0.lock();
         state.place = Some(place);
-        state.over = false;
+        state.ended = false;
         Seated(self)
     }
 
     /// Waits for a decision, without the place if it is shared.
-    pub(crate) async fn aside_for<T>(&self, lane: &Lane, wait: impl Future<Output = T>) -> T {
-        let aside = self.stand_aside(lane);
+    pub(crate) async fn yield_for<T>(&self, lane: &Lane, wait: impl Future<Output = T>) -> T {
+        let aside = self.release_shared(lane);
         let done = wait.await;
         if let Some(aside) = aside {
-            aside.come_back().await;
+            aside.reclaim().await;
         }
         done
     }
 
     /// Gives up a shared place until the returned guard comes back. An exclusive place is kept: nothing may run in parallel.
-    pub(crate) fn stand_aside<'s>(&'s self, lane: &'s Lane) -> Option<Aside<'s>> {
+    pub(crate) fn release_shared<'s>(&'s self, lane: &'s Lane) -> Option<Aside<'s>> {
         let mut state = self.0.lock();
         let shared = matches!(state.place, Some(Place::Shared { .. }));
         if !shared && state.aside == 0 {
@@ -95,7 +95,7 @@ impl Drop for Seated<'_> {
     fn drop(&mut self) {
         let mut state = self.0.0.lock();
         state.place = None;
-        state.over = true;
+        state.ended = true;
     }
 }
 
@@ -107,17 +107,17 @@ pub(crate) struct Aside<'s> {
 
 impl Aside<'_> {
     /// Takes a place again, unless another wait of the call is open.
-    pub(crate) async fn come_back(self) {
+    pub(crate) async fn reclaim(self) {
         let last = self.seat.0.lock().aside == 1;
         if last {
-            let place = Place::turn(self.lane, true).await;
+            let place = Place::acquire(self.lane, true).await;
             self.put(Some(place));
         }
     }
 
     fn put(&self, place: Option<Place>) {
         let mut state = self.seat.0.lock();
-        if state.aside == 1 && !state.over && state.place.is_none() {
+        if state.aside == 1 && !state.ended && state.place.is_none() {
             state.place = place;
         }
     }
@@ -141,28 +141,28 @@ mod tests {
     async fn who_waits_beside_others_keeps_none_of_them_from_the_lane() {
         let lane = Lane::default();
         let seat = Seat::default();
-        let taken = seat.take(Place::turn(&lane, true).await);
+        let taken = seat.take(Place::acquire(&lane, true).await);
         assert!(Place::free(&lane, false).is_none());
-        let (one, two) = (seat.stand_aside(&lane), seat.stand_aside(&lane));
+        let (one, two) = (seat.release_shared(&lane), seat.release_shared(&lane));
         let alone = Place::free(&lane, false);
         assert!(
             alone.is_some(),
             "a call that waits for a person holds the lane"
         );
         drop(alone);
-        one.unwrap().come_back().await;
+        one.unwrap().reclaim().await;
         assert!(
             Place::free(&lane, false).is_some(),
             "its other question is open"
         );
-        two.unwrap().come_back().await;
+        two.unwrap().reclaim().await;
         assert!(Place::free(&lane, false).is_none(), "it runs again");
         // The tool abandons a question.
-        drop(seat.stand_aside(&lane));
+        drop(seat.release_shared(&lane));
         assert!(Place::free(&lane, false).is_none());
-        let late = seat.stand_aside(&lane);
+        let late = seat.release_shared(&lane);
         drop(taken);
-        late.unwrap().come_back().await;
+        late.unwrap().reclaim().await;
         assert!(Place::free(&lane, false).is_some(), "it has ended");
     }
 
@@ -170,8 +170,8 @@ mod tests {
     async fn who_has_the_lane_alone_keeps_it_while_it_waits() {
         let lane = Lane::default();
         let seat = Seat::default();
-        let taken = seat.take(Place::turn(&lane, false).await);
-        assert!(seat.stand_aside(&lane).is_none());
+        let taken = seat.take(Place::acquire(&lane, false).await);
+        assert!(seat.release_shared(&lane).is_none());
         assert!(Place::free(&Arc::clone(&lane), true).is_none());
         drop(taken);
         assert!(Place::free(&lane, true).is_some());

@@ -13,7 +13,7 @@ use crate::result::{Status, TracedCall};
 use crate::session::lane::Seat;
 
 /// Maximum number of calls in a trace: a session's default budget.
-const MOST_TRACED: usize = 10_000;
+const MAX_TRACED: usize = 10_000;
 
 /// One per running call, shared by the sessions nested in it.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(crate) struct Nest {
     trace: Mutex<Vec<TracedCall>>,
     /// Whether there is a trace: most calls make none, and this avoids the lock.
     has_trace: AtomicBool,
-    waits: Mutex<Waits>,
+    waits: Mutex<WaitTime>,
     /// Whether a nested call has waited.
     has_waited: AtomicBool,
     /// Why the call must end, if it must.
@@ -48,7 +48,7 @@ pub enum Ending {
 
 /// Time in which at least one nested call waits for an approval.
 #[derive(Debug, Default)]
-struct Waits {
+struct WaitTime {
     open: u32,
     since: Option<Instant>,
     total: Duration,
@@ -124,7 +124,7 @@ impl Nest {
     /// is correct.
     pub(crate) fn begin(&self, tool: &str, args_digest: String) -> Option<u64> {
         let mut lines = self.lines();
-        if lines.len() >= MOST_TRACED {
+        if lines.len() >= MAX_TRACED {
             return None;
         }
         let seq = lines.len() as u64 + 1;
@@ -157,7 +157,7 @@ impl Nest {
     }
 
     /// Begins a wait for a decision, in this call and in those around it; the wait ends when the guard is dropped.
-    pub(crate) fn waiting(self: &Arc<Self>) -> Waiting {
+    pub(crate) fn begin_wait(self: &Arc<Self>) -> Waiting {
         let mut at = Some(self);
         while let Some(nest) = at {
             nest.change(|waits| {
@@ -169,7 +169,7 @@ impl Nest {
         Waiting(Arc::clone(self))
     }
 
-    fn change(&self, change: impl FnOnce(&mut Waits)) {
+    fn change(&self, change: impl FnOnce(&mut WaitTime)) {
         self.has_waited.store(true, Ordering::Release);
         change(&mut self.waits.lock());
         self.changed.notify_waiters();
@@ -250,10 +250,10 @@ mod tests {
     async fn waits_of_calls_within_stop_the_clock_of_all_around_them() {
         let outer = Arc::new(Nest::new(CallId::new("call-1"), None));
         let inner = Arc::new(Nest::new(CallId::new("call-2"), Some(Arc::clone(&outer))));
-        let begun = Instant::now();
-        let (first, second) = (inner.waiting(), inner.waiting());
+        let started = Instant::now();
+        let (first, second) = (inner.begin_wait(), inner.begin_wait());
         let limit = Duration::from_millis(30);
-        let early = tokio::time::timeout(Duration::from_millis(90), outer.elapsed(begun, limit));
+        let early = tokio::time::timeout(Duration::from_millis(90), outer.elapsed(started, limit));
         assert!(
             early.await.is_err(),
             "the clock ran while a person was asked"
@@ -262,7 +262,7 @@ mod tests {
         assert!(outer.waited().1);
         drop(second);
         assert!(!outer.waited().1 && outer.waited().0 >= Duration::from_millis(90));
-        outer.elapsed(begun, limit).await;
-        assert!(begun.elapsed() >= Duration::from_millis(120));
+        outer.elapsed(started, limit).await;
+        assert!(started.elapsed() >= Duration::from_millis(120));
     }
 }

@@ -7,18 +7,18 @@ use crate::approval::inbox::{Inbox, InboxError, WaitingLimits};
 use crate::bounds::Class;
 
 /// Maximum number of pending requests of a run: no user can answer more, and they would fill the inbox for everyone.
-pub(crate) const MOST_WAITING: usize = 100;
+pub(crate) const MAX_PENDING: usize = 100;
 /// Maximum number of pending requests when a client's run submits one. A client can start any number of runs, so the rest of
 /// the inbox stays free for the operator.
-pub(crate) const MOST_OF_CLIENTS: usize = 5_000;
+pub(crate) const MAX_CLIENT_REQUESTS: usize = 5_000;
 
 /// Maximum number of rules that the calls of a run may propose.
-const MOST_PROPOSALS: usize = 5;
+const MAX_PROPOSALS: usize = 5;
 
 /// Maximum total size, in bytes, of pending requests when a client's run submits a long one.
-pub(crate) const BYTES_OF_CLIENTS: usize = 256 << 20;
-/// Size in bytes from which a request is long; [`MOST_OF_CLIENTS`] shorter ones stay below the limit.
-const LONG: usize = BYTES_OF_CLIENTS / MOST_OF_CLIENTS;
+pub(crate) const MAX_CLIENT_BYTES: usize = 256 << 20;
+/// Size in bytes from which a request is long; [`MAX_CLIENT_REQUESTS`] shorter ones stay below the limit.
+const LONG_REQUEST: usize = MAX_CLIENT_BYTES / MAX_CLIENT_REQUESTS;
 
 /// The requests that a session has submitted or is about to submit.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(crate) struct Queue {
 
 /// A place in the queue while a request is submitted.
 #[derive(Debug)]
-pub(crate) struct Coming<'a>(&'a Queue);
+pub(crate) struct QueuePlace<'a>(&'a Queue);
 
 impl Default for Queue {
     fn default() -> Self {
@@ -56,7 +56,7 @@ impl Queue {
 
     /// Returns whether the run may propose one more rule, and counts it.
     pub(crate) fn may_propose(&self) -> bool {
-        self.proposed.fetch_add(1, Ordering::AcqRel) < MOST_PROPOSALS
+        self.proposed.fetch_add(1, Ordering::AcqRel) < MAX_PROPOSALS
     }
 
     /// Reserves a place for a request; `None` if too many are pending.
@@ -65,12 +65,12 @@ impl Queue {
         inbox: &dyn Inbox,
         request: &ApprovalRequest,
         resumed: bool,
-    ) -> Result<Option<Coming<'_>>, InboxError> {
+    ) -> Result<Option<QueuePlace<'_>>, InboxError> {
         let others = self.coming.fetch_add(1, Ordering::AcqRel);
-        let place = Coming(self);
+        let place = QueuePlace(self);
         let written = self.written.fetch_add(1, Ordering::AcqRel);
         // Few enough that the run stays within its limit whatever the inbox reports, which may not know the ones about to be submitted.
-        let few = written < MOST_WAITING && !resumed;
+        let few = written < MAX_PENDING && !resumed;
         let is_operators = self.class == Class::Operator;
         if is_operators && few {
             return Ok(Some(place));
@@ -80,13 +80,13 @@ impl Queue {
             per_run: if few {
                 usize::MAX
             } else {
-                MOST_WAITING.saturating_sub(others)
+                MAX_PENDING.saturating_sub(others)
             },
-            total: of_clients(MOST_OF_CLIENTS),
-            bytes: if request.bytes() < LONG {
+            total: of_clients(MAX_CLIENT_REQUESTS),
+            bytes: if request.bytes() < LONG_REQUEST {
                 usize::MAX
             } else {
-                of_clients(BYTES_OF_CLIENTS)
+                of_clients(MAX_CLIENT_BYTES)
             },
         };
         let room = inbox.has_room(request, limits).await?;
@@ -94,7 +94,7 @@ impl Queue {
     }
 }
 
-impl Drop for Coming<'_> {
+impl Drop for QueuePlace<'_> {
     fn drop(&mut self) {
         self.0.coming.fetch_sub(1, Ordering::AcqRel);
     }

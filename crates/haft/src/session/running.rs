@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tokio::sync::Notify;
 
 /// Bit set in the count when the run has been told to end.
-const ENDING: u64 = 1 << 63;
+const ENDING_BIT: u64 = 1 << 63;
 
 /// Counts calls and decides who must record the run's end.
 #[derive(Debug, Default)]
@@ -27,15 +27,15 @@ impl Running {
     /// Counts a call whose end is recorded. Returns true if it was the last of an ending run, whose end must now be recorded.
     pub(crate) fn end(&self) -> bool {
         let before = self.count.fetch_sub(1, Ordering::AcqRel);
-        if before & !ENDING == 1 {
+        if before & !ENDING_BIT == 1 {
             self.idle.notify_waiters();
         }
-        before == ENDING | 1 && self.seal()
+        before == ENDING_BIT | 1 && self.seal()
     }
 
     /// Ends the run. Returns true if nothing runs, so that its end must be recorded at once.
     pub(crate) fn finish(&self) -> bool {
-        self.count.fetch_or(ENDING, Ordering::AcqRel) == 0 && self.seal()
+        self.count.fetch_or(ENDING_BIT, Ordering::AcqRel) == 0 && self.seal()
     }
 
     /// Notes that the run's end has been recorded.
@@ -59,7 +59,7 @@ impl Running {
     pub(crate) async fn idle(&self) {
         loop {
             let idle = self.idle.notified();
-            if self.count.load(Ordering::Acquire) & !ENDING == 0 {
+            if self.count.load(Ordering::Acquire) & !ENDING_BIT == 0 {
                 return;
             }
             idle.await;

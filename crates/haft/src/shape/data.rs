@@ -51,7 +51,7 @@ const fn detail(scalar: usize, items: usize, keys: usize, depth: usize) -> Detai
 }
 
 /// Number of bytes of a string below which only its beginning is shown.
-const LEAST_FOR_TAIL: usize = 64;
+const MIN_FOR_TAIL: usize = 64;
 /// Maximum length, in bytes, of a key that is shown whole.
 const MAX_KEY: usize = 128;
 /// Maximum average number of bytes per token of JSON, above which a preview is rejected as too long without counting.
@@ -171,7 +171,7 @@ impl<'t> Preview<'t> {
         if raw.len() <= most + 24 {
             self.out.push_str(raw);
         } else {
-            let tail = if most < LEAST_FOR_TAIL { 0 } else { most / 4 };
+            let tail = if most < MIN_FOR_TAIL { 0 } else { most / 4 };
             let end = cut(raw, most - tail);
             let from = cut(raw, raw.len() - tail).max(end);
             let left = from - end;

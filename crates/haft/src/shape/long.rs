@@ -18,7 +18,7 @@ const BYTES_PER_TOKEN: usize = 16;
 /// Average number of bytes per token: the first guess at how much can be shown.
 const BYTES_SHOWN: usize = 4;
 /// Number of bytes that are shown on the call's own thread; more is worth another thread.
-const SHORT: u64 = 16 << 10;
+const INLINE_BYTES: u64 = 16 << 10;
 /// The media type of stored texts.
 pub(crate) const TEXT: &str = "text/plain";
 
@@ -63,7 +63,7 @@ impl std::fmt::Debug for Long {
 
 /// Returns whether these texts are small enough to read and show immediately.
 pub(crate) fn are_short(texts: &[Long]) -> bool {
-    texts.iter().map(|text| text.total).sum::<u64>() <= SHORT
+    texts.iter().map(|text| text.total).sum::<u64>() <= INLINE_BYTES
 }
 
 /// How a text is shown.
@@ -108,7 +108,7 @@ pub(crate) fn show(
                 text,
                 artifact: None,
             },
-            Share::Part(share) => text.partly(room, share, kept)?,
+            Share::Part(share) => text.shape_partly(room, share, kept)?,
         });
     }
     if overflow == Overflow::Fail && shown.iter().any(|one| one.artifact.is_some()) {
@@ -141,8 +141,10 @@ fn shares(parts: &[Counted], limit: usize) -> Vec<Option<usize>> {
 }
 
 fn failed(shown: &[ShapedText], limit: usize) -> ToolError {
-    let kept = shown.iter().filter_map(|one| one.artifact.as_ref());
-    let refs: Vec<String> = kept.map(|kept| notice::read(&kept.reference, 0)).collect();
+    let artifacts = shown.iter().filter_map(|one| one.artifact.as_ref());
+    let refs: Vec<String> = artifacts
+        .map(|artifacts| notice::read(&artifacts.reference, 0))
+        .collect();
     ToolError::failed(format!(
         "the result is over the inline limit of {limit} tokens"
     ))
@@ -178,7 +180,12 @@ impl Long {
     }
 
     /// Returns its beginning and end within `share` tokens; `kept` is where the whole is stored.
-    fn partly(&self, room: Room<'_>, share: usize, kept: Stored) -> Result<ShapedText, ToolError> {
+    fn shape_partly(
+        &self,
+        room: Room<'_>,
+        share: usize,
+        kept: Stored,
+    ) -> Result<ShapedText, ToolError> {
         let kept = kept.map(|kept| Ok(to_artifact(&kept?, TEXT, &*self.source)?));
         let (artifact, whole) = match kept {
             None => (None, Whole::Cut),
@@ -190,7 +197,7 @@ impl Long {
         };
         let mut bytes = share.saturating_mul(BYTES_SHOWN);
         loop {
-            let text = self.around(bytes / 2, &whole).map_err(unreadable)?;
+            let text = self.head_and_tail(bytes / 2, &whole).map_err(unreadable)?;
             if room.cost(&text, share).is_some() {
                 return Ok(ShapedText { text, artifact });
             }
@@ -203,7 +210,7 @@ impl Long {
     }
 
     /// Returns at most `side` bytes each of its beginning and end, with a notice of what is missing in between.
-    fn around(&self, side: usize, whole: &Whole) -> io::Result<String> {
+    fn head_and_tail(&self, side: usize, whole: &Whole) -> io::Result<String> {
         let head = read(&*self.source, 0, side)?;
         let head = whole_characters(&head);
         let tail = if self.end.is_empty() {

@@ -36,7 +36,7 @@ impl Shaper<'_> {
                 Content::Image { data, mime_type } | Content::Audio { data, mime_type }
                     if size(&data) > left =>
                 {
-                    self.aside(&data, &mime_type).await
+                    self.move_to_artifact(&data, &mime_type).await
                 }
                 Content::Image { ref data, .. } | Content::Audio { ref data, .. } => {
                     left -= size(data);
@@ -48,7 +48,7 @@ impl Shaper<'_> {
         shaped
     }
 
-    async fn aside(&mut self, data: &str, mime_type: &str) -> Content {
+    async fn move_to_artifact(&mut self, data: &str, mime_type: &str) -> Content {
         let mime_type = mime_type
             .get(..mime_type.len().min(MAX_TYPE))
             .unwrap_or_default();

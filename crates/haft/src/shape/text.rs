@@ -45,7 +45,7 @@ pub(super) fn preview(
     // Joined pieces may count one token more or less than separately; then try with a little less.
     for part in [64, 62, 56, 48, 32] {
         let room = room * part / 64;
-        let shown = around(text, whole, tokenizer, room);
+        let shown = head_and_tail(text, whole, tokenizer, room);
         if tokenizer.fits(&shown, limit).is_some() {
             return shown;
         }
@@ -55,7 +55,7 @@ pub(super) fn preview(
         .to_owned()
 }
 
-fn around(text: &str, whole: &Whole, tokenizer: &dyn Tokenizer, room: usize) -> String {
+fn head_and_tail(text: &str, whole: &Whole, tokenizer: &dyn Tokenizer, room: usize) -> String {
     let head = tokenizer.head(text, room - room / 4);
     let rest = text.get(head..).unwrap_or_default();
     let tail = tokenizer.tail(rest, room / 4);

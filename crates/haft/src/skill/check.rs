@@ -9,7 +9,7 @@ use crate::skill::lenient::{Head, declare};
 use crate::skill::{Level, MAX_INSTRUCTIONS, Problem, SkillError, folder, split, strict};
 
 /// Maximum number of lines of instructions that the format recommends.
-const ADVISED_LINES: usize = 500;
+const RECOMMENDED_LINES: usize = 500;
 
 /// The result of a check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -97,7 +97,7 @@ pub fn check_text(bytes: &[u8], overlay: Option<&[u8]>, folder: &str, rigour: Ri
         }
     }
     let lines = split::body(&text).lines().count();
-    if lines > ADVISED_LINES {
+    if lines > RECOMMENDED_LINES {
         problems.push(Problem::warning(format!(
             "the instructions have {lines} lines; put what is not always needed into files beside them"
         )));

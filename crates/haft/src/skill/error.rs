@@ -79,12 +79,12 @@ impl SkillError {
 
 impl From<SkillError> for ToolError {
     fn from(error: SkillError) -> Self {
-        let told = Self::new(error.kind(), error.to_string());
+        let tool_error = Self::new(error.kind(), error.to_string());
         let advice = match &error {
             SkillError::NotFound(_) => "the skill's resources are listed when it is loaded",
             SkillError::Outside(_) => "only files below the skill's own folder can be read",
-            _ => return told.with_source(error),
+            _ => return tool_error.with_source(error),
         };
-        told.with_advice(advice).with_source(error)
+        tool_error.with_advice(advice).with_source(error)
     }
 }

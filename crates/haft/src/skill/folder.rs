@@ -79,14 +79,14 @@ impl Folder {
 
     /// Opens a regular file; does not block on a pipe.
     fn file(&self, path: &Path) -> Result<(File, Stat), SkillError> {
-        let told = |verb, e| SkillError::from_errno(verb, path, e);
+        let to_error = |verb, e| SkillError::from_errno(verb, path, e);
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let fd = self.beneath(path, flags).map_err(|e| match e {
             // A socket.
             Errno::NXIO => not_a_file(path, FileType::Socket),
-            e => told("open", e),
+            e => to_error("open", e),
         })?;
-        let stat = rustix::fs::fstat(&fd).map_err(|e| told("look at", e))?;
+        let stat = rustix::fs::fstat(&fd).map_err(|e| to_error("look at", e))?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Ok((File::from(fd), stat)),
             kind => Err(not_a_file(path, kind)),
@@ -94,7 +94,7 @@ impl Folder {
     }
 
     /// Reads the first bytes of a file.
-    pub(super) fn beginning(&self, path: &Path, most: u64) -> Result<Beginning, SkillError> {
+    pub(super) fn read_beginning(&self, path: &Path, most: u64) -> Result<Beginning, SkillError> {
         let (mut file, _) = self.file(path)?;
         let mut bytes = Vec::new();
         let read = file.by_ref().take(most + 1).read_to_end(&mut bytes);
@@ -107,7 +107,7 @@ impl Folder {
 
     /// Reads a file if it is no larger than `most` bytes.
     pub(super) fn whole(&self, path: &Path, most: u64) -> Result<Vec<u8>, SkillError> {
-        let read = self.beginning(path, most)?;
+        let read = self.read_beginning(path, most)?;
         if read.whole {
             Ok(read.bytes)
         } else {

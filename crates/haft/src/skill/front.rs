@@ -89,7 +89,8 @@ pub(super) fn front_matter(node: &Node, problems: &mut Vec<Problem>) -> (FrontMa
         if value.is_null() {
             continue;
         }
-        let known = described(&mut front, key, value) || ruled(&mut tools, key, value, problems);
+        let known = read_description_key(&mut front, key, value)
+            || read_tool_rules(&mut tools, key, value, problems);
         if !known && !matches!(key.as_str(), "name" | "description") {
             front.others.insert(key.clone(), value.to_value());
         }
@@ -101,7 +102,7 @@ pub(super) fn front_matter(node: &Node, problems: &mut Vec<Problem>) -> (FrontMa
 }
 
 /// Reads a descriptive key; returns whether it was one.
-fn described(front: &mut FrontMatter, key: &str, value: &Node) -> bool {
+fn read_description_key(front: &mut FrontMatter, key: &str, value: &Node) -> bool {
     let text = || Some(plain(value));
     match key {
         "license" | "licence" => front.license = text(),
@@ -129,7 +130,12 @@ fn described(front: &mut FrontMatter, key: &str, value: &Node) -> bool {
     true
 }
 
-fn ruled(tools: &mut ToolRules, key: &str, value: &Node, problems: &mut Vec<Problem>) -> bool {
+fn read_tool_rules(
+    tools: &mut ToolRules,
+    key: &str,
+    value: &Node,
+    problems: &mut Vec<Problem>,
+) -> bool {
     let read = rules(value);
     match key {
         "allowed-tools" => {

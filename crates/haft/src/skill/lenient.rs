@@ -3,7 +3,7 @@
 use unicode_normalization::UnicodeNormalization;
 
 use crate::skill::front::{self, FrontMatter, NARROWING, ToolRules};
-use crate::skill::split::{self, Split, Uncut};
+use crate::skill::split::{self, NoFrontMatter, Split};
 use crate::skill::strict::MAX_DESCRIPTION;
 use crate::skill::yaml::{self, Node, Note};
 use crate::skill::{Level, Problem, overlay, strict};
@@ -66,28 +66,28 @@ fn front_node(head: &Head<'_>, overlaid: bool, problems: &mut Vec<Problem>) -> N
     let split =
         match split::by_line(head.text).or_else(|e| split::by_mark(head.text).map_err(|_| e)) {
             Ok(split) => split,
-            Err(Uncut::Missing) if overlaid => {
+            Err(NoFrontMatter::Missing) if overlaid => {
                 problems.push(Problem::warning(
                     "SKILL.md has no front matter; skill.yaml stands in",
                 ));
                 return nothing();
             }
             Err(uncut) => {
-                problems.push(Problem::error(uncut_told(uncut, head.whole)));
+                problems.push(Problem::error(describe_uncut(uncut, head.whole)));
                 return nothing();
             }
         };
     match mapping(&split) {
         Ok(read) => {
-            told_notes(&read.notes, problems);
+            report_notes(&read.notes, problems);
             return read.node;
         }
         Err(first) => {
-            if let Some((read, told)) = again(&split, head.text) {
+            if let Some((read, warning)) = again(&split, head.text) {
                 problems.push(Problem::warning(format!(
-                    "the front matter {first}; {told}"
+                    "the front matter {first}; {warning}"
                 )));
-                told_notes(&read.notes, problems);
+                report_notes(&read.notes, problems);
                 return read.node;
             }
             problems.push(Problem::error(format!("the front matter {first}")));
@@ -96,11 +96,11 @@ fn front_node(head: &Head<'_>, overlaid: bool, problems: &mut Vec<Problem>) -> N
     nothing()
 }
 
-fn uncut_told(uncut: Uncut, whole: bool) -> &'static str {
+fn describe_uncut(uncut: NoFrontMatter, whole: bool) -> &'static str {
     match uncut {
-        Uncut::Missing => "SKILL.md has no front matter: its first line must be `---`",
-        Uncut::Open if whole => "the front matter is not closed: a line `---` must end it",
-        Uncut::Open => "the front matter is not closed within 64 KiB",
+        NoFrontMatter::Missing => "SKILL.md has no front matter: its first line must be `---`",
+        NoFrontMatter::Open if whole => "the front matter is not closed: a line `---` must end it",
+        NoFrontMatter::Open => "the front matter is not closed within 64 KiB",
     }
 }
 
@@ -120,11 +120,11 @@ fn mapping_in(front: &str, above: usize) -> Result<yaml::Read, String> {
 
 /// Tries other readings of a front matter that is not valid YAML, mildest first.
 fn again(split: &Split<'_>, text: &str) -> Option<(yaml::Read, &'static str)> {
-    const QUOTED: &str = "it was read with its values quoted";
+    const QUOTED_NOTE: &str = "it was read with its values quoted";
     for all in [false, true] {
         let quoted = quote_values(split.front, all);
         if let Ok(read) = mapping_in(&quoted, split.above) {
-            return Some((read, QUOTED));
+            return Some((read, QUOTED_NOTE));
         }
     }
     let other = split::by_mark(text).ok()?;
@@ -146,7 +146,7 @@ fn quote_values(front: &str, all: bool) -> String {
             continue;
         };
         let mut value = value.trim().to_owned();
-        if !(all && quotable(&value) || stumbles(&value)) {
+        if !(all && quotable(&value) || needs_quoting(&value)) {
             out.push_str(line);
             out.push('\n');
             continue;
@@ -168,23 +168,23 @@ fn quotable(value: &str) -> bool {
     !value.is_empty() && !value.starts_with(['|', '>', '"', '\'', '#'])
 }
 
-fn stumbles(value: &str) -> bool {
+fn needs_quoting(value: &str) -> bool {
     let odd_start = value.starts_with(['*', '&', '!', '@', '`', '%']);
     quotable(value)
         && (odd_start
             || (!value.starts_with(['[', '{']) && (value.contains(": ") || value.ends_with(':'))))
 }
 
-fn told_notes(notes: &[Note], problems: &mut Vec<Problem>) {
+fn report_notes(notes: &[Note], problems: &mut Vec<Problem>) {
     for note in notes {
         if let Note::Duplicate(key, line, depth) = note {
-            let told = format!("line {line}: `{key}` is there already; the first one counts");
+            let message = format!("line {line}: `{key}` is there already; the first one counts");
             // It is unclear which of two limits was meant.
             let narrows = *depth == 0 && NARROWING.contains(&key.as_str());
             problems.push(if narrows {
-                Problem::error(told)
+                Problem::error(message)
             } else {
-                Problem::warning(told)
+                Problem::warning(message)
             });
         }
     }

@@ -14,9 +14,9 @@ const COPIES: &str = ".haft/skills";
 /// The folder beside it for records of copies, with the digest of each file.
 const RECORDS: &str = ".haft/copied-skills";
 /// Maximum size of a copied file, in bytes.
-const FILE: u64 = 16 * 1024 * 1024;
+const MAX_FILE: u64 = 16 * 1024 * 1024;
 /// Maximum total size, in bytes.
-const WHOLE: u64 = 64 * 1024 * 1024;
+const MAX_TOTAL: u64 = 64 * 1024 * 1024;
 
 /// The result of a copy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Skill {
     pub fn project_into(&self, workspace: &Workspace) -> Result<Projected, ProjectError> {
         let folder = format!("{COPIES}/{}", self.name());
         let record = format!("{RECORDS}/{}.json", self.name());
-        let mut digests = remembered(workspace, &record);
+        let mut digests = read_digests(workspace, &record);
         let mut done = Projected {
             folder: folder.clone(),
             ..Projected::default()
@@ -63,8 +63,8 @@ impl Skill {
         for path in std::iter::once(self.file_name().to_owned()).chain(others) {
             let bytes = self.whole(&path)?;
             total += bytes.len() as u64;
-            if total > WHOLE {
-                return Err(ProjectError::TooLarge(WHOLE));
+            if total > MAX_TOTAL {
+                return Err(ProjectError::TooLarge(MAX_TOTAL));
             }
             let new = digest(&bytes);
             let place = workspace.place(&format!("{folder}/{path}"))?;
@@ -72,7 +72,7 @@ impl Skill {
             if place.kind().is_some() {
                 // Compare and replace a file under one stamp, so that a concurrent change is not overwritten.
                 expected = workspace.stamp(&place)?;
-                let old = present(workspace, &place)?;
+                let old = digest_of_file(workspace, &place)?;
                 if old.as_deref() == Some(&*new) {
                     digests.insert(path, new);
                     continue;
@@ -96,9 +96,9 @@ impl Skill {
     fn whole(&self, path: &str) -> Result<Vec<u8>, ProjectError> {
         let mut bytes = Vec::new();
         loop {
-            let slice = self.read_resource(path, bytes.len() as u64..FILE)?;
-            if slice.total > FILE {
-                return Err(ProjectError::TooLarge(FILE));
+            let slice = self.read_resource(path, bytes.len() as u64..MAX_FILE)?;
+            if slice.total > MAX_FILE {
+                return Err(ProjectError::TooLarge(MAX_FILE));
             }
             let end = slice.bytes.is_empty();
             bytes.extend_from_slice(&slice.bytes);
@@ -110,7 +110,7 @@ impl Skill {
 }
 
 /// Returns the digests of the last copy, or none if they cannot be read: then every other file counts as changed.
-fn remembered(workspace: &Workspace, record: &str) -> BTreeMap<String, String> {
+fn read_digests(workspace: &Workspace, record: &str) -> BTreeMap<String, String> {
     let read = || {
         let place = workspace.existing(record).ok()?;
         serde_json::from_slice(&content(workspace, &place).ok()??).ok()
@@ -119,7 +119,7 @@ fn remembered(workspace: &Workspace, record: &str) -> BTreeMap<String, String> {
 }
 
 /// Returns the digest of the file there; `None` if it is not a file, or larger than a copy can be.
-fn present(workspace: &Workspace, place: &Place) -> Result<Option<String>, WorkspaceError> {
+fn digest_of_file(workspace: &Workspace, place: &Place) -> Result<Option<String>, WorkspaceError> {
     Ok(content(workspace, place)?.map(|bytes| digest(&bytes)))
 }
 
@@ -128,11 +128,11 @@ fn content(workspace: &Workspace, place: &Place) -> Result<Option<Vec<u8>>, Work
         return Ok(None);
     }
     let opened = workspace.read(place)?;
-    if opened.stamp.bytes() > FILE {
+    if opened.stamp.bytes() > MAX_FILE {
         return Ok(None);
     }
     let mut bytes = Vec::new();
-    let read = opened.file.take(FILE).read_to_end(&mut bytes);
+    let read = opened.file.take(MAX_FILE).read_to_end(&mut bytes);
     Ok(read.is_ok().then_some(bytes))
 }
 

@@ -50,13 +50,13 @@ pub(super) fn list(dir: &Path, own: &str) -> Result<Resources, SkillError> {
         looked: 0,
         more: 0,
     };
-    walk.below(&PathBuf::new(), 0);
+    walk.list_below(&PathBuf::new(), 0);
     let Walk {
         mut found, more, ..
     } = walk;
     if more > MAX_PROBLEMS {
-        let told = format!("{} more files are left out", more - MAX_PROBLEMS);
-        found.problems.push(Problem::warning(told));
+        let message = format!("{} more files are left out", more - MAX_PROBLEMS);
+        found.problems.push(Problem::warning(message));
     }
     found.files.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(found)
@@ -71,17 +71,18 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn below(&mut self, relative: &Path, depth: usize) {
+    fn list_below(&mut self, relative: &Path, depth: usize) {
         let mut entries = match self.entries(relative) {
             Ok(entries) => entries,
-            Err(e) => return self.leave_out(relative, &format!("cannot be listed: {e}")),
+            Err(e) => return self.skip_with_problem(relative, &format!("cannot be listed: {e}")),
         };
         entries.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         for (name, kind) in entries {
             if self.found.files.len() >= MAX_FILES {
-                let told = format!("there are more than {MAX_FILES} files; the rest is left out");
-                if !self.found.problems.iter().any(|p| p.message == told) {
-                    self.found.problems.push(Problem::warning(told));
+                let message =
+                    format!("there are more than {MAX_FILES} files; the rest is left out");
+                if !self.found.problems.iter().any(|p| p.message == message) {
+                    self.found.problems.push(Problem::warning(message));
                 }
                 return;
             }
@@ -105,14 +106,14 @@ impl Walk<'_> {
             }
             self.looked += 1;
             if self.looked > MAX_ENTRIES {
-                self.leave_out(relative, "the skill's folder holds too many entries");
+                self.skip_with_problem(relative, "the skill's folder holds too many entries");
                 break;
             }
             if let Ok(name) = name.to_str() {
                 entries.push((name.to_owned(), entry.file_type()));
             } else {
                 let name = name.to_string_lossy().into_owned();
-                self.leave_out(&relative.join(name), "its name is no UTF-8");
+                self.skip_with_problem(&relative.join(name), "its name is no UTF-8");
             }
         }
         Ok(entries)
@@ -128,27 +129,27 @@ impl Walk<'_> {
                 let skipped = SKIPPED.iter().any(|name| path.ends_with(name));
                 // Some file systems do not report the kind: skip such a folder, since it could be a link to a parent.
                 if listed != FileType::Directory {
-                    self.leave_out(path, "a link to a folder is not followed");
+                    self.skip_with_problem(path, "a link to a folder is not followed");
                 } else if depth + 1 > MAX_DEPTH {
-                    self.leave_out(path, "too deep");
+                    self.skip_with_problem(path, "too deep");
                 } else if !skipped {
-                    self.below(path, depth + 1);
+                    self.list_below(path, depth + 1);
                 }
             }
-            Ok((kind, _)) => self.leave_out(path, folder::word(kind)),
+            Ok((kind, _)) => self.skip_with_problem(path, folder::word(kind)),
             Err(Errno::XDEV | Errno::LOOP) => {
-                self.leave_out(path, "a link that leaves the skill's folder");
+                self.skip_with_problem(path, "a link that leaves the skill's folder");
             }
-            Err(Errno::NOENT) => self.leave_out(path, "a link to nothing"),
-            Err(e) => self.leave_out(path, &std::io::Error::from(e).to_string()),
+            Err(Errno::NOENT) => self.skip_with_problem(path, "a link to nothing"),
+            Err(e) => self.skip_with_problem(path, &std::io::Error::from(e).to_string()),
         }
     }
 
-    fn leave_out(&mut self, path: &Path, why: &str) {
+    fn skip_with_problem(&mut self, path: &Path, why: &str) {
         self.more += 1;
         if self.more <= MAX_PROBLEMS {
-            let told = format!("{:?} is left out: {why}", path.to_string_lossy());
-            self.found.problems.push(Problem::warning(told));
+            let message = format!("{:?} is left out: {why}", path.to_string_lossy());
+            self.found.problems.push(Problem::warning(message));
         }
     }
 }

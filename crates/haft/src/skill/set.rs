@@ -255,7 +255,7 @@ impl SkillSet {
         }
         drop(old);
         let next = self.catalogue(&state);
-        if !same(&next, &state.catalogue) {
+        if !is_same(&next, &state.catalogue) {
             state.catalogue = Arc::new(next);
             self.version.send_replace(state.catalogue.version);
         }
@@ -288,12 +288,12 @@ fn look(root: &Root, old: &Below) -> Seen {
     let below = if root.withheld || !watch.is_there() {
         Below::default()
     } else {
-        look_below(root, path, old)
+        scan_below(root, path, old)
     };
     Seen { watch, below }
 }
 
-fn look_below(root: &Root, path: &Path, old: &Below) -> Below {
+fn scan_below(root: &Root, path: &Path, old: &Below) -> Below {
     let refused = |why: &str| Below {
         problems: vec![Problem::warning(format!(
             "{:?} {why}",
@@ -316,7 +316,7 @@ fn look_below(root: &Root, path: &Path, old: &Below) -> Below {
 }
 
 /// Whether no difference is visible to callers.
-fn same(new: &Catalogue, old: &Catalogue) -> bool {
+fn is_same(new: &Catalogue, old: &Catalogue) -> bool {
     let skills = |new: &[Skill], old: &[Skill]| {
         new.len() == old.len() && new.iter().zip(old).all(|(new, old)| new.is(old))
     };

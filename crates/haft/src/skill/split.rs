@@ -13,27 +13,27 @@ pub(super) struct Split<'a> {
 
 /// The reason why a text has no front matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Uncut {
+pub(super) enum NoFrontMatter {
     /// It does not start with `---`.
     Missing,
     /// The closing `---` is missing.
     Open,
 }
 
-const MARK: &str = "---";
+const DELIMITER: &str = "---";
 
 /// Splits at lines that contain only `---`, as authors mean it; skips a leading byte order mark and empty lines.
-pub(super) fn by_line(text: &str) -> Result<Split<'_>, Uncut> {
+pub(super) fn by_line(text: &str) -> Result<Split<'_>, NoFrontMatter> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut at = 0;
     let mut front = None;
     for (number, line) in text.split_inclusive('\n').enumerate() {
         let next = at + line.len();
-        let marks = line.trim_end() == MARK;
+        let marks = line.trim_end() == DELIMITER;
         match front {
             None if marks => front = Some((next, number + 1)),
             None if line.trim().is_empty() => {}
-            None => return Err(Uncut::Missing),
+            None => return Err(NoFrontMatter::Missing),
             Some((start, above)) if marks => {
                 return Ok(Split {
                     front: &text[start..at],
@@ -46,16 +46,16 @@ pub(super) fn by_line(text: &str) -> Result<Split<'_>, Uncut> {
         at = next;
     }
     Err(if front.is_some() {
-        Uncut::Open
+        NoFrontMatter::Open
     } else {
-        Uncut::Missing
+        NoFrontMatter::Missing
     })
 }
 
 /// Splits at the first two `---`, wherever they are, as the reference validator does.
-pub(super) fn by_mark(text: &str) -> Result<Split<'_>, Uncut> {
-    let rest = text.strip_prefix(MARK).ok_or(Uncut::Missing)?;
-    let (front, body) = rest.split_once(MARK).ok_or(Uncut::Open)?;
+pub(super) fn by_mark(text: &str) -> Result<Split<'_>, NoFrontMatter> {
+    let rest = text.strip_prefix(DELIMITER).ok_or(NoFrontMatter::Missing)?;
+    let (front, body) = rest.split_once(DELIMITER).ok_or(NoFrontMatter::Open)?;
     Ok(Split {
         front,
         above: 0,
@@ -72,21 +72,21 @@ pub(super) fn body(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{Split, Uncut, body, by_line, by_mark};
+    use super::{NoFrontMatter, Split, body, by_line, by_mark};
 
     #[test]
     fn the_cut_is_where_authors_mean_it() {
         let cut = |front, above, body| Ok(Split { front, above, body });
-        let rows: [(&str, Result<Split<'_>, Uncut>); 9] = [
+        let rows: [(&str, Result<Split<'_>, NoFrontMatter>); 9] = [
             ("---\na: b\n---\nhi", cut("a: b\n", 1, "hi")),
             ("\u{feff}---\r\na: b\r\n---\r\nhi", cut("a: b\r\n", 1, "hi")),
             ("\n\n---\na: b --- c\n---", cut("a: b --- c\n", 3, "")),
             ("---  \na: b\n--- \n", cut("a: b\n", 1, "")),
             ("---\n---\n", cut("", 1, "")),
-            ("---\na: b\n", Err(Uncut::Open)),
-            ("# Skill: x\n---\n---\n", Err(Uncut::Missing)),
-            ("", Err(Uncut::Missing)),
-            ("----\na: b\n----\n", Err(Uncut::Missing)),
+            ("---\na: b\n", Err(NoFrontMatter::Open)),
+            ("# Skill: x\n---\n---\n", Err(NoFrontMatter::Missing)),
+            ("", Err(NoFrontMatter::Missing)),
+            ("----\na: b\n----\n", Err(NoFrontMatter::Missing)),
         ];
         for (text, expect) in rows {
             assert_eq!(by_line(text), expect, "{text:?}");
@@ -98,9 +98,9 @@ mod tests {
         let front = |text| by_mark(text).map(|split| split.front);
         assert_eq!(front("---\na: b --- c\n---\n"), Ok("\na: b "));
         assert_eq!(front("---a---b---"), Ok("a"));
-        assert_eq!(front("\n---\n---"), Err(Uncut::Missing));
-        assert_eq!(front("\u{feff}---\n---"), Err(Uncut::Missing));
-        assert_eq!(front("---\n"), Err(Uncut::Open));
+        assert_eq!(front("\n---\n---"), Err(NoFrontMatter::Missing));
+        assert_eq!(front("\u{feff}---\n---"), Err(NoFrontMatter::Missing));
+        assert_eq!(front("---\n"), Err(NoFrontMatter::Open));
     }
 
     #[test]

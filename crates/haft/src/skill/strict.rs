@@ -3,7 +3,7 @@
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
-use crate::skill::split::{self, Uncut};
+use crate::skill::split::{self, NoFrontMatter};
 use crate::skill::yaml::{self, Node, Note};
 
 /// Maximum length of a name, in characters after NFKC.
@@ -37,8 +37,8 @@ pub(super) fn faults(text: &str, folder: &str) -> Vec<String> {
 
 fn mapping(text: &str) -> Result<Node, String> {
     let split = split::by_mark(text).map_err(|uncut| match uncut {
-        Uncut::Missing => "SKILL.md must begin with `---`".to_owned(),
-        Uncut::Open => "the front matter is not closed with `---`".to_owned(),
+        NoFrontMatter::Missing => "SKILL.md must begin with `---`".to_owned(),
+        NoFrontMatter::Open => "the front matter is not closed with `---`".to_owned(),
     })?;
     if let Some(odd) = split.front.chars().find(|c| !is_printable(*c)) {
         return Err(format!("the front matter holds the character {odd:?}"));
@@ -99,21 +99,21 @@ fn fields(node: &Node, folder: &str) -> Vec<String> {
             faults.push("`description` must not be empty".to_owned());
         }
         Some(Node::Text(text, _)) => {
-            too_long("the description", text, MAX_DESCRIPTION, &mut faults);
+            check_length("the description", text, MAX_DESCRIPTION, &mut faults);
         }
         Some(_) => faults.push("`description` must be a text".to_owned()),
     }
     match node.get("compatibility") {
         None => {}
         Some(Node::Text(text, _)) => {
-            too_long("`compatibility`", text, MAX_COMPATIBILITY, &mut faults);
+            check_length("`compatibility`", text, MAX_COMPATIBILITY, &mut faults);
         }
         Some(_) => faults.push("`compatibility` must be a text".to_owned()),
     }
     faults
 }
 
-fn too_long(what: &str, text: &str, limit: usize, faults: &mut Vec<String>) {
+fn check_length(what: &str, text: &str, limit: usize, faults: &mut Vec<String>) {
     let count = text.chars().count();
     if count > limit {
         faults.push(format!(
@@ -129,7 +129,7 @@ pub(super) fn name_faults(name: &str, folder: &str) -> Vec<String> {
     if name.is_empty() {
         return vec!["`name` must not be empty".to_owned()];
     }
-    too_long("the name", &name, MAX_NAME, &mut faults);
+    check_length("the name", &name, MAX_NAME, &mut faults);
     if name != name.to_lowercase() {
         faults.push(format!("the name {name:?} must be in lower case"));
     }

@@ -22,10 +22,10 @@ const MAX_DEPTH: usize = 6;
 const MAX_DIRS: usize = 2000;
 
 /// Folders that the format reserves for resources: they are not searched for skills.
-const RESOURCES: [&str; 3] = ["scripts", "references", "assets"];
+const RESOURCE_FOLDERS: [&str; 3] = ["scripts", "references", "assets"];
 
 /// A file changed this recently may change again within one tick of the file system's clock, undetected. In nanoseconds.
-const UNSETTLED: i128 = 50_000_000;
+const SETTLE_NANOS: i128 = 50_000_000;
 
 /// A path to check for changes.
 #[derive(Debug)]
@@ -122,13 +122,13 @@ pub(super) fn walk(
     while let Some((dir, depth, in_skill)) = walk.queue.pop_front() {
         looked += 1;
         if looked > MAX_DIRS {
-            walk.tell(
+            walk.report(
                 root,
                 &format!("holds more than {MAX_DIRS} folders; the rest is left out"),
             );
             break;
         }
-        walk.look_into(&dir, depth, in_skill);
+        walk.scan_folder(&dir, depth, in_skill);
     }
     walk.below
 }
@@ -152,7 +152,7 @@ struct Level {
 }
 
 impl Walk<'_> {
-    fn look_into(&mut self, dir: &Path, depth: usize, in_skill: bool) {
+    fn scan_folder(&mut self, dir: &Path, depth: usize, in_skill: bool) {
         // Record the state before reading, so that a change in between is found next time.
         let watch = Watch::on(dir.to_path_buf());
         let Some(stamp) = watch.stamp else { return };
@@ -162,7 +162,7 @@ impl Walk<'_> {
         }
         let entries = match fs::read_dir(dir) {
             Ok(entries) => entries,
-            Err(e) => return self.tell(dir, &format!("cannot be listed: {e}")),
+            Err(e) => return self.report(dir, &format!("cannot be listed: {e}")),
         };
         let mut folders = Vec::new();
         let mut file = None;
@@ -194,7 +194,7 @@ impl Walk<'_> {
         let Level { depth, in_skill } = level;
         for (name, link) in folders {
             let skipped = SKIPPED.iter().any(|s| name == *s);
-            if skipped || (in_skill && (link || RESOURCES.iter().any(|r| name == *r))) {
+            if skipped || (in_skill && (link || RESOURCE_FOLDERS.iter().any(|r| name == *r))) {
                 continue;
             }
             let mut path = dir.join(name);
@@ -204,7 +204,7 @@ impl Walk<'_> {
                     continue;
                 };
                 if self.edge.is_some_and(|edge| !real.starts_with(edge)) {
-                    self.tell(
+                    self.report(
                         &path,
                         "is a link that leaves the workspace and is not followed",
                     );
@@ -245,16 +245,16 @@ impl Walk<'_> {
         });
     }
 
-    fn tell(&mut self, path: &Path, what: &str) {
-        let told = format!("{:?} {what}", path.to_string_lossy());
-        self.below.problems.push(Problem::warning(told));
+    fn report(&mut self, path: &Path, what: &str) {
+        let message = format!("{:?} {what}", path.to_string_lossy());
+        self.below.problems.push(Problem::warning(message));
     }
 }
 
 fn is_settled(stamp: FileStamp) -> bool {
     let (seconds, nanoseconds) = stamp.changed;
     let changed = i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds);
-    clock::now() - changed > UNSETTLED
+    clock::now() - changed > SETTLE_NANOS
 }
 
 /// Reads the skill in one folder.
@@ -293,7 +293,7 @@ pub(super) fn read(dir: &Path, file: &'static str, source: &Source) -> Result<Sk
 
 fn declared(dir: &Path, file: &str, folder_name: &str) -> Result<Declared, SkillError> {
     let folder = Folder::open(dir)?;
-    let head = folder.beginning(Path::new(file), MAX_HEAD)?;
+    let head = folder.read_beginning(Path::new(file), MAX_HEAD)?;
     let overlay = match folder.whole(Path::new(OVERLAY), MAX_HEAD) {
         Ok(bytes) => Some(bytes),
         Err(SkillError::NotFound(_)) => None,
@@ -307,8 +307,8 @@ fn declared(dir: &Path, file: &str, folder_name: &str) -> Result<Declared, Skill
     };
     let mut declared = declare(&head, overlay.as_deref(), folder_name);
     if matches!(text, Cow::Owned(_)) && head.whole {
-        let told = "SKILL.md holds bytes that are no UTF-8";
-        declared.problems.push(Problem::warning(told));
+        let message = "SKILL.md holds bytes that are no UTF-8";
+        declared.problems.push(Problem::warning(message));
     }
     Ok(declared)
 }

@@ -70,7 +70,7 @@ fn read_text(text: &str, above: usize) -> Result<Read, String> {
         texts: Vec::new(),
     };
     let node = reader.document()?;
-    reader.mind_tabs(text)?;
+    reader.check_tabs(text)?;
     Ok(Read {
         node,
         notes: reader.notes,
@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
         }
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                self.mind(anchor, tag.is_some(), line)?;
+                self.check_anchor_and_tag(anchor, tag.is_some(), line)?;
                 let plain = style == ScalarStyle::Plain;
                 if !plain {
                     self.texts.push(span.start.index()..span.end.index());
@@ -218,13 +218,13 @@ impl<'a> Reader<'a> {
                 Ok(Node::Text(text.into_owned(), plain))
             }
             Event::SequenceStart(anchor, tag) => {
-                self.mind(anchor, tag.is_some(), line)?;
-                self.mind_flow(span)?;
+                self.check_anchor_and_tag(anchor, tag.is_some(), line)?;
+                self.check_flow(span)?;
                 self.list(depth)
             }
             Event::MappingStart(anchor, tag) => {
-                self.mind(anchor, tag.is_some(), line)?;
-                self.mind_flow(span)?;
+                self.check_anchor_and_tag(anchor, tag.is_some(), line)?;
+                self.check_flow(span)?;
                 self.map(depth)
             }
             Event::Alias(_) => Err(format!("line {line}: aliases (`*name`) are not taken")),
@@ -272,7 +272,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn mind(&mut self, anchor: usize, tagged: bool, line: usize) -> Result<(), String> {
+    fn check_anchor_and_tag(
+        &mut self,
+        anchor: usize,
+        tagged: bool,
+        line: usize,
+    ) -> Result<(), String> {
         if anchor != 0 {
             self.note(Note::Anchor(line))?;
         }
@@ -282,14 +287,14 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn mind_flow(&mut self, span: Span) -> Result<(), String> {
+    fn check_flow(&mut self, span: Span) -> Result<(), String> {
         if self.flow.at(span.start.index()) {
             return self.note(Note::Flow(self.line(span)));
         }
         Ok(())
     }
 
-    fn mind_tabs(&mut self, text: &str) -> Result<(), String> {
+    fn check_tabs(&mut self, text: &str) -> Result<(), String> {
         if !text.contains('\t') {
             return Ok(());
         }

@@ -68,8 +68,8 @@ fn is_only_task(text: &str) -> bool {
         task_support: Option<String>,
     }
     let tool = serde_json::from_str::<Tool>(text).ok();
-    let said = tool.and_then(|tool| tool.execution?.task_support);
-    said.as_deref() == Some("required")
+    let support = tool.and_then(|tool| tool.execution?.task_support);
+    support.as_deref() == Some("required")
 }
 
 /// The members of a listed tool that a spec also holds.

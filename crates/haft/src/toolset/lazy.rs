@@ -44,7 +44,7 @@ pub(super) fn lazily(tools: Arc<dyn Toolset>, lazy: Lazy) -> Result<Derived, Reg
     }
     Ok(Derived::new([tools, Arc::new(own) as _], move |all| {
         let entries: Vec<&Arc<ToolEntry>> = all.iter().flat_map(|s| s.entries()).collect();
-        let behind = behind(entries.iter().copied().filter(|entry| {
+        let behind = describe_hidden(entries.iter().copied().filter(|entry| {
             is_findable(&entry.spec)
                 && !lazy.listed.contains(entry.spec.name.as_str())
                 && entry.is_local()
@@ -90,7 +90,7 @@ fn exposed(entry: &Arc<ToolEntry>, lazy: &Lazy, behind: &str) -> Arc<ToolEntry> 
 }
 
 /// Describes what there is to find: the number of tools per category and per server, sorted by name.
-fn behind<'a>(entries: impl Iterator<Item = &'a Arc<ToolEntry>>) -> String {
+fn describe_hidden<'a>(entries: impl Iterator<Item = &'a Arc<ToolEntry>>) -> String {
     let (mut categories, mut servers) = (BTreeMap::new(), BTreeMap::new());
     let mut all = 0_usize;
     for entry in entries {

@@ -82,7 +82,7 @@ fn object_schema(schema: &Value) -> Value {
 /// Returns a spec as MCP's `tools/list` shows it: compact JSON, or the listing of the tool's own server.
 pub fn mcp_tool(spec: &ToolSpec) -> Bytes {
     let relisted = spec.listing.as_ref();
-    if let Some(relisted) = relisted.and_then(|listing| relisted::relisted(spec, listing)) {
+    if let Some(relisted) = relisted.and_then(|listing| relisted::relist(spec, listing)) {
         return relisted;
     }
     let shown = McpTool {

@@ -11,7 +11,7 @@ pub const LARGEST: usize = 1024 * 1024;
 const SCHEME: &str = "ui://";
 
 /// Maximum number of characters of a wrong media type that an error shows.
-const TOLD: usize = 80;
+const MAX_SHOWN_TYPE: usize = 80;
 
 impl ToolEntry {
     /// Reads the page that the tool's `ui` names. This is not a call: nothing is judged or recorded, because only the user sees the
@@ -33,8 +33,8 @@ impl ToolEntry {
         let wrong = |what: String| ToolError::failed(format!("the page of {} {what}", spec.name));
         let essence = page.media_type.split(';').next().unwrap_or_default().trim();
         if !essence.eq_ignore_ascii_case("text/html") {
-            let told: String = essence.chars().take(TOLD).collect();
-            return Err(wrong(format!("is `{told}`, not `text/html`")));
+            let shown_type: String = essence.chars().take(MAX_SHOWN_TYPE).collect();
+            return Err(wrong(format!("is `{shown_type}`, not `text/html`")));
         }
         if page.bytes.len() > LARGEST {
             return Err(wrong("is larger than 1 MiB".to_owned()));

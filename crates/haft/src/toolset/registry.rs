@@ -77,11 +77,11 @@ pub struct ToolRegistry {
     current: ArcSwap<Snapshot>,
     version: watch::Sender<u64>,
     /// The owned map; locked only during changes.
-    tools: Mutex<Owned>,
+    tools: Mutex<RegistryState>,
 }
 
 #[derive(Debug, Default)]
-struct Owned {
+struct RegistryState {
     entries: BTreeMap<ToolName, Arc<ToolEntry>>,
     schemas: SchemaCache,
 }
@@ -95,11 +95,11 @@ impl Default for ToolRegistry {
 impl Clone for ToolRegistry {
     /// Creates an independent registry with the same tools.
     fn clone(&self) -> Self {
-        let owned = self.owned();
+        let owned = self.lock_owned();
         Self {
             current: ArcSwap::new(self.current.load_full()),
             version: watch::Sender::new(self.version()),
-            tools: Mutex::new(Owned {
+            tools: Mutex::new(RegistryState {
                 entries: owned.entries.clone(),
                 schemas: SchemaCache::default(),
             }),
@@ -218,9 +218,9 @@ impl ToolRegistry {
 
     fn change(
         &self,
-        change: impl FnOnce(&mut Owned) -> Result<(), RegistryError>,
+        change: impl FnOnce(&mut RegistryState) -> Result<(), RegistryError>,
     ) -> Result<Difference, RegistryError> {
-        let mut owned = self.owned();
+        let mut owned = self.lock_owned();
         let before = owned.entries.clone();
         if let Err(refused) = change(&mut owned) {
             owned.entries = before;
@@ -236,12 +236,12 @@ impl ToolRegistry {
         Ok(difference)
     }
 
-    fn owned(&self) -> MutexGuard<'_, Owned> {
+    fn lock_owned(&self) -> MutexGuard<'_, RegistryState> {
         self.tools.lock()
     }
 }
 
-impl Owned {
+impl RegistryState {
     fn local(&self, tool: Arc<dyn Tool>) -> Result<ToolEntry, RegistryError> {
         self.entry(Arc::clone(tool.spec()), ToolBackend::Local(tool))
     }

@@ -16,7 +16,7 @@ use crate::workspace::write::{
 use crate::workspace::{FileStamp, Kind, Place, Workspace, WorkspaceError, WriteMode};
 
 /// Maximum number of files synced one by one.
-const MOST_SYNCED: usize = 32;
+const MAX_SYNCED: usize = 32;
 
 /// One of several changes made together.
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +75,7 @@ fn sync(staged: &[Staged<'_>]) -> Result<(), WorkspaceError> {
         let Some(file) = one.draft.as_ref().and_then(|draft| draft.file.as_ref()) else {
             continue;
         };
-        let synced = if staged.len() <= MOST_SYNCED {
+        let synced = if staged.len() <= MAX_SYNCED {
             file.sync_data()
         } else {
             rustix::fs::syncfs(file).map_err(Into::into)
@@ -94,7 +94,7 @@ impl Workspace {
         changes: &[Change<'_>],
     ) -> Result<Vec<Option<FileStamp>>, WorkspaceError> {
         let mut made = Vec::new();
-        let done = self.change_noting(changes, &mut made);
+        let done = self.change_recording(changes, &mut made);
         if done.is_err() {
             // Innermost first; a folder that another program uses by now remains.
             for folder in made.iter().rev() {
@@ -104,7 +104,7 @@ impl Workspace {
         done
     }
 
-    fn change_noting(
+    fn change_recording(
         &self,
         changes: &[Change<'_>],
         made: &mut Vec<PathBuf>,
@@ -115,7 +115,7 @@ impl Workspace {
             let folder = folder_of(change.place)?;
             // Open a folder once for all its files.
             if !folders.contains_key(folder) {
-                folders.insert(folder, self.folder_noting(change.place, made)?);
+                folders.insert(folder, self.folder_recording(change.place, made)?);
             }
         }
         let mut staged = Vec::with_capacity(changes.len());
@@ -125,7 +125,7 @@ impl Workspace {
             let mut one = self.stage(change, folder.ok_or(WorkspaceError::Root)?)?;
             if let Some(draft) = &mut one.draft
                 && !file_systems.insert(draft.stamp.device)
-                && changes.len() > MOST_SYNCED
+                && changes.len() > MAX_SYNCED
             {
                 draft.file = None;
             }
@@ -134,7 +134,7 @@ impl Workspace {
         sync(&staged)?;
         // Check everything before touching anything: this finds most problems.
         for one in &staged {
-            self.unchanged(one)?;
+            self.check_unchanged(one)?;
         }
         let mut done: Vec<Made<'_>> = Vec::with_capacity(staged.len());
         for one in &mut staged {
@@ -173,7 +173,8 @@ impl Workspace {
         folder: &'a OwnedFd,
     ) -> Result<Staged<'a>, WorkspaceError> {
         let place = change.place;
-        let told = |e: Errno| WorkspaceError::from_errno("write", Path::new(&place.display()), e);
+        let to_error =
+            |e: Errno| WorkspaceError::from_errno("write", Path::new(&place.display()), e);
         let name = place.real().file_name().ok_or(WorkspaceError::Root)?;
         let mut draft = None;
         if let Some(content) = change.content {
@@ -184,25 +185,25 @@ impl Workspace {
             };
             let like = match (&old, change.like) {
                 (Some(stat), _) => Some(*stat),
-                (None, Some(like)) => Some(self.stat(like.real()).map_err(told)?),
+                (None, Some(like)) => Some(self.stat(like.real()).map_err(to_error)?),
                 (None, None) => None,
             };
-            let (new, fd) = new_draft(folder.as_fd()).map_err(told)?;
+            let (new, fd) = new_draft(folder.as_fd()).map_err(to_error)?;
             let mut file = File::from(fd);
             fill(&mut file, None, content, WriteMode::Overwrite)
                 .map_err(|e| WorkspaceError::io("write", &place.display(), e))?;
             match (&like, change.mode) {
                 (Some(stat), mode) => {
                     let mode = mode.unwrap_or(stat.st_mode);
-                    keep_owner(&file, stat, mode).map_err(told)?;
+                    keep_owner(&file, stat, mode).map_err(to_error)?;
                 }
                 (None, Some(mode)) => {
                     let mode = Mode::from_raw_mode(mode & 0o777);
-                    rustix::fs::fchmod(&file, mode).map_err(told)?;
+                    rustix::fs::fchmod(&file, mode).map_err(to_error)?;
                 }
                 (None, None) => {}
             }
-            let stamp = rustix::fs::fstat(&file).map_err(told)?;
+            let stamp = rustix::fs::fstat(&file).map_err(to_error)?;
             draft = Some(StagedDraft {
                 draft: new,
                 stamp: FileStamp::of(&stamp),
@@ -219,7 +220,7 @@ impl Workspace {
     }
 
     /// Fails if the file is no longer in the expected state.
-    fn unchanged(&self, staged: &Staged<'_>) -> Result<(), WorkspaceError> {
+    fn check_unchanged(&self, staged: &Staged<'_>) -> Result<(), WorkspaceError> {
         self.still(staged.place, staged.expected.as_ref())
     }
 
@@ -237,31 +238,31 @@ impl Workspace {
     }
 
     fn make<'a>(&self, staged: &mut Staged<'a>) -> Result<Made<'a>, WorkspaceError> {
-        self.unchanged(staged)?;
+        self.check_unchanged(staged)?;
         let (place, name, folder) = (staged.place, staged.name, staged.folder);
-        let told = |e: Errno| match e {
+        let to_error = |e: Errno| match e {
             Errno::EXIST | Errno::ISDIR => WorkspaceError::Changed(place.display()),
             other => WorkspaceError::from_errno("change", Path::new(&place.display()), other),
         };
         let old = match (&staged.expected, &mut staged.draft) {
             (None, None) => None,
             (None, Some(StagedDraft { draft, .. })) => {
-                put_in_place(draft, name, false).map_err(told)?;
+                put_in_place(draft, name, false).map_err(to_error)?;
                 draft.done = true;
                 None
             }
             (Some(expected), None) => {
-                let old = set_aside(folder, name).map_err(told)?;
+                let old = set_aside(folder, name).map_err(to_error)?;
                 if !is(folder, OsStr::new(&old.name), expected) {
-                    return Err(left_aside(old, place, name));
+                    return Err(put_back_set_aside(old, place, name));
                 }
                 Some(old)
             }
             (Some(expected), Some(StagedDraft { draft, .. })) => {
                 let mut old = swap(draft, place, name, expected)?;
                 if old.is_none() {
-                    old = Some(self.second_name(place, folder, name)?);
-                    put_in_place(draft, name, true).map_err(told)?;
+                    old = Some(self.link_draft(place, folder, name)?);
+                    put_in_place(draft, name, true).map_err(to_error)?;
                     draft.done = true;
                 }
                 old
@@ -277,13 +278,14 @@ impl Workspace {
     }
 
     /// Gives the file at a place a second name, that of a draft: by a hard link, or a copy if links are not supported.
-    fn second_name<'a>(
+    fn link_draft<'a>(
         &self,
         place: &Place,
         folder: BorrowedFd<'a>,
         name: &OsStr,
     ) -> Result<Draft<'a>, WorkspaceError> {
-        let told = |e: Errno| WorkspaceError::from_errno("keep", Path::new(&place.display()), e);
+        let to_error =
+            |e: Errno| WorkspaceError::from_errno("keep", Path::new(&place.display()), e);
         let second = draft_name();
         if rustix::fs::linkat(folder, name, folder, &second, AtFlags::empty()).is_ok() {
             return Ok(Draft {
@@ -292,14 +294,14 @@ impl Workspace {
                 done: false,
             });
         }
-        let gone = || WorkspaceError::Changed(place.display());
-        let (old, stat) = self.old_file(place)?.ok_or_else(gone)?;
-        let (draft, fd) = new_draft(folder).map_err(told)?;
+        let changed = || WorkspaceError::Changed(place.display());
+        let (old, stat) = self.old_file(place)?.ok_or_else(changed)?;
+        let (draft, fd) = new_draft(folder).map_err(to_error)?;
         let mut copy = File::from(fd);
         fill(&mut copy, Some(&old), &[], WriteMode::Append)
             .and_then(|()| copy.sync_data())
             .map_err(|e| WorkspaceError::io("keep", &place.display(), e))?;
-        keep_owner_and_mode(&copy, &stat).map_err(told)?;
+        keep_owner_and_mode(&copy, &stat).map_err(to_error)?;
         Ok(draft)
     }
 
@@ -344,19 +346,19 @@ pub(super) fn swap<'a>(
     // Another program wrote to it or replaced it after it was compared.
     swapped().map_err(|e| {
         draft.done = true;
-        let kept = place.real().with_file_name(&draft.name);
+        let remaining = place.real().with_file_name(&draft.name);
         WorkspaceError::NotPutBack {
             path: place.display(),
             cause: Box::new(WorkspaceError::Changed(place.display())),
             source: e.into(),
-            before: format!("what was there is in {:?}", kept.display()),
+            before: format!("what was there is in {:?}", remaining.display()),
         }
     })?;
     Err(WorkspaceError::Changed(place.display()))
 }
 
 /// Puts back a file that was set aside and differs from its compared state.
-fn left_aside(mut old: Draft<'_>, place: &Place, name: &OsStr) -> WorkspaceError {
+fn put_back_set_aside(mut old: Draft<'_>, place: &Place, name: &OsStr) -> WorkspaceError {
     old.done = true;
     let changed = WorkspaceError::Changed(place.display());
     match put_in_place(&old, name, false) {

@@ -170,10 +170,10 @@ impl WorkspaceError {
 
 impl From<WorkspaceError> for ToolError {
     fn from(error: WorkspaceError) -> Self {
-        let told = Self::new(error.kind(), error.to_string());
+        let tool_error = Self::new(error.kind(), error.to_string());
         match error.advice() {
-            Some(advice) => told.with_advice(advice).with_source(error),
-            None => told.with_source(error),
+            Some(advice) => tool_error.with_advice(advice).with_source(error),
+            None => tool_error.with_source(error),
         }
     }
 }

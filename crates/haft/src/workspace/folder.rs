@@ -11,7 +11,7 @@ use crate::workspace::place::kind_and_bytes;
 use crate::workspace::{Kind, OpenFile, Workspace, WorkspaceError};
 
 /// Size of the buffer for entries, in bytes.
-const ENTRIES: usize = 32 << 10;
+const ENTRY_BUFFER: usize = 32 << 10;
 
 /// A folder of the workspace, held by its descriptor. It stays the same folder even if something else takes its path.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Folder {
     /// # Errors
     /// The folder cannot be read completely.
     pub fn entries(&self, mut each: impl FnMut(&OsStr, Kind)) -> Result<(), WorkspaceError> {
-        let mut buffer = Vec::with_capacity(ENTRIES);
+        let mut buffer = Vec::with_capacity(ENTRY_BUFFER);
         let mut entries = RawDir::new(&self.fd, buffer.spare_capacity_mut());
         while let Some(entry) = entries.next() {
             let entry = entry.map_err(|e| WorkspaceError::from_errno("list", &self.real, e))?;

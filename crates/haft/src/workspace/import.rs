@@ -15,11 +15,11 @@ use crate::workspace::write::{Draft, draft_name, new_draft, put_in_place};
 use crate::workspace::{FileStamp, Place, Workspace, WorkspaceError, display_path};
 
 /// Number of bytes copied at once.
-const CHUNK: usize = 1 << 20;
+const CHUNK_BYTES: usize = 1 << 20;
 /// Maximum length of the list of extended attribute names, in bytes.
-const MOST_NAMES: usize = 64 << 10;
+const MAX_NAMES: usize = 64 << 10;
 /// Attributes that are never kept: overlayfs marks, access control lists, capabilities.
-const STRIPPED: [&[u8]; 3] = [
+const STRIPPED_ATTRIBUTES: [&[u8]; 3] = [
     b"user.overlay.",
     b"system.posix_acl_",
     b"security.capability",
@@ -188,7 +188,7 @@ impl Import<'_> {
         let name = self.path.file_name().ok_or(Errno::INVAL)?;
         let from = self.file.path.file_name().ok_or(Errno::INVAL)?;
         let (file, stat) = self.file.open(&folders.from)?;
-        let old = self.old_in(&folders.to, name)?;
+        let old = self.replaced_file(&folders.to, name)?;
         if FileStamp::of(&stat).links() == 1 {
             clean(&file, &stat, self.mode, old.as_ref())?;
             // A new file gets its name directly, a replacement by way of a draft.
@@ -214,12 +214,12 @@ impl Import<'_> {
         copy_sparse(&file, &copy).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
         let stat = rustix::fs::fstat(&copy)?;
         clean(&copy, &stat, self.mode, old.as_ref())?;
-        let old = self.old_in(&folders.to, name)?;
+        let old = self.replaced_file(&folders.to, name)?;
         finish(draft, name, old.is_some())
     }
 
     /// Returns the file that is replaced, if it is as expected.
-    fn old_in(&self, folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<Option<Stat>> {
+    fn replaced_file(&self, folder: &OwnedFd, name: &OsStr) -> rustix::io::Result<Option<Stat>> {
         let now = match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Some(stat),
             Err(Errno::NOENT) => None,
@@ -275,14 +275,18 @@ fn attributes(file: &File) -> rustix::io::Result<Vec<Vec<u8>>> {
     let length = loop {
         match rustix::fs::flistxattr(file, &mut names[..]) {
             Ok(length) => break length,
-            Err(Errno::RANGE) if names.len() < MOST_NAMES => names.resize(MOST_NAMES, 0),
+            Err(Errno::RANGE) if names.len() < MAX_NAMES => names.resize(MAX_NAMES, 0),
             // The file system has no attributes.
             Err(Errno::OPNOTSUPP) => break 0,
             Err(e) => return Err(e),
         }
     };
     let names = names.get(..length).unwrap_or_default();
-    let stripped = |name: &&[u8]| STRIPPED.iter().any(|prefix| name.starts_with(prefix));
+    let stripped = |name: &&[u8]| {
+        STRIPPED_ATTRIBUTES
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+    };
     let names = names.split(|byte| *byte == 0).filter(stripped);
     Ok(names.map(<[u8]>::to_vec).collect())
 }
@@ -291,12 +295,14 @@ fn attributes(file: &File) -> rustix::io::Result<Vec<Vec<u8>>> {
 fn copy_sparse(from: &File, to: &File) -> io::Result<()> {
     let length = from.metadata()?.len();
     to.set_len(length)?;
-    let (mut at, mut buffer) = (0, vec![0; CHUNK]);
+    let (mut at, mut buffer) = (0, vec![0; CHUNK_BYTES]);
     while let Some(data) = next_data(from, at)? {
         let end = rustix::fs::seek(from, SeekFrom::Hole(data))?.min(length);
         at = data;
         while at < end {
-            let room = usize::try_from(end - at).unwrap_or(CHUNK).min(CHUNK);
+            let room = usize::try_from(end - at)
+                .unwrap_or(CHUNK_BYTES)
+                .min(CHUNK_BYTES);
             let part = buffer.get_mut(..room).unwrap_or_default();
             let count = from.read_at(part, at)?;
             if count == 0 {

@@ -15,9 +15,9 @@ const MAX_LINKS: u32 = 40;
 /// Maximum length of a path in bytes: the kernel's `PATH_MAX` without the final NUL (path rule 1).
 const MAX_PATH: usize = 4095;
 /// Minimum similarity of a suggested name: one letter in three may differ.
-const NEAR: f64 = 0.6;
+const MIN_SIMILARITY: f64 = 0.6;
 /// Maximum number of names compared for a suggestion.
-const MAX_NEAR: usize = 10_000;
+const MAX_COMPARED: usize = 10_000;
 
 /// Where a path leads: a path below the root without links, and what was there when it was resolved.
 #[derive(Debug, Clone)]
@@ -183,7 +183,7 @@ impl Workspace {
             missing: 0,
             found: None,
         };
-        if !self.straight(relative, last, &mut walk) {
+        if !self.resolve_directly(relative, last, &mut walk) {
             push_parts(&mut walk.todo, relative);
             self.follow(path, last, &mut walk)?;
         }
@@ -243,7 +243,7 @@ impl Workspace {
     }
 
     /// Resolves the common case in one system call: a path without `..` and without links.
-    fn straight(&self, relative: &Path, last: Last, walk: &mut Walk) -> bool {
+    fn resolve_directly(&self, relative: &Path, last: Last, walk: &mut Walk) -> bool {
         let plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         if !relative.components().all(plain) {
             return false;
@@ -270,7 +270,7 @@ impl Workspace {
         walk.found = Some(kind_and_bytes(&root));
         while let Some(part) = walk.todo.pop() {
             match part {
-                Part::Up => self.up(path, walk)?,
+                Part::Up => self.to_parent(path, walk)?,
                 Part::Name(name) => self.step(path, last, walk, name)?,
             }
         }
@@ -278,7 +278,7 @@ impl Workspace {
     }
 
     /// Goes to the real parent; above the root there is none (path rule 3).
-    fn up(&self, path: &str, walk: &mut Walk) -> Result<(), WorkspaceError> {
+    fn to_parent(&self, path: &str, walk: &mut Walk) -> Result<(), WorkspaceError> {
         match walk.found {
             None => {
                 return Err(WorkspaceError::NotFound {
@@ -420,7 +420,7 @@ impl Workspace {
     }
 
     /// Returns a visible name in the deepest existing folder that is similar to the missing one.
-    pub(super) fn near_shown(
+    pub(super) fn similar_name(
         &self,
         place: &Place,
         shows: &dyn Fn(&Path) -> bool,
@@ -433,14 +433,14 @@ impl Workspace {
         }
         folder.pop();
         let wanted = name.to_string_lossy().to_lowercase();
-        let names = self.names(&folder, MAX_NEAR).ok()?;
+        let names = self.names(&folder, MAX_COMPARED).ok()?;
         let score =
             |name: &String| strsim::normalized_damerau_levenshtein(&wanted, &name.to_lowercase());
         let best = names
             .iter()
             .filter(|name| shows(&folder.join(name)))
             .map(|name| (score(name), name))
-            .filter(|(score, _)| *score >= NEAR)
+            .filter(|(score, _)| *score >= MIN_SIMILARITY)
             .max_by(|a, b| a.0.total_cmp(&b.0))?;
         Some(display_path(&folder.join(best.1)))
     }

@@ -35,8 +35,8 @@ pub(super) fn put_back(done: Vec<Made<'_>>, cause: WorkspaceError) -> WorkspaceE
             Some(old) => {
                 // It is the only copy left.
                 old.done = true;
-                let kept = made.place.real().with_file_name(&old.name);
-                format!("its old text is in {:?}", kept.display())
+                let remaining = made.place.real().with_file_name(&old.name);
+                format!("its old text is in {:?}", remaining.display())
             }
             None => "it was not there before".to_owned(),
         };

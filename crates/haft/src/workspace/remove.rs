@@ -27,15 +27,16 @@ impl Workspace {
     /// whole tree. Does not touch a tree that contains a `.git` entry or haft's own files.
     pub(crate) fn remove(&self, place: &Place, recursive: bool) -> Result<(), WorkspaceError> {
         self.may_move(place)?;
-        let told = |e: Errno| WorkspaceError::from_errno("delete", Path::new(&place.display()), e);
+        let to_error =
+            |e: Errno| WorkspaceError::from_errno("delete", Path::new(&place.display()), e);
         let (folder, name) = self.holder(place)?;
         if place.kind() != Some(Kind::Directory) {
-            return rustix::fs::unlinkat(&folder, name, AtFlags::empty()).map_err(told);
+            return rustix::fs::unlinkat(&folder, name, AtFlags::empty()).map_err(to_error);
         }
         if recursive {
-            let tree = open_tree(folder.as_fd(), name).map_err(told)?;
+            let tree = open_tree(folder.as_fd(), name).map_err(to_error)?;
             each_below(place, tree, 0, &|_, _, _| Ok(()))?;
-            let tree = open_tree(folder.as_fd(), name).map_err(told)?;
+            let tree = open_tree(folder.as_fd(), name).map_err(to_error)?;
             each_below(place, tree, 0, &|folder, name, kind| {
                 let flags = match kind {
                     Kind::Directory => AtFlags::REMOVEDIR,
@@ -44,7 +45,7 @@ impl Workspace {
                 rustix::fs::unlinkat(folder, name, flags)
             })?;
         }
-        rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR).map_err(told)
+        rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR).map_err(to_error)
     }
 
     /// Deletes files one by one, each only in the expected state; skips those already deleted. Sort the files: each folder is then
@@ -56,7 +57,7 @@ impl Workspace {
         let mut open: Option<(&Path, OwnedFd)> = None;
         for FileRemoval { path, expected } in files {
             self.may_change_path(path)?;
-            let told = |e: Errno| WorkspaceError::from_errno("delete", path, e);
+            let to_error = |e: Errno| WorkspaceError::from_errno("delete", path, e);
             let name = path.file_name().ok_or(WorkspaceError::Root)?;
             let parent = path.parent().unwrap_or(Path::new(""));
             if open.as_ref().is_none_or(|(at, _)| *at != parent) {
@@ -66,11 +67,11 @@ impl Workspace {
             let Some((_, folder)) = &open else { continue };
             match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) if expected.is_still(&FileStamp::of(&stat)) => {
-                    rustix::fs::unlinkat(folder, name, AtFlags::empty()).map_err(told)?;
+                    rustix::fs::unlinkat(folder, name, AtFlags::empty()).map_err(to_error)?;
                 }
                 Ok(_) => return Err(WorkspaceError::Changed(display_path(path))),
                 Err(Errno::NOENT) => {}
-                Err(e) => return Err(told(e)),
+                Err(e) => return Err(to_error(e)),
             }
         }
         Ok(())
@@ -94,10 +95,10 @@ impl Workspace {
             Some(_) => return Err(WorkspaceError::Exists(to.display())),
             None => false,
         };
-        let told = |e: Errno| WorkspaceError::from_errno("move", Path::new(&from.display()), e);
+        let to_error = |e: Errno| WorkspaceError::from_errno("move", Path::new(&from.display()), e);
         let (source, old) = self.holder(from)?;
         if from.kind() == Some(Kind::Directory) {
-            let tree = open_tree(source.as_fd(), old).map_err(told)?;
+            let tree = open_tree(source.as_fd(), old).map_err(to_error)?;
             each_below(from, tree, 0, &|_, _, _| Ok(()))?;
         }
         let target = self.folder_for(to)?;
@@ -114,7 +115,7 @@ impl Workspace {
                 path: from.display(),
                 source: e.into(),
             },
-            other => told(other),
+            other => to_error(other),
         })
     }
 
@@ -128,11 +129,12 @@ impl Workspace {
 
     /// Sets the mode of the folder at a place, without set-id bits; without a mode, the one of a new folder.
     pub(crate) fn set_mode(&self, place: &Place, mode: Option<u32>) -> Result<(), WorkspaceError> {
-        let told = |e: Errno| WorkspaceError::from_errno("change", Path::new(&place.display()), e);
+        let to_error =
+            |e: Errno| WorkspaceError::from_errno("change", Path::new(&place.display()), e);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let folder = self.beneath(place.real(), flags)?;
         let mode = mode.map_or(0o700, |mode| mode & 0o1777);
-        rustix::fs::fchmod(&folder, Mode::from_raw_mode(mode)).map_err(told)
+        rustix::fs::fchmod(&folder, Mode::from_raw_mode(mode)).map_err(to_error)
     }
 
     /// Sets all mode bits of a folder.
@@ -188,7 +190,7 @@ fn each_below(
     depth: usize,
     visit: &dyn Fn(BorrowedFd<'_>, &OsStr, Kind) -> rustix::io::Result<()>,
 ) -> Result<(), WorkspaceError> {
-    let told = |e: Errno| WorkspaceError::from_errno("delete", Path::new(&place.display()), e);
+    let to_error = |e: Errno| WorkspaceError::from_errno("delete", Path::new(&place.display()), e);
     if depth == MAX_DEPTH {
         return Err(WorkspaceError::Malformed(
             place.display(),
@@ -197,7 +199,7 @@ fn each_below(
     }
     let mut tree = tree;
     while let Some(entry) = tree.read() {
-        let entry = entry.map_err(told)?;
+        let entry = entry.map_err(to_error)?;
         let name = OsStr::from_bytes(entry.file_name().to_bytes());
         if name == "." || name == ".." {
             continue;
@@ -205,14 +207,14 @@ fn each_below(
         if name.eq_ignore_ascii_case(GIT) {
             return Err(WorkspaceError::Git(place.display()));
         }
-        let folder = tree.fd().map_err(told)?;
-        let kind = kind_in(folder, name, entry.file_type()).map_err(told)?;
+        let folder = tree.fd().map_err(to_error)?;
+        let kind = kind_in(folder, name, entry.file_type()).map_err(to_error)?;
         if kind == Kind::Directory {
-            let below = open_tree(folder, name).map_err(told)?;
+            let below = open_tree(folder, name).map_err(to_error)?;
             each_below(place, below, depth + 1, visit)?;
         }
-        let folder = tree.fd().map_err(told)?;
-        visit(folder, name, kind).map_err(told)?;
+        let folder = tree.fd().map_err(to_error)?;
+        visit(folder, name, kind).map_err(to_error)?;
     }
     Ok(())
 }

@@ -113,6 +113,6 @@ impl WorkspaceView {
     }
 
     fn near(&self, place: &Place) -> Option<String> {
-        self.near_shown(place, &|path| self.shows(path))
+        self.similar_name(place, &|path| self.shows(path))
     }
 }

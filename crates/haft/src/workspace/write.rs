@@ -69,8 +69,9 @@ impl Workspace {
         let name = place.real().file_name().ok_or(WorkspaceError::Root)?;
         let folder = self.folder_for(place)?;
         let old = self.old_file(place)?;
-        let told = |e: Errno| WorkspaceError::from_errno("write", Path::new(&place.display()), e);
-        let (mut draft, fd) = new_draft(folder.as_fd()).map_err(told)?;
+        let to_error =
+            |e: Errno| WorkspaceError::from_errno("write", Path::new(&place.display()), e);
+        let (mut draft, fd) = new_draft(folder.as_fd()).map_err(to_error)?;
         let mut file = File::from(fd);
         let filled = fill(&mut file, old.as_ref().map(|old| &old.0), content, mode);
         // Before the rename: otherwise a crash could leave an empty file in place of the old content.
@@ -78,7 +79,7 @@ impl Workspace {
             .and_then(|()| file.sync_data())
             .map_err(|e| WorkspaceError::io("write", &place.display(), e))?;
         if let Some((_, stat)) = &old {
-            keep_owner_and_mode(&file, stat).map_err(told)?;
+            keep_owner_and_mode(&file, stat).map_err(to_error)?;
         }
         let stamp = self.stamp(place)?;
         let same = |expected: &FileStamp| stamp.as_ref() == Some(expected);
@@ -87,10 +88,10 @@ impl Workspace {
         }
         put_in_place(&draft, name, old.is_some()).map_err(|e| match e {
             Errno::EXIST | Errno::ISDIR => WorkspaceError::Changed(place.display()),
-            other => told(other),
+            other => to_error(other),
         })?;
         draft.done = true;
-        let stat = rustix::fs::fstat(&file).map_err(told)?;
+        let stat = rustix::fs::fstat(&file).map_err(to_error)?;
         Ok(Written {
             created: old.is_none(),
             stamp: FileStamp::of(&stat),
@@ -99,11 +100,11 @@ impl Workspace {
 
     /// Opens the folder that contains a place, and creates missing parents.
     pub(super) fn folder_for(&self, place: &Place) -> Result<OwnedFd, WorkspaceError> {
-        self.folder_noting(place, &mut Vec::new())
+        self.folder_recording(place, &mut Vec::new())
     }
 
     /// Does the same and adds the created folders to `made`, outermost first.
-    pub(super) fn folder_noting(
+    pub(super) fn folder_recording(
         &self,
         place: &Place,
         made: &mut Vec<PathBuf>,
@@ -115,9 +116,9 @@ impl Workspace {
         let to_make = parent.strip_prefix(present).unwrap_or(Path::new(""));
         let mut at = present.to_path_buf();
         for name in to_make {
-            let told = |e| WorkspaceError::from_errno("make the folders of", place.real(), e);
+            let to_error = |e| WorkspaceError::from_errno("make the folders of", place.real(), e);
             let new;
-            (fd, new) = make_folder(&fd, name).map_err(told)?;
+            (fd, new) = make_folder(&fd, name).map_err(to_error)?;
             at.push(name);
             if new {
                 made.push(at.clone());
@@ -128,20 +129,21 @@ impl Workspace {
 
     /// Opens the file to be replaced for reading, if the system would let this user write to it.
     pub(super) fn old_file(&self, place: &Place) -> Result<Option<(File, Stat)>, WorkspaceError> {
-        let told = |e: Errno| WorkspaceError::from_errno("write", Path::new(&place.display()), e);
+        let to_error =
+            |e: Errno| WorkspaceError::from_errno("write", Path::new(&place.display()), e);
         let base = OFlags::NONBLOCK | OFlags::NOCTTY;
         match self.open_beneath(place.real(), base | OFlags::WRONLY) {
             // A running program cannot be written to, but it can be replaced.
             Ok(_) | Err(Errno::TXTBSY) => {}
             Err(Errno::NOENT) => return Ok(None),
-            Err(e) => return Err(told(e)),
+            Err(e) => return Err(to_error(e)),
         }
         let fd = match self.open_beneath(place.real(), base | OFlags::RDONLY) {
             Ok(fd) => fd,
             Err(Errno::NOENT) => return Ok(None),
-            Err(e) => return Err(told(e)),
+            Err(e) => return Err(to_error(e)),
         };
-        let stat = rustix::fs::fstat(&fd).map_err(told)?;
+        let stat = rustix::fs::fstat(&fd).map_err(to_error)?;
         match Kind::of(rustix::fs::FileType::from_raw_mode(stat.st_mode)) {
             Kind::File => Ok(Some((File::from(fd), stat))),
             kind => Err(WorkspaceError::NotAFile {
@@ -154,8 +156,8 @@ impl Workspace {
 
 /// Returns a unique name, from the process id and a counter.
 pub(crate) fn draft_name() -> String {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    static NEXT_DRAFT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT_DRAFT.fetch_add(1, Ordering::Relaxed);
     format!(".haft-{}-{number}.tmp", std::process::id())
 }
 

@@ -13,7 +13,7 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use crate::artifact::source::{Source, each_piece};
 
 /// Maximum wait for the lock: other processes hold it for one write or one sweep.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Creates a folder and its parents, accessible only to the current user.
 pub(super) fn make_dir(path: &Path) -> io::Result<()> {
@@ -46,7 +46,7 @@ pub(super) fn lock(root: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let options = options.append(true).create(true).mode(0o600);
     let file = options.open(root.join("lock"))?;
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + LOCK_TIMEOUT;
     let mut pause = Duration::from_micros(100);
     while !try_lock(&file)? {
         if Instant::now() > end {
@@ -75,9 +75,9 @@ pub(super) struct Staged {
 
 impl Staged {
     pub(super) fn write(dir: &Path, bytes: &dyn Source) -> io::Result<Self> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
         make_dir(dir)?;
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}-{}-{number}", std::process::id(), crate::clock::now());
         let staged = Self {
             path: dir.join(name),

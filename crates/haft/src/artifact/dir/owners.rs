@@ -18,14 +18,14 @@ use crate::text::hex;
 pub(super) const VERSION: u32 = 1;
 
 /// Maximum length of a record, in bytes.
-const LONGEST: u64 = 16 << 10;
+const MAX_RECORD: u64 = 16 << 10;
 
 /// The file that names the owner of a folder of records.
-const OWNER: &str = "owner.json";
+const OWNER_FILE: &str = "owner.json";
 /// The file with the end of the owner's last run, in nanoseconds since 1970.
-const RELEASED: &str = "released";
+const RELEASED_FILE: &str = "released";
 /// The file with the number of bytes in a tenant's records.
-const USAGE: &str = "usage";
+const USAGE_FILE: &str = "usage";
 
 /// An artifact as recorded for one owner.
 #[derive(Debug, Serialize, Deserialize)]
@@ -58,11 +58,13 @@ struct OwnerFile {
 
 impl DirArtifacts {
     pub(super) fn tenant_dir(&self, principal: &Principal) -> PathBuf {
-        self.root.join("owners").join(short(&[&principal.tenant]))
+        self.root
+            .join("owners")
+            .join(short_hash(&[&principal.tenant]))
     }
 
     pub(super) fn owner_dir(&self, owner: &Owner) -> PathBuf {
-        let name = short(&[&owner.principal.subject, owner.run.as_str()]);
+        let name = short_hash(&[&owner.principal.subject, owner.run.as_str()]);
         self.tenant_dir(&owner.principal).join(name)
     }
 
@@ -73,7 +75,7 @@ impl DirArtifacts {
 
     pub(super) fn make_owner(&self, owner: &Owner) -> io::Result<()> {
         let dir = self.owner_dir(owner);
-        let file = dir.join(OWNER);
+        let file = dir.join(OWNER_FILE);
         if file.exists() {
             return Ok(());
         }
@@ -116,7 +118,7 @@ impl DirArtifacts {
 }
 
 /// Returns 32 hex digits of a hash over texts, each prefixed with its length so that different lists never collide.
-fn short(texts: &[&str]) -> String {
+fn short_hash(texts: &[&str]) -> String {
     let mut hasher = Sha256::new();
     for text in texts {
         hasher.update((text.len() as u64).to_le_bytes());
@@ -149,13 +151,13 @@ fn record_path(dir: &Path, reference: &ArtifactRef) -> PathBuf {
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
-    disk::open(path)?.take(LONGEST).read_to_end(&mut text)?;
+    disk::open(path)?.take(MAX_RECORD).read_to_end(&mut text)?;
     Ok(text)
 }
 
 /// Returns the owner of this folder; `None` if the folder does not say.
 pub(super) fn owner_of(dir: &Path) -> Option<Owner> {
-    let named: OwnerFile = serde_json::from_slice(&read(&dir.join(OWNER)).ok()?).ok()?;
+    let named: OwnerFile = serde_json::from_slice(&read(&dir.join(OWNER_FILE)).ok()?).ok()?;
     Some(Owner {
         principal: Principal::new(named.tenant, named.subject),
         run: RunId::new(named.run),
@@ -193,18 +195,18 @@ pub(super) fn release(dir: &Path, now: i64) -> io::Result<()> {
     if !dir.exists() {
         return Ok(());
     }
-    disk::write_private(&dir.join(RELEASED), &now.to_string())
+    disk::write_private(&dir.join(RELEASED_FILE), &now.to_string())
 }
 
 /// Returns when an owner's run ended, if it did.
 pub(super) fn released(dir: &Path) -> Option<i64> {
-    let text = read(&dir.join(RELEASED)).ok()?;
+    let text = read(&dir.join(RELEASED_FILE)).ok()?;
     str::from_utf8(&text).ok()?.trim().parse().ok()
 }
 
 /// Returns the number of bytes charged to a tenant.
 pub(super) fn usage(tenant: &Path) -> io::Result<u64> {
-    let noted = read(&tenant.join(USAGE)).ok();
+    let noted = read(&tenant.join(USAGE_FILE)).ok();
     let noted = noted.and_then(|text| str::from_utf8(&text).ok()?.parse().ok());
     match noted {
         Some(used) => Ok(used),
@@ -227,5 +229,5 @@ pub(super) fn counted(tenant: &Path) -> io::Result<u64> {
 /// Records the number of bytes charged to a tenant.
 pub(super) fn set_usage(tenant: &Path, used: u64) -> io::Result<()> {
     disk::make_dir(tenant)?;
-    disk::write_private(&tenant.join(USAGE), &used.to_string())
+    disk::write_private(&tenant.join(USAGE_FILE), &used.to_string())
 }

@@ -13,7 +13,7 @@ use super::{disk, owners};
 use crate::clock;
 
 /// The lock in a process's folder.
-const LOCK: &str = "lock";
+const LOCK_FILE: &str = "lock";
 
 /// The pins of this process.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ fn join(root: &Path) -> io::Result<(PathBuf, File)> {
         .join("pins")
         .join(format!("{}-{}", std::process::id(), clock::now()));
     disk::make_dir(&own)?;
-    let lock = private_file(&own.join(LOCK))?;
+    let lock = private_file(&own.join(LOCK_FILE))?;
     if disk::try_lock(&lock)? {
         Ok((own, lock))
     } else {
@@ -79,24 +79,24 @@ fn private_file(path: &Path) -> io::Result<File> {
 pub(super) fn live(root: &Path, now: i64) -> io::Result<HashSet<String>> {
     let mut pinned = HashSet::new();
     for process in disk::folders(&root.join("pins"))? {
-        let lock = private_file(&process.join(LOCK))?;
-        let gone = disk::try_lock(&lock)?;
+        let lock = private_file(&process.join(LOCK_FILE))?;
+        let lock_is_free = disk::try_lock(&lock)?;
         for pin in disk::entries(&process)? {
             let name = pin
                 .file_name()
                 .unwrap_or_default()
                 .to_string_lossy()
                 .into_owned();
-            if name == LOCK {
+            if name == LOCK_FILE {
                 continue;
             }
-            if !gone {
+            if !lock_is_free {
                 pinned.insert(name);
             } else if let Some(dir) = owners::pinned_dir(root, &name) {
                 owners::release(&dir, now)?;
             }
         }
-        if gone {
+        if lock_is_free {
             fs::remove_dir_all(&process)?;
         }
     }

@@ -38,7 +38,7 @@ struct Place {
 }
 
 /// The file with the time of the last sweep, in nanoseconds since 1970.
-const MARK: &str = "swept";
+const SWEEP_MARK: &str = "swept";
 
 impl DirArtifacts {
     /// Sweeps unless any process did so within `every`; a host calls it when a run starts.
@@ -58,7 +58,7 @@ impl DirArtifacts {
     }
 
     fn sweep_all_if_due(&self, every: Duration) -> Result<Option<Swept>, ArtifactError> {
-        let mark = fs::read_to_string(self.root.join(MARK)).ok();
+        let mark = fs::read_to_string(self.root.join(SWEEP_MARK)).ok();
         let last = mark.and_then(|text| text.trim().parse::<i64>().ok());
         let due = last.map(|last| last.saturating_add(length(every)));
         let now = nanoseconds((self.now)());
@@ -80,7 +80,7 @@ impl DirArtifacts {
             .create(true)
             .truncate(true)
             .mode(0o600)
-            .open(self.root.join(MARK))?;
+            .open(self.root.join(SWEEP_MARK))?;
         mark.write_all(nanoseconds((self.now)()).to_string().as_bytes())?;
         Ok(swept)
     }
@@ -94,7 +94,7 @@ impl DirArtifacts {
         for tenant in disk::folders(&self.root.join("owners"))? {
             let mut kept = self.expire(&tenant, &pinned, now, &mut swept)?;
             if let Some(wanted) = wanted.filter(|wanted| wanted.tenant == tenant) {
-                swept.left = make_way(self.quota, wanted.bytes, &mut kept, &mut swept.artifacts)?;
+                swept.left = evict_for(self.quota, wanted.bytes, &mut kept, &mut swept.artifacts)?;
             }
             named.extend(kept.into_iter().map(|one| one.id.digits));
             remove_empty(&tenant, &pinned)?;
@@ -157,13 +157,13 @@ impl DirArtifacts {
 
     /// Removes files that an exited process had staged.
     fn sweep_staged(&self) -> io::Result<()> {
-        const HOUR: i64 = 3_600_000_000_000;
+        const NANOS_PER_HOUR: i64 = 3_600_000_000_000;
         let now = nanoseconds(clock::now());
         for staged in disk::entries(&self.root.join("tmp"))? {
             // Its name contains the time: `process-nanoseconds-number`.
             let name = file_name(&staged);
             let made = name.split('-').nth(1).and_then(|at| at.parse::<i64>().ok());
-            if made.is_none_or(|at| at.saturating_add(HOUR) < now) {
+            if made.is_none_or(|at| at.saturating_add(NANOS_PER_HOUR) < now) {
                 super::remove(&staged)?;
             }
         }
@@ -172,21 +172,21 @@ impl DirArtifacts {
 }
 
 /// Removes the oldest records that no run in use holds until `bytes` more fit; if they cannot, returns how many would.
-fn make_way(
+fn evict_for(
     quota: Quota,
     bytes: u64,
-    kept: &mut Vec<StoredArtifact<Place>>,
+    artifacts: &mut Vec<StoredArtifact<Place>>,
     removed: &mut u64,
 ) -> io::Result<Option<u64>> {
-    let gone: HashSet<Place> = match quota.make_room(bytes, kept.clone()) {
+    let evicted: HashSet<Place> = match quota.make_room(bytes, artifacts.clone()) {
         Err(Full { left, .. }) => return Ok(Some(left)),
-        Ok(gone) => gone.into_iter().collect(),
+        Ok(evicted) => evicted.into_iter().collect(),
     };
-    for place in &gone {
+    for place in &evicted {
         owners::forget(&place.dir, &place.reference)?;
         *removed += 1;
     }
-    kept.retain(|one| !gone.contains(&one.id));
+    artifacts.retain(|one| !evicted.contains(&one.id));
     Ok(None)
 }
 

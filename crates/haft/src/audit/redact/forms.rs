@@ -6,19 +6,19 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-use super::SHORTEST;
+use super::MIN_SECRET;
 
 /// Decodes base64 with or without padding.
-const READING: GeneralPurposeConfig =
+const DECODE_CONFIG: GeneralPurposeConfig =
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
-const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, READING);
-const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, READING);
+const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, DECODE_CONFIG);
+const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, DECODE_CONFIG);
 
 /// Minimum number of base64 characters that are searched for: fewer would match in any image.
-const SHORTEST_CORE: usize = 6;
+const MIN_CORE: usize = 6;
 /// Characters that an encoder may leave unencoded besides letters, digits and `-_.~`: none, a path's slashes, those that JavaScript
 /// leaves, those allowed in a login.
-const LEFT: [&str; 4] = ["", "/", "!'()*", "!$&'()*+,;="];
+const UNENCODED: [&str; 4] = ["", "/", "!'()*", "!$&'()*+,;="];
 
 /// Returns a secret and what it implies: its percent-decoded form, and the password of a base64-encoded login.
 pub(super) fn meanings(secret: &str) -> Vec<String> {
@@ -32,7 +32,7 @@ pub(super) fn meanings(secret: &str) -> Vec<String> {
         all.push(password.to_owned());
         all.push(login.clone());
     }
-    all.retain(|each| each.len() >= SHORTEST);
+    all.retain(|each| each.len() >= MIN_SECRET);
     all
 }
 
@@ -54,10 +54,10 @@ pub(super) fn written(secret: &str) -> Vec<String> {
     let slashed = json.replace('/', "\\/");
     let twice = json_inner(&json);
     let mut forms = vec![secret.to_owned(), json, ascii, slashed, twice];
-    for left in LEFT {
+    for left in UNENCODED {
         let upper = percent(secret, left);
         forms.push(upper.replace("%20", "+"));
-        forms.push(in_small_letters(&upper));
+        forms.push(lowercase_percent(&upper));
         forms.push(upper);
     }
     forms
@@ -71,7 +71,7 @@ pub(super) fn cores(secret: &str) -> Vec<String> {
         bytes.extend_from_slice(secret.as_bytes());
         let text = STANDARD.encode(&bytes);
         let whole = (before * 8).div_ceil(6)..bytes.len() * 8 / 6;
-        let Some(core) = text.get(whole).filter(|core| core.len() >= SHORTEST_CORE) else {
+        let Some(core) = text.get(whole).filter(|core| core.len() >= MIN_CORE) else {
             continue;
         };
         cores.push(core.replace('+', "-").replace('/', "_"));
@@ -108,7 +108,7 @@ fn percent(text: &str, left: &str) -> String {
 }
 
 /// Lowercases the digits after each `%`.
-fn in_small_letters(percent: &str) -> String {
+fn lowercase_percent(percent: &str) -> String {
     let mut parts = percent.split('%');
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {

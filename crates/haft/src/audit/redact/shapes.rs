@@ -30,7 +30,7 @@ pub(super) enum Shape {
 }
 
 /// Length of the longest marker.
-pub(super) const LONGEST_MARKER: usize = 16;
+pub(super) const MAX_MARKER: usize = 16;
 
 /// The words that shapes start with, matched case-insensitively.
 pub(super) const MARKERS: &[(&str, Shape)] = &[
@@ -89,15 +89,17 @@ impl Shape {
                 let end = run(bytes, marker.end, is_key_byte);
                 (own && end - marker.end >= least).then_some(marker.start..end)
             }
-            Self::SecretKey if own && stands_free(bytes, marker.start) => secret_key(bytes, marker),
-            Self::AccessKeyId if own && stands_free(bytes, marker.start) => {
+            Self::SecretKey if own && is_word_boundary(bytes, marker.start) => {
+                secret_key(bytes, marker)
+            }
+            Self::AccessKeyId if own && is_word_boundary(bytes, marker.start) => {
                 let end = run(bytes, marker.end, |b| {
                     b.is_ascii_uppercase() || b.is_ascii_digit()
                 });
                 let more = bytes.get(end).is_some_and(u8::is_ascii_alphanumeric);
                 (end - marker.end == 16 && !more).then_some(marker.start..end)
             }
-            Self::Jwt if own && stands_free(bytes, marker.start) => jwt(bytes, marker.start),
+            Self::Jwt if own && is_word_boundary(bytes, marker.start) => jwt(bytes, marker.start),
             Self::SecretKey | Self::AccessKeyId | Self::Jwt => None,
             Self::Pem => pem(text, marker),
             Self::Bearer => bearer(bytes, &marker),
@@ -124,7 +126,7 @@ fn is_token_byte(b: u8) -> bool {
 }
 
 /// Returns whether no word continues into `at`; the letter of a JSON escape (`\n`) is not a word.
-fn stands_free(bytes: &[u8], at: usize) -> bool {
+fn is_word_boundary(bytes: &[u8], at: usize) -> bool {
     let Some(before) = at.checked_sub(1).map(|i| bytes[i]) else {
         return true;
     };
@@ -306,8 +308,8 @@ fn header(text: &str, name_end: usize) -> Option<Range<usize>> {
 
 /// Finds the password in `user:password@` after `://`.
 fn url(bytes: &[u8], start: usize) -> Option<Range<usize>> {
-    const LONGEST: usize = 1024;
-    let rest = &bytes[start..bytes.len().min(start + LONGEST)];
+    const MAX_SECRET: usize = 1024;
+    let rest = &bytes[start..bytes.len().min(start + MAX_SECRET)];
     let end = rest
         .iter()
         .position(|b| b.is_ascii_whitespace() || b"/?#\"'\\<>@".contains(b))?;

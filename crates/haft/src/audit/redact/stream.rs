@@ -6,7 +6,7 @@ use super::forms::is_base64;
 use super::{Known, REDACTED, Redactor, Search};
 
 /// Maximum number of bytes held back of what may be a single base64 text; a longer one is passed on in pieces.
-const HELD: usize = 64 << 10;
+const MAX_HELD: usize = 64 << 10;
 
 /// Removes the secret values that a [`Redactor`] knows from a stream of bytes, and nothing else: text that only looks like a secret
 /// passes unchanged, because the stream is a program's output. Without known values, every byte passes at once; otherwise the end
@@ -70,9 +70,9 @@ impl Known {
         let mut end = (from..bytes.len()).find(is_begun).unwrap_or(bytes.len());
         if !self.all.cores.is_empty() {
             // A base64 text is passed on whole or not at all.
-            let before = bytes[..end].iter().rev().take(HELD);
+            let before = bytes[..end].iter().rev().take(MAX_HELD);
             let word = before.take_while(|byte| is_base64(**byte)).count();
-            end -= if word < HELD { word } else { 0 };
+            end -= if word < MAX_HELD { word } else { 0 };
         }
         // Do not cut a complete match in two either.
         let found = spans(search, bytes).find(|span| span.start < end && end < span.end);
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     /// Returns the redacted output of these pieces.
-    fn through(redactor: &Redactor, pieces: &[&[u8]]) -> Vec<u8> {
+    fn redact_pieces(redactor: &Redactor, pieces: &[&[u8]]) -> Vec<u8> {
         let mut stream = RedactedStream::new(redactor);
         let mut out: Vec<u8> = pieces.iter().flat_map(|piece| stream.push(piece)).collect();
         out.extend(stream.finish());
@@ -150,7 +150,7 @@ mod tests {
             cuts.sort_unstable();
             let pieces: Vec<&[u8]> = cuts.windows(2).map(|at| &text.as_bytes()[at[0]..at[1]]).collect();
             let expected = format!("{before}|[redacted]|{after}|[redacted]");
-            prop_assert_eq!(String::from_utf8(through(&redactor, &pieces)).unwrap(), expected);
+            prop_assert_eq!(String::from_utf8(redact_pieces(&redactor, &pieces)).unwrap(), expected);
         }
     }
 }

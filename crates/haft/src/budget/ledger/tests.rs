@@ -29,14 +29,22 @@ fn a_day_is_counted_until_the_next_one_begins() {
     let (first, next) = (date("2026-11-26"), date("2026-11-27"));
     assert_eq!(ledger.on(first).unwrap(), Today::begun(first));
     for _ in 0..2 {
-        ledger.take_on(first, commands(1), Some(&most(2))).unwrap();
+        ledger
+            .reserve_on(first, commands(1), Some(&most(2)))
+            .unwrap();
     }
-    assert!(ledger.take_on(first, commands(1), Some(&most(2))).is_err());
+    assert!(
+        ledger
+            .reserve_on(first, commands(1), Some(&most(2)))
+            .is_err()
+    );
     // A user agreed.
-    ledger.take_on(first, commands(1), None).unwrap();
+    ledger.reserve_on(first, commands(1), None).unwrap();
     assert_eq!(ledger.on(first).unwrap().uses, commands(3));
     ledger.give_back(commands(1), first).unwrap();
-    ledger.take_on(next, commands(1), Some(&most(2))).unwrap();
+    ledger
+        .reserve_on(next, commands(1), Some(&most(2)))
+        .unwrap();
     // A clock that is set back does not start the day anew, and what an earlier day returns does not affect this one.
     assert_eq!(ledger.on(first).unwrap().uses, commands(1));
     ledger.give_back(commands(1), first).unwrap();
@@ -75,7 +83,7 @@ fn what_cannot_be_read_is_said_and_nothing_is_counted_over_it() {
         fs::write(ledger.file(), &text).unwrap();
         let read = ledger.on(today).unwrap_err().to_string();
         assert!(read.contains(said) && read.contains("day.json"), "{read}");
-        let taken = ledger.take_on(today, commands(1), Some(&most(9)));
+        let taken = ledger.reserve_on(today, commands(1), Some(&most(9)));
         assert!(matches!(taken, Err(NoRoom::Unknown(_))), "{text}");
         assert_eq!(fs::read_to_string(ledger.file()).unwrap(), text);
     }
@@ -91,7 +99,11 @@ fn two_that_count_the_same_folder_never_take_more_than_there_is() {
     let taken: usize = std::thread::scope(|threads| {
         let count = || {
             let ledger = Ledger::in_folder(home.path());
-            let take = |_: &u32| ledger.take_on(today, commands(1), Some(&most(30))).is_ok();
+            let take = |_: &u32| {
+                ledger
+                    .reserve_on(today, commands(1), Some(&most(30)))
+                    .is_ok()
+            };
             (0..25).filter(take).count()
         };
         let threads = [count; 4].map(|count| threads.spawn(count));

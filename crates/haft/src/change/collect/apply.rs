@@ -16,7 +16,7 @@ use crate::change::{Changer, State};
 use crate::workspace::{FileStamp, Kind, OutsideFile, Workspace, WorkspaceError};
 
 /// Maximum number of files synced one by one: for more, the whole file system is synced.
-const MOST_SYNCED: usize = 32;
+const MAX_SYNCED: usize = 32;
 
 const NOT_REPLACED: &str = "the folder above it is not replaced";
 const HOLDS_OTHERS: &str = "it holds something that is not deleted";
@@ -286,12 +286,12 @@ impl Collected {
             else {
                 continue;
             };
-            let told = |e| WorkspaceError::from_errno("read", path, e);
+            let to_error = |e| WorkspaceError::from_errno("read", path, e);
             if seen.insert(path.parent()) {
-                unlocked.unlock_parents(path).map_err(told)?;
+                unlocked.unlock_parents(path).map_err(to_error)?;
             }
             if let Some(mode) = mode.filter(|mode| mode & 0o400 == 0) {
-                self.upper.set_mode(path, mode | 0o400).map_err(told)?;
+                self.upper.set_mode(path, mode | 0o400).map_err(to_error)?;
             }
         }
         Ok(unlocked)
@@ -300,7 +300,7 @@ impl Collected {
     /// Syncs the files to import to disk: otherwise a crash could leave empty ones in their places.
     fn sync(&self, plan: &Plan) -> Result<(), WorkspaceError> {
         let outside: Vec<&OutsideFile> = plan.outside().collect();
-        let written = if outside.len() > MOST_SYNCED {
+        let written = if outside.len() > MAX_SYNCED {
             rustix::fs::syncfs(&self.upper.root)
         } else {
             outside.iter().try_for_each(|file| file.sync())

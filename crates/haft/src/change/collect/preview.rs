@@ -50,15 +50,15 @@ pub(super) fn file_change(
 /// Returns a changed mode of a file, or the mode of a new entry if it is unusual for one made by an editor; `None` if
 /// [`file_change`] shows it.
 pub(super) fn mode_change(change: &ViewChange) -> Option<FileChange> {
-    const USUAL: [u32; 5] = [0o600, 0o640, 0o644, 0o660, 0o664];
-    const USUAL_FOLDER: [u32; 3] = [0o700, 0o755, 0o775];
+    const COMMON_FILE_MODES: [u32; 5] = [0o600, 0o640, 0o644, 0o660, 0o664];
+    const COMMON_FOLDER_MODES: [u32; 3] = [0o700, 0o755, 0o775];
     let is = bits(change.after.as_ref()?)?;
     let was = change.before.as_ref().and_then(bits);
     let folder = matches!(change.after, Some(State::Folder { .. }));
     let usual = match was {
         Some(was) => was == is,
-        None if folder => USUAL_FOLDER.contains(&is),
-        None => USUAL.contains(&is),
+        None if folder => COMMON_FOLDER_MODES.contains(&is),
+        None => COMMON_FILE_MODES.contains(&is),
     };
     if usual || change.action == Action::Chmod {
         return None;

@@ -152,7 +152,10 @@ pub(super) fn stat_in(folder: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Resul
 }
 
 /// Returns when an entry of a folder was created; `None` if the file system does not know.
-pub(super) fn born_in(folder: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<Option<Since>> {
+pub(super) fn created_at(
+    folder: BorrowedFd<'_>,
+    name: &OsStr,
+) -> rustix::io::Result<Option<Since>> {
     let flags = AtFlags::SYMLINK_NOFOLLOW;
     let stat = rustix::fs::statx(folder, name, flags, StatxFlags::BTIME)?;
     let known = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::BTIME);

@@ -11,8 +11,8 @@ use rustix::io::Errno;
 
 use crate::change::State;
 use crate::change::collect::upper::{
-    Unlocked, Upper, born_in, failed, is_opaque, is_redirect, is_whiteout_device, is_whiteout_file,
-    link_in, may_be_metacopy, names, open_file, stat_in,
+    Unlocked, Upper, created_at, failed, is_opaque, is_redirect, is_whiteout_device,
+    is_whiteout_file, link_in, may_be_metacopy, names, open_file, stat_in,
 };
 use crate::change::collect::{CollectError, Dropped, MAX_ENTRIES, Since, Stamps, ViewChange};
 use crate::change::log::{MAX_FILE_BYTES, MAX_RUN_BYTES};
@@ -28,7 +28,7 @@ use content::Hasher;
 use vanished::Vanished;
 
 const CHANGED: &str = "it was changed while the command ran";
-const OWN: &str = "it is haft's own";
+const OWN_FILE: &str = "it is haft's own";
 const NOT_TEXT: &str = "its name is not UTF-8";
 const TOO_LONG: &str = "its path is longer than 4,095 bytes";
 const UNREADABLE: &str = "it cannot be read";
@@ -139,19 +139,19 @@ impl<'a> Walk<'a> {
 
     fn visit_folder(&mut self, todo: &Todo) -> Result<(), CollectError> {
         let path = &*todo.path;
-        let told = |e| failed("read", path, e);
+        let to_error = |e| failed("read", path, e);
         let folder = match self.upper.folder(path) {
             Err(Errno::ACCESS) => return self.drop_entry(path.to_owned(), UNREADABLE),
-            other => other.map_err(told)?,
+            other => other.map_err(to_error)?,
         };
-        if is_redirect(folder.as_fd()).map_err(told)? {
+        if is_redirect(folder.as_fd()).map_err(to_error)? {
             let path = path.to_owned();
             return Err(CollectError::Incomplete { path });
         }
         let lower = self.lower_folder(path)?;
         let moved = todo.moved || self.is_moved(path, lower.as_ref())?;
         let names = all_names(path, &folder)?;
-        let opaque = todo.opaque || is_opaque(folder.as_fd()).map_err(told)?;
+        let opaque = todo.opaque || is_opaque(folder.as_fd()).map_err(to_error)?;
         self.enter(path, &folder, lower.as_ref(), opaque)?;
         if opaque && let Some(lower) = &lower {
             let there: HashSet<&OsString> = names.iter().collect();
@@ -163,8 +163,8 @@ impl<'a> Walk<'a> {
         }
         for name in &names {
             if let Some(path) = self.usable_path(path, name)? {
-                let stat = stat_in(folder.as_fd(), name).map_err(told)?;
-                let stat = stat.ok_or_else(|| told(Errno::NOENT))?;
+                let stat = stat_in(folder.as_fd(), name).map_err(to_error)?;
+                let stat = stat.ok_or_else(|| to_error(Errno::NOENT))?;
                 let entry = Entry {
                     path,
                     folder: &folder,
@@ -184,7 +184,7 @@ impl<'a> Walk<'a> {
             }
         }
         if moved {
-            self.keep_below(path);
+            self.mark_conflicts_below(path);
         }
         Ok(())
     }
@@ -201,7 +201,7 @@ impl<'a> Walk<'a> {
         } else if path.as_os_str().len() > MAX_PATH {
             TOO_LONG
         } else if self.workspace.is_own(&path) {
-            OWN
+            OWN_FILE
         } else {
             return Ok(Some(path));
         };
@@ -252,16 +252,16 @@ impl<'a> Walk<'a> {
         entry: Entry<'_>,
         below: Option<Entry<'_>>,
     ) -> Result<(), CollectError> {
-        let told = entry.failed("read");
+        let to_error = entry.failed("read");
         let file = match open_file(entry.folder.as_fd(), Path::new(entry.name)) {
             Err(Errno::ACCESS) => return self.drop_entry(entry.path, UNREADABLE),
-            other => other.map_err(&told)?,
+            other => other.map_err(&to_error)?,
         };
-        if entry.stat.st_size == 0 && is_whiteout_file(&file).map_err(&told)? {
+        if entry.stat.st_size == 0 && is_whiteout_file(&file).map_err(&to_error)? {
             return self.whiteout(below);
         }
-        self.look_for_mark(&entry, &file, below.as_ref())?;
-        if may_be_metacopy(&file, &entry.stat).map_err(&told)? {
+        self.record_copy_up(&entry, &file, below.as_ref())?;
+        if may_be_metacopy(&file, &entry.stat).map_err(&to_error)? {
             return Err(CollectError::Incomplete { path: entry.path });
         }
         let stamp = FileStamp::of(&entry.stat);
@@ -376,7 +376,7 @@ impl<'a> Walk<'a> {
     /// Adds the deletion of an entry of the workspace, with its content.
     fn delete(&mut self, entry: &Entry<'_>) -> Result<(), CollectError> {
         let folder = entry.kind() == Kind::Directory;
-        let (before, lower) = self.before_deletion(entry)?;
+        let (before, lower) = self.state_before_deletion(entry)?;
         let mut change = change(entry.path.clone(), Action::Delete, Some(before), None);
         let content = if folder {
             self.lower_folder(&entry.path)?
@@ -416,7 +416,7 @@ impl<'a> Walk<'a> {
                     name: &name,
                     stat,
                 };
-                let (before, lower) = self.before_deletion(&entry)?;
+                let (before, lower) = self.state_before_deletion(&entry)?;
                 let mut change = change(path.clone(), Action::Delete, Some(before), None);
                 change.conflict = (moved || self.is_later(&entry)?).then_some(CHANGED);
                 if entry.kind() == Kind::Directory {
@@ -429,7 +429,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the state of an entry that is deleted. Hashes only as many bytes as can be saved for an undo.
-    fn before_deletion(
+    fn state_before_deletion(
         &mut self,
         entry: &Entry<'_>,
     ) -> Result<(State, Option<FileStamp>), CollectError> {

@@ -8,16 +8,16 @@ use crate::context::CallContext;
 use crate::error::Failure;
 use crate::executor::Parts;
 use crate::executor::again::{of, unknown};
-use crate::executor::ask::unwritten;
+use crate::executor::ask::not_recorded;
 use crate::executor::early_end::EarlyEnd;
 
 /// The key that identifies a question when it is asked again; `None` if its own run finds it.
-pub(super) struct Again {
+pub(super) struct RepeatKey {
     key: Option<String>,
 }
 
 /// The state of the question from an earlier call.
-pub(super) enum Earlier {
+pub(super) enum EarlierQuestion {
     /// It was not asked before.
     None,
     /// It is pending.
@@ -26,7 +26,7 @@ pub(super) enum Earlier {
     Decided(Box<Decision>),
 }
 
-impl Again {
+impl RepeatKey {
     /// Creates the key of this call's question.
     pub(super) fn of(parts: &Parts, context: &CallContext, arguments: &Arguments) -> Self {
         let session = &context.session;
@@ -36,19 +36,19 @@ impl Again {
     }
 
     /// Returns the newest identical question that is pending or decided. A decision is returned once.
-    pub(super) async fn earlier(&self, parts: &Parts) -> Result<Earlier, EarlyEnd> {
+    pub(super) async fn find_earlier(&self, parts: &Parts) -> Result<EarlierQuestion, EarlyEnd> {
         let Some(key) = &self.key else {
-            return Ok(Earlier::None);
+            return Ok(EarlierQuestion::None);
         };
         let found = parts.suspended.find(key).await.map_err(|e| unknown(&e))?;
         for call in found.into_iter().filter(|call| call.alone) {
             let entry = parts.inbox.get(&call.approval).await;
-            let entry = entry.map_err(|e| unwritten(&e))?;
+            let entry = entry.map_err(|e| not_recorded(&e))?;
             let Some(entry) = entry.filter(|entry| entry.request.is_question()) else {
                 continue;
             };
             if entry.is_open() {
-                return Ok(Earlier::Waits(Box::new(entry.request)));
+                return Ok(EarlierQuestion::Waits(Box::new(entry.request)));
             }
             let forgotten = parts.suspended.forget(&call.run, &call.call).await;
             forgotten.map_err(|e| unknown(&e))?;
@@ -60,10 +60,10 @@ impl Again {
                 // No other process needs to act on it any more.
                 let _ = parts.inbox.claim(&call.approval).await;
                 let _ = parts.inbox.deliver(&call.approval).await;
-                return Ok(Earlier::Decided(Box::new(decision)));
+                return Ok(EarlierQuestion::Decided(Box::new(decision)));
             }
         }
-        Ok(Earlier::None)
+        Ok(EarlierQuestion::None)
     }
 
     /// Notes the question if it is suspended.
@@ -73,7 +73,7 @@ impl Again {
         };
         let approval = waiting.approval.clone();
         let entry = parts.inbox.get(&approval).await;
-        let Some(entry) = entry.map_err(|e| unwritten(&e))? else {
+        let Some(entry) = entry.map_err(|e| not_recorded(&e))? else {
             return Ok(());
         };
         let call = SuspendedCall {

@@ -9,7 +9,7 @@ use crate::json::lexer::{LexError, Lexer};
 use crate::json::scan;
 
 /// The single member of an object that represents an artifact.
-pub(crate) const MEMBER: &str = "$artifact";
+pub(crate) const REF_MEMBER: &str = "$artifact";
 
 /// An object that represents an artifact.
 #[derive(Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl RefObject {
 
 /// What an argument accepts in place of a ref.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Takes {
+pub(crate) enum Accepted {
     /// The ref itself: the tool reads ranges of the artifact.
     Ref,
     /// The artifact's text.
@@ -48,7 +48,7 @@ pub(crate) fn find(text: &str) -> Vec<RefObject> {
     // An escape could spell the name differently. Most arguments contain neither byte, so this is a cheap filter.
     let bytes = text.as_bytes();
     let named = memchr2(b'$', b'\\', bytes).is_some()
-        && (memmem::find(bytes, MEMBER.as_bytes()).is_some()
+        && (memmem::find(bytes, REF_MEMBER.as_bytes()).is_some()
             || memmem::find(bytes, b"\\u").is_some());
     let mut found = Vec::new();
     if named && scan::scan_object(text).is_ok() {
@@ -87,7 +87,7 @@ impl Walk<'_, '_> {
             members += 1;
             let key = self.lexer.key()?;
             let name = self.lexer.unescape(key);
-            if name == MEMBER && !self.path.is_empty() {
+            if name == REF_MEMBER && !self.path.is_empty() {
                 marked = true;
                 if self.lexer.peek() == b'"' {
                     let text = self.lexer.string()?;
@@ -140,17 +140,17 @@ impl Walk<'_, '_> {
 }
 
 /// Returns what a schema accepts at a path; text if the schema does not say.
-pub(crate) fn takes(schema: &Value, path: &[String]) -> Takes {
+pub(crate) fn accepted_kind(schema: &Value, path: &[String]) -> Accepted {
     let mut at = Some(schema);
     for step in path {
         at = at.and_then(|at| member(schema, at, step));
     }
-    at.map_or(Takes::Text, |at| wanted(schema, at))
+    at.map_or(Accepted::Text, |at| wanted(schema, at))
 }
 
 /// Returns the schema of a member or an item.
 fn member<'s>(root: &'s Value, at: &'s Value, step: &str) -> Option<&'s Value> {
-    let at = resolved(root, at);
+    let at = resolve_ref(root, at);
     let own = at
         .get("properties")
         .and_then(|all| all.get(step))
@@ -163,7 +163,7 @@ fn member<'s>(root: &'s Value, at: &'s Value, step: &str) -> Option<&'s Value> {
 }
 
 /// Follows a `$ref` within the schema's own document.
-fn resolved<'s>(root: &'s Value, at: &'s Value) -> &'s Value {
+fn resolve_ref<'s>(root: &'s Value, at: &'s Value) -> &'s Value {
     let pointer = at.get("$ref").and_then(Value::as_str);
     let target = pointer.and_then(|p| root.pointer(p.strip_prefix('#')?));
     target.unwrap_or(at)
@@ -174,28 +174,28 @@ fn branches(at: &Value) -> impl Iterator<Item = &Value> {
     lists.into_iter().flatten().flatten()
 }
 
-fn wanted(root: &Value, at: &Value) -> Takes {
-    let at = resolved(root, at);
+fn wanted(root: &Value, at: &Value) -> Accepted {
+    let at = resolve_ref(root, at);
     let text = |name: &str| at.get(name).and_then(Value::as_str);
     if text("format") == Some("artifact") {
-        return Takes::Ref;
+        return Accepted::Ref;
     }
     if text("contentEncoding") == Some("base64") {
-        return Takes::Base64;
+        return Accepted::Base64;
     }
     let kind = |name: &Value| name.as_str() == Some("string");
     match at.get("type") {
-        Some(Value::Array(kinds)) if !kinds.iter().any(kind) => Takes::Json,
-        Some(one @ Value::String(_)) if !kind(one) => Takes::Json,
-        Some(_) => Takes::Text,
+        Some(Value::Array(kinds)) if !kinds.iter().any(kind) => Accepted::Json,
+        Some(one @ Value::String(_)) if !kind(one) => Accepted::Json,
+        Some(_) => Accepted::Text,
         None => branches(at)
             .map(|branch| wanted(root, branch))
-            .find(|takes| *takes != Takes::Json)
+            .find(|takes| *takes != Accepted::Json)
             .unwrap_or_else(|| {
                 if branches(at).next().is_some() {
-                    Takes::Json
+                    Accepted::Json
                 } else {
-                    Takes::Text
+                    Accepted::Text
                 }
             }),
     }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::executor::refs::find::{Takes, find, takes};
+use crate::executor::refs::find::{Accepted, accepted_kind, find};
 
 #[test]
 fn refs_are_found_at_any_depth_and_only_there() {
@@ -63,21 +63,21 @@ fn the_schema_says_what_stands_in_a_refs_place() {
         "$defs": {"rows": {"type": "array"}}
     });
     for (path, expect) in [
-        ("text", Takes::Text),
-        ("maybe", Takes::Text),
-        ("ref", Takes::Ref),
-        ("bytes", Takes::Base64),
-        ("rows", Takes::Json),
-        ("rows/0", Takes::Json),
-        ("rows/0/n", Takes::Text),
-        ("either", Takes::Text),
-        ("neither", Takes::Json),
-        ("there", Takes::Json),
-        ("open", Takes::Text),
-        ("open/deeper", Takes::Text),
-        ("other", Takes::Json),
+        ("text", Accepted::Text),
+        ("maybe", Accepted::Text),
+        ("ref", Accepted::Ref),
+        ("bytes", Accepted::Base64),
+        ("rows", Accepted::Json),
+        ("rows/0", Accepted::Json),
+        ("rows/0/n", Accepted::Text),
+        ("either", Accepted::Text),
+        ("neither", Accepted::Json),
+        ("there", Accepted::Json),
+        ("open", Accepted::Text),
+        ("open/deeper", Accepted::Text),
+        ("other", Accepted::Json),
     ] {
         let steps: Vec<String> = path.split('/').map(str::to_owned).collect();
-        assert_eq!(takes(&schema, &steps), expect, "{path}");
+        assert_eq!(accepted_kind(&schema, &steps), expect, "{path}");
     }
 }

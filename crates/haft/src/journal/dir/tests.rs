@@ -109,7 +109,7 @@ fn every_cut_of_a_journal_reads_as_what_was_said_before_it() {
     wait(journal.call(&run, &chain, &call(1))).unwrap();
     wait(journal.end(&run, &chain, 1, "one")).unwrap();
     drop(journal);
-    let path = home.path().join("runs/r1").join(FILE);
+    let path = home.path().join("runs/r1").join(FILE_NAME);
     let whole = std::fs::read(&path).unwrap();
     for cut in 0..=whole.len() {
         std::fs::write(&path, &whole[..cut]).unwrap();
@@ -133,7 +133,7 @@ fn every_cut_of_a_journal_reads_as_what_was_said_before_it() {
 #[test]
 fn a_damaged_journal_says_which_line() {
     let (home, run) = home();
-    let path = home.path().join("runs/r1").join(FILE);
+    let path = home.path().join("runs/r1").join(FILE_NAME);
     for (text, line) in [
         ("nonsense\n", 1),
         (
@@ -162,7 +162,7 @@ fn chains_that_ended_leave_an_empty_journal() {
         wait(journal.call(&run, &chain, &call(1))).unwrap();
         wait(journal.close(&run, &chain, Status::Ok)).unwrap();
     }
-    let left = std::fs::metadata(home.path().join("runs/r1").join(FILE));
+    let left = std::fs::metadata(home.path().join("runs/r1").join(FILE_NAME));
     assert_eq!(left.unwrap().len(), 0);
 }
 

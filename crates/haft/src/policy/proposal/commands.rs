@@ -132,14 +132,14 @@ pub(super) fn refuse(pattern: &str) -> Option<String> {
         return Some(TOO_WIDE.to_owned());
     };
     match literal.as_slice() {
-        [program, first, rest @ ..] => wrong_program(program).or_else(|| {
+        [program, first, rest @ ..] => refuse_program(program).or_else(|| {
             if open {
-                before_star(program, first)
+                refuse_star(program, first)
             } else {
-                exact(program, first, rest)
+                refuse_exact(program, first, rest)
             }
         }),
-        [program] => Some(wrong_program(program).unwrap_or_else(|| TOO_WIDE.to_owned())),
+        [program] => Some(refuse_program(program).unwrap_or_else(|| TOO_WIDE.to_owned())),
         [] => Some(TOO_WIDE.to_owned()),
     }
 }
@@ -168,12 +168,12 @@ fn stem(program: &str) -> String {
     }
 }
 
-fn either(program: &str, holds: impl Fn(&str) -> bool) -> bool {
+fn matches_program(program: &str, holds: impl Fn(&str) -> bool) -> bool {
     holds(base_name(program)) || holds(&stem(program))
 }
 
 /// Says what is wrong with the first word, whatever follows it.
-fn wrong_program(program: &str) -> Option<String> {
+fn refuse_program(program: &str) -> Option<String> {
     let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+' | '/');
     if program.contains('=') {
         return Some("it sets a variable: write the program first".to_owned());
@@ -184,20 +184,22 @@ fn wrong_program(program: &str) -> Option<String> {
         ));
     }
     let runs = |name: &str| is_shell(name) || is_wrapper(name) || RUNNERS.contains(&name);
-    either(program, runs)
+    matches_program(program, runs)
         .then(|| format!("{program} runs any command that it is given: name that command instead"))
 }
 
 /// Refuses an exact line only if the program runs what it reads or takes an argument as code; otherwise the line shows all that runs.
-fn exact(program: &str, first: &str, rest: &[String]) -> Option<String> {
+fn refuse_exact(program: &str, first: &str, rest: &[String]) -> Option<String> {
     let is_file = |word: &String| !word.starts_with('-');
     let git_reads = base_name(program) == "git" && GIT_READERS.contains(&first);
-    if either(program, |name| READERS.contains(&name)) || git_reads && !rest.iter().any(is_file) {
+    if matches_program(program, |name| READERS.contains(&name))
+        || git_reads && !rest.iter().any(is_file)
+    {
         return Some(format!(
             "{program} does whatever its input says: a person decides about each"
         ));
     }
-    let reads_code = either(program, |name| INTERPRETERS.contains(&name));
+    let reads_code = matches_program(program, |name| INTERPRETERS.contains(&name));
     if reads_code && first.starts_with(['-', '+']) {
         return Some(format!(
             "{program} runs code that its options or its input hold: name a script"
@@ -211,8 +213,8 @@ fn exact(program: &str, first: &str, rest: &[String]) -> Option<String> {
 }
 
 /// Refuses a pattern that ends in a star unless it is a known subcommand: a star matches any words, so they must not decide what runs.
-fn before_star(program: &str, first: &str) -> Option<String> {
-    if either(program, |name| INTERPRETERS.contains(&name)) {
+fn refuse_star(program: &str, first: &str) -> Option<String> {
+    if matches_program(program, |name| INTERPRETERS.contains(&name)) {
         return Some(format!(
             "a pattern for {program} covers anything: write the exact command"
         ));

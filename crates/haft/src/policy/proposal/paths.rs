@@ -55,7 +55,7 @@ fn could_mean(wild: &Glob, secrets: &SecretNames) -> Option<String> {
             name.path
         ));
     }
-    let secret = secrets.met_by(wild)?;
+    let secret = secrets.matching_entry(wild)?;
     Some(format!(
         "{shown} could be {secret}, which may hold secrets: write the name out"
     ))

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 /// Maximum number of originals found for one name.
-const MOST: usize = 12;
+const MAX_ORIGINALS: usize = 12;
 /// Maximum length of an inspected name, in bytes: no file name is longer.
-const LONGEST: usize = 255;
+const MAX_NAME: usize = 255;
 /// Separators between a name and a copy marker.
-const BREAKS: [char; 4] = ['.', '-', '_', ' '];
+const SEPARATORS: [char; 4] = ['.', '-', '_', ' '];
 /// Copy markers at the end of a name, optionally followed by a number.
-const WORDS: &[&str] = &[
+const COPY_MARKERS: &[&str] = &[
     "back",
     "backup",
     "bak",
@@ -61,12 +61,12 @@ const WORDS: &[&str] = &[
 /// Copy markers that count only with a number after them (`_LOCAL_4711`).
 const NUMBERED: &[&str] = &["base", "local", "r", "remote"];
 /// Suffixes of the files that editors keep for an open file, with a leading dot in the name.
-const SWAPS: &[&str] = &[".kate-swp", ".un"];
+const SWAP_SUFFIXES: &[&str] = &[".kate-swp", ".un"];
 
 /// Returns every name that this one may be a copy of, stripping step by step; empty for most names.
 pub(super) fn originals(name: &str) -> Vec<Cow<'_, str>> {
     let mut found: Vec<Cow<'_, str>> = Vec::new();
-    if name.len() > LONGEST {
+    if name.len() > MAX_NAME {
         return found;
     }
     add(&mut found, name, step(name));
@@ -83,7 +83,7 @@ pub(super) fn originals(name: &str) -> Vec<Cow<'_, str>> {
 
 fn add<'n>(found: &mut Vec<Cow<'n, str>>, name: &str, more: Vec<Cow<'n, str>>) {
     for each in more {
-        if found.len() < MOST && each != name && !found.contains(&each) {
+        if found.len() < MAX_ORIGINALS && each != name && !found.contains(&each) {
             found.push(each);
         }
     }
@@ -127,10 +127,10 @@ fn without_start(name: &str) -> Option<&str> {
     if let Some(rest) = hashed {
         return Some(rest.strip_suffix('#').unwrap_or(rest));
     }
-    let begun = [".#", "~$"]
+    let prefixes = [".#", "~$"]
         .iter()
         .find_map(|start| name.strip_prefix(start));
-    begun.or_else(|| {
+    prefixes.or_else(|| {
         let (start, rest) = name.split_at_checked("copy".len())?;
         let (between, rest) = rest.split_once(" of ").or(rest.split_once("_of_"))?;
         let counted = between
@@ -143,7 +143,7 @@ fn without_start(name: &str) -> Option<&str> {
 /// Returns the open file that a swap file belongs to, with a leading dot that may be the editor's.
 fn without_swap(name: &str) -> Option<&str> {
     let name = name.strip_suffix('~').unwrap_or(name);
-    let named = SWAPS.iter().find_map(|end| name.strip_suffix(end));
+    let named = SWAP_SUFFIXES.iter().find_map(|end| name.strip_suffix(end));
     named.or_else(|| {
         let (rest, end) = name.rsplit_once('.')?;
         let of_vim = end.len() == 3
@@ -177,16 +177,18 @@ fn without_end(name: &str) -> Option<&str> {
     let uncounted = name.trim_end_matches(number);
     let is_counted = name.ends_with(|c: char| c.is_ascii_digit() || c == 'Z') && uncounted != name;
     let head = if is_counted {
-        uncounted.trim_end_matches(BREAKS)
+        uncounted.trim_end_matches(SEPARATORS)
     } else {
         name
     };
-    let words = WORDS.iter().chain(NUMBERED.iter().filter(|_| is_counted));
-    let mut cut = words.filter_map(|word| before_word(head, word));
+    let words = COPY_MARKERS
+        .iter()
+        .chain(NUMBERED.iter().filter(|_| is_counted));
+    let mut cut = words.filter_map(|word| strip_word(head, word));
     cut.next().or_else(|| {
         let digits = name[uncounted.len()..].chars();
         let digits = digits.filter(char::is_ascii_digit).count();
-        let apart = head.len() < uncounted.len() || name[uncounted.len()..].starts_with(BREAKS);
+        let apart = head.len() < uncounted.len() || name[uncounted.len()..].starts_with(SEPARATORS);
         // A dot and any number, or another separator and a date.
         let dotted = uncounted.ends_with('.');
         (is_counted && apart && (dotted || digits >= 6)).then_some(head)
@@ -194,10 +196,10 @@ fn without_end(name: &str) -> Option<&str> {
 }
 
 /// Returns the text before a word and its separator.
-fn before_word<'n>(name: &'n str, word: &str) -> Option<&'n str> {
+fn strip_word<'n>(name: &'n str, word: &str) -> Option<&'n str> {
     let at = name.len().checked_sub(word.len())?;
     let (rest, end) = name.split_at_checked(at)?;
-    let parted = rest.trim_end_matches(BREAKS);
+    let parted = rest.trim_end_matches(SEPARATORS);
     (end.eq_ignore_ascii_case(word) && parted.len() < rest.len()).then_some(parted)
 }
 

@@ -6,12 +6,12 @@ use super::{How, Use, Uses};
 use crate::policy::spelled::{Form, Spelled};
 
 /// Commands whose words are always data.
-const ANY_WORDS: &[&str] = &[
+const WITH_OPERANDS: &[&str] = &[
     "echo", "true", "false", ":", "seq", "sleep", "basename", "dirname",
 ];
 
 /// Commands that print facts about the system; with arguments, some of them would change it.
-const NO_WORDS: &[&str] = &[
+const WITHOUT_OPERANDS: &[&str] = &[
     "pwd", "whoami", "uname", "nproc", "arch", "uptime", "hostname", "id", "date", "wait",
 ];
 
@@ -35,9 +35,9 @@ const VERSIONED: &[&str] = &[
 pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
     let known = || words.iter().all(AsWord::is_known);
     match name {
-        _ if ANY_WORDS.contains(&name) => Some(printed(words)),
+        _ if WITH_OPERANDS.contains(&name) => Some(printed(words)),
         "printf" => prints_plainly(words).then(|| printed(words)),
-        _ if NO_WORDS.contains(&name) && words.is_empty() => Some(quiet(words)),
+        _ if WITHOUT_OPERANDS.contains(&name) && words.is_empty() => Some(quiet(words)),
         "date" if known() => {
             let operands = DATE.split(words)?.words;
             let formats = operands.iter().all(|word| word.text.starts_with('+'));

@@ -2,14 +2,14 @@
 
 use haft_shell::{AsWord, Operands, Options};
 
-use super::scan::behind_option;
+use super::scan::option_value;
 use super::tables::{RG, SORT, UNIQ};
 use super::{How, Use, Uses};
 use crate::policy::readers::DIFF;
 use crate::policy::spelled::{Form, Spelled};
 
 /// Commands that read files and print, whatever their options; an option's value may be a file, too.
-const FILES: &[&str] = &[
+const FILE_READERS: &[&str] = &[
     "cat",
     "head",
     "tail",
@@ -35,15 +35,15 @@ const FILES: &[&str] = &[
 ];
 
 /// Commands that print names, kinds and sizes of files, whatever their options.
-const NAMES: &[&str] = &[
+const NAME_LISTERS: &[&str] = &[
     "ls", "stat", "du", "which", "readlink", "realpath", "test", "[",
 ];
 
 /// Returns what such a command does with files.
 pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
     match name {
-        _ if FILES.contains(&name) => files(name, words, How::Reads),
-        _ if NAMES.contains(&name) => files(name, words, How::Names),
+        _ if FILE_READERS.contains(&name) => files(name, words, How::Reads),
+        _ if NAME_LISTERS.contains(&name) => files(name, words, How::Names),
         "grep" | "egrep" | "fgrep" => Some(grep(words)),
         "diff" => diff(words),
         "sort" => Some(Uses::each(plain(&SORT, words)?.words, How::Reads)),
@@ -94,7 +94,7 @@ fn paths(word: &Spelled, how: How) -> Vec<Use> {
     if !word.text.starts_with('-') {
         return vec![Use::new(word, how)];
     }
-    let behind = behind_option(&word.text);
+    let behind = option_value(&word.text);
     behind.map(|text| Use::known(text, how)).collect()
 }
 
@@ -138,7 +138,7 @@ fn grep(words: &[Spelled]) -> Uses {
     let options = words[..end]
         .iter()
         .filter(|word| word.text.starts_with('-'));
-    let values = options.flat_map(|word| behind_option(&word.text));
+    let values = options.flat_map(|word| option_value(&word.text));
     uses.paths
         .extend(values.map(|text| Use::known(text, How::Reads)));
     uses

@@ -6,9 +6,9 @@ use super::{How, Known, Use};
 use crate::policy::spelled::{Form, Spelled};
 
 /// Characters in a word that a path may follow.
-const BEFORE: [char; 4] = ['=', ':', '@', ','];
+const PATH_PREFIXES: [char; 4] = ['=', ':', '@', ','];
 /// Characters that end a path within a text, such as code for an interpreter.
-const BETWEEN: &[char] = &[
+const PATH_TERMINATORS: &[char] = &[
     ' ', '\t', '\n', '"', '\'', '(', ')', '[', ']', '{', '}', ';', '&', '|', '<', '>', '`', ',',
 ];
 
@@ -91,16 +91,15 @@ fn url(text: &str) -> Option<Use> {
 
 /// Returns what follows a separator or an option in a word, and what looks like a path elsewhere in it.
 fn within(text: &str) -> impl Iterator<Item = &str> {
-    let behind = BEFORE.into_iter().flat_map(|sign| {
+    let behind = PATH_PREFIXES.into_iter().flat_map(|sign| {
         let parts = text.match_indices(sign);
         parts.map(|(at, sign)| &text[at + sign.len()..])
     });
     let before = text.split_once(':').map(|(first, _)| first);
-    let pieces = text.split(BETWEEN).filter(|piece| leads_away(piece));
-    behind
-        .chain(before)
-        .chain(behind_option(text))
-        .chain(pieces)
+    let pieces = text
+        .split(PATH_TERMINATORS)
+        .filter(|piece| leads_away(piece));
+    behind.chain(before).chain(option_value(text)).chain(pieces)
 }
 
 /// Whether the path, by its text alone, may lead out of the folder.
@@ -111,7 +110,7 @@ fn leads_away(piece: &str) -> bool {
 }
 
 /// Returns what may be an option's value within the same word: `--from-file=x`, `-nfx`. Empty for a word that is not an option.
-pub(super) fn behind_option(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn option_value(text: &str) -> impl Iterator<Item = &str> {
     let long = text
         .strip_prefix("--")
         .and_then(|rest| rest.split_once('='));

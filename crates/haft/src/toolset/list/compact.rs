@@ -12,14 +12,14 @@ pub(super) enum Role {
 }
 
 /// Formats that only state the width of a number: `type` and the bounds tell the caller enough.
-const WIDTHS: [&str; 12] = [
+const WIDTH_FORMATS: [&str; 12] = [
     "uint", "uint8", "uint16", "uint32", "uint64", "int", "int8", "int16", "int32", "int64",
     "float", "double",
 ];
 
 /// Returns the schema without what neither a model nor a validator needs.
 pub(super) fn compact(schema: &Value, role: Role) -> Value {
-    let mut shown = reduced(schema, role);
+    let mut shown = reduce(schema, role);
     // A description like "What `read_file` takes" only repeats the tool's own.
     if let Value::Object(map) = &mut shown {
         map.remove("description");
@@ -27,7 +27,7 @@ pub(super) fn compact(schema: &Value, role: Role) -> Value {
     shown
 }
 
-fn reduced(schema: &Value, role: Role) -> Value {
+fn reduce(schema: &Value, role: Role) -> Value {
     let Value::Object(map) = schema else {
         return schema.clone();
     };
@@ -39,12 +39,12 @@ fn reduced(schema: &Value, role: Role) -> Value {
             ("default", Value::Null) => {}
             ("minimum", Value::Number(zero))
                 if role == Role::Output && zero.as_f64() == Some(0.0) => {}
-            ("format", Value::String(format)) if WIDTHS.contains(&format.as_str()) => {}
+            ("format", Value::String(format)) if WIDTH_FORMATS.contains(&format.as_str()) => {}
             ("oneOf", _) if words.is_some() => {}
             // Keys are member names here: a member may be called `default`.
             ("properties" | "$defs" | "patternProperties", Value::Object(members)) => {
                 let members = members.iter();
-                let members = members.map(|(name, member)| (name.clone(), reduced(member, role)));
+                let members = members.map(|(name, member)| (name.clone(), reduce(member, role)));
                 out.insert(key.clone(), Value::Object(members.collect()));
             }
             // Values, not schemas.
@@ -52,11 +52,11 @@ fn reduced(schema: &Value, role: Role) -> Value {
                 out.insert(key.clone(), value.clone());
             }
             (_, Value::Array(items)) => {
-                let items = items.iter().map(|item| reduced(item, role));
+                let items = items.iter().map(|item| reduce(item, role));
                 out.insert(key.clone(), items.collect());
             }
             _ => {
-                out.insert(key.clone(), reduced(value, role));
+                out.insert(key.clone(), reduce(value, role));
             }
         }
     }

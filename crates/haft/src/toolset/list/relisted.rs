@@ -9,11 +9,11 @@ use crate::spec::{Described, Listing, ToolSpec};
 use crate::toolset::list::{is_object, object_schema};
 
 /// The member of `_meta` reserved for haft: no server may set it.
-const OWN: &str = "haft";
+const OWN_MEMBER: &str = "haft";
 
 /// Returns the listing under the spec's name. Members that the host changed have the spec's value; all others stay byte for byte.
 /// `None` if the listing is not an object.
-pub(super) fn relisted(spec: &ToolSpec, listing: &Listing) -> Option<Bytes> {
+pub(super) fn relist(spec: &ToolSpec, listing: &Listing) -> Option<Bytes> {
     let mut tool = Amended::read(listing.text()).ok()?;
     let found = tool.members().to_vec();
     let is_again = |nth: usize, name: &str| found[..nth].iter().any(|one| one.is(name));
@@ -78,9 +78,9 @@ fn input_schema(tool: &mut Amended<'_>, nth: usize, spec: &ToolSpec) {
 /// Removes from `_meta` the member that only haft may set.
 fn meta(tool: &mut Amended<'_>, nth: usize, member: Member<'_>) {
     if let Ok(mut inner) = Amended::read(member.value().get())
-        && inner.position(OWN).is_some()
+        && inner.position(OWN_MEMBER).is_some()
     {
-        inner.retain(|one| !one.is(OWN));
+        inner.retain(|one| !one.is(OWN_MEMBER));
         inner.write(tool.replace(nth));
     }
 }

@@ -21,7 +21,7 @@ pub fn of_tool(spec: &ToolSpec) -> Document<'_> {
         .with_texts(spec.tags.iter().map(String::as_str))
         .with_texts(spec.tags.iter().map(String::as_str))
         .with_texts(texts.map(String::as_str))
-        .with_text(beginning(&spec.description));
+        .with_text(truncate_description(&spec.description));
     parameters(&spec.input_schema, MAX_DEPTH, &mut document);
     document
 }
@@ -37,7 +37,7 @@ pub fn of_skill(skill: &Skill) -> Document<'_> {
         .with_text(skill.description())
 }
 
-fn beginning(text: &str) -> &str {
+fn truncate_description(text: &str) -> &str {
     &text[..text.floor_char_boundary(MAX_DESCRIPTION)]
 }
 

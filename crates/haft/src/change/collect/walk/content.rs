@@ -11,7 +11,7 @@ use crate::text::hex;
 use crate::workspace::next_data;
 
 /// Number of bytes read at once.
-const CHUNK: usize = 256 << 10;
+const CHUNK_BYTES: usize = 256 << 10;
 
 /// Hashes files with a shared buffer.
 pub(super) struct Hasher {
@@ -21,7 +21,7 @@ pub(super) struct Hasher {
 impl Default for Hasher {
     fn default() -> Self {
         Self {
-            buffer: vec![0; CHUNK],
+            buffer: vec![0; CHUNK_BYTES],
         }
     }
 }
@@ -52,7 +52,7 @@ impl Hasher {
 
 /// Whether two files of the same length have the same bytes. Skips holes that both have.
 pub(super) fn is_same(a: &File, b: &File) -> io::Result<bool> {
-    let (mut left, mut right) = (vec![0; CHUNK], vec![0; CHUNK]);
+    let (mut left, mut right) = (vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES]);
     let mut at = 0;
     loop {
         let next = [next_data(a, at)?, next_data(b, at)?];

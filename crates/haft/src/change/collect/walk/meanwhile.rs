@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 
-use crate::change::collect::walk::{CHANGED, Entry, Walk, born_in, failed};
+use crate::change::collect::walk::{CHANGED, Entry, Walk, created_at, failed};
 use crate::change::collect::{CollectError, Since};
 use crate::workspace::Kind;
 
@@ -17,7 +17,7 @@ impl Walk<'_> {
         if entry.kind() != Kind::Directory {
             return Ok(true);
         }
-        let born = born_in(entry.folder.as_fd(), entry.name).map_err(entry.failed("look at"))?;
+        let born = created_at(entry.folder.as_fd(), entry.name).map_err(entry.failed("look at"))?;
         Ok(born.is_some_and(|born| born > self.since))
     }
 
@@ -43,7 +43,7 @@ impl Walk<'_> {
     }
 
     /// Marks all changes at and below a path as conflicts.
-    pub(super) fn keep_below(&mut self, path: &Path) {
+    pub(super) fn mark_conflicts_below(&mut self, path: &Path) {
         let from = self.found.range_mut(path.to_owned()..);
         for (_, found) in from.take_while(|(at, _)| at.starts_with(path)) {
             found.change.conflict = Some(CHANGED);

@@ -63,13 +63,13 @@ impl Walk<'_> {
         lower: Option<&OwnedFd>,
         opaque: bool,
     ) -> Result<(), CollectError> {
-        let told = |e| failed("look at", path, e);
+        let to_error = |e| failed("look at", path, e);
         let possible = if self.vanished.ignored || opaque {
             false
         } else if let Some(lower) = lower {
-            Since::modified(&rustix::fs::fstat(lower).map_err(told)?) > self.since
+            Since::modified(&rustix::fs::fstat(lower).map_err(to_error)?) > self.since
         } else {
-            is_copied_up(folder.as_fd()).map_err(told)?
+            is_copied_up(folder.as_fd()).map_err(to_error)?
         };
         if possible && lower.is_none() {
             self.vanished.folders.insert(path.to_owned());
@@ -88,7 +88,7 @@ impl Walk<'_> {
     }
 
     /// Records whether a file was copied up.
-    pub(super) fn look_for_mark(
+    pub(super) fn record_copy_up(
         &mut self,
         entry: &Entry<'_>,
         file: &File,
@@ -162,12 +162,13 @@ impl Walk<'_> {
     /// Returns the places that marked files may come from: the hashes of the files hidden there, and the number of the others.
     fn sources(&self) -> (Vec<&str>, usize) {
         let (mut known, mut unknown) = (Vec::new(), 0);
-        let gone = |found: &StampedChange| !matches!(found.change.after, Some(State::File { .. }));
+        let is_missing =
+            |found: &StampedChange| !matches!(found.change.after, Some(State::File { .. }));
         for (path, found) in &self.found {
             let Some(State::File { sha256, .. }) = &found.change.before else {
                 continue;
             };
-            if !gone(found) && !self.vanished.replaced.contains(path) {
+            if !is_missing(found) && !self.vanished.replaced.contains(path) {
                 continue;
             }
             match sha256 {
