@@ -13,15 +13,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::describe::{builtin, read_only};
-use crate::files::text::grouped;
+use crate::files::text::with_separators;
 
 /// Default limit of a direct call, in bytes.
-const PAGE: u64 = 16 * 1024;
+const PAGE_BYTES: u64 = 16 * 1024;
 /// Default limit of a call from a script, whose results are smaller, in bytes.
-const CHAIN_PAGE: u64 = 3 * 1024;
+const CHAIN_PAGE_BYTES: u64 = 3 * 1024;
 
 /// Tokens reserved for the rest of the result.
-const RESERVE: usize = 200;
+const RESERVED_TOKENS: usize = 200;
 
 /// What `read_artifact` takes.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -82,15 +82,15 @@ impl TypedTool for ReadArtifact {
                 .with_advice("use the ref exactly as a result of this run named it")
         };
         let reference = ArtifactRef::parse(&input.reference).ok_or_else(absent)?;
-        let told = |error: ArtifactError| match error {
+        let to_tool_error = |error: ArtifactError| match error {
             ArtifactError::NotFound(_) => absent(),
             other => ToolError::unavailable(other.to_string()).with_source(other),
         };
-        let info = artifacts.info(&reference).await.map_err(told)?;
+        let info = artifacts.info(&reference).await.map_err(to_tool_error)?;
         let page = if context.origin() == Origin::Chain {
-            CHAIN_PAGE
+            CHAIN_PAGE_BYTES
         } else {
-            PAGE
+            PAGE_BYTES
         };
         let limit = input.limit.unwrap_or(page);
         if input.offset > info.bytes {
@@ -102,7 +102,7 @@ impl TypedTool for ReadArtifact {
         }
         let end = input.offset.saturating_add(limit);
         let slice = artifacts.read(&reference, input.offset..end).await;
-        let slice = slice.map_err(told)?;
+        let slice = slice.map_err(to_tool_error)?;
         slice_result(&slice, input.offset, info, context)
     }
 }
@@ -121,17 +121,17 @@ fn slice_result(
     let text = std::str::from_utf8(whole)
         .ok()
         .filter(|text| !text.contains('\0'))
-        .map(|text| context.fitting(text, RESERVE));
-    let (base64, taken) = if let Some(text) = text {
+        .map(|text| context.fitting(text, RESERVED_TOKENS));
+    let (base64, shown_bytes) = if let Some(text) = text {
         (None, text.len())
     } else {
         let mut encoded = STANDARD.encode(slice);
         // Four base64 letters encode three bytes.
-        let letters = context.fitting(&encoded, RESERVE).len() / 4 * 4;
+        let letters = context.fitting(&encoded, RESERVED_TOKENS).len() / 4 * 4;
         encoded.truncate(letters);
         (Some(encoded), (letters / 4 * 3).min(slice.len()))
     };
-    let next_offset = offset + taken as u64;
+    let next_offset = offset + shown_bytes as u64;
     let data = ReadArtifactData {
         offset,
         next_offset,
@@ -140,7 +140,7 @@ fn slice_result(
         media_type: info.media_type,
         base64,
     };
-    let summary = format!("bytes {offset}-{next_offset} of {}", grouped(bytes));
+    let summary = format!("bytes {offset}-{next_offset} of {}", with_separators(bytes));
     let result = match text {
         Some(text) => ToolResult::text(text),
         None => ToolResult::default(),

@@ -155,7 +155,7 @@ impl Builtins {
             on(ProposeRule::new(self.workspace.clone()).into_tool()?, ""),
             on(ToolSearch::new(&self.discover).into_tool()?, DISCOVER),
             on(ToolExpandTools.into_tool()?, DISCOVER),
-            off(DescribeTools.into_tool()?, DISCOVER),
+            optional_builtin(DescribeTools.into_tool()?, DISCOVER),
         ])
     }
 
@@ -192,7 +192,7 @@ fn on(tool: Arc<dyn Tool>, bundle: &'static str) -> Builtin {
 }
 
 /// Wraps a tool that exists only if the settings enable it.
-fn off(tool: Arc<dyn Tool>, bundle: &'static str) -> Builtin {
+fn optional_builtin(tool: Arc<dyn Tool>, bundle: &'static str) -> Builtin {
     Builtin {
         tool,
         bundle,
@@ -207,7 +207,7 @@ fn file_tools(files: &Files) -> Result<Vec<Builtin>, NameError> {
         on(EditFile(files.clone()).into_tool()?, FILES),
         on(ApplyPatch(files.clone()).into_tool()?, FILES),
         on(MoveFile(files.clone()).into_tool()?, FILES),
-        off(DeleteFile(files.clone()).into_tool()?, FILES),
+        optional_builtin(DeleteFile(files.clone()).into_tool()?, FILES),
         on(ListFiles(files.clone()).into_tool()?, FILES),
         on(GlobFiles(files.clone()).into_tool()?, FILES),
         on(GrepFiles(files.clone()).into_tool()?, FILES),

@@ -44,7 +44,7 @@ pub use surroundings::CommandSurroundings;
 pub use wait::{AwaitCommand, KillCommand};
 
 use crate::command::changes::{Changed, NotApplied};
-use crate::command::connections::keep_time;
+use crate::command::connections::enforce_timeout;
 use crate::command::network::Connected;
 use crate::command::output::{Cursor, Followed, OutputCursors, follow, tell};
 use crate::command::start::NotStarted;
@@ -57,7 +57,7 @@ pub(crate) const COMMANDS: &str = "commands";
 const WAIT_PART: f64 = 0.95;
 
 /// Maximum time to wait for decisions about one command's connections; the call's own limits end it sooner.
-const MOST_THINKING: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_DECISION_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What `run_command` takes.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -78,7 +78,7 @@ pub struct RunCommandInput {
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// How long to wait, in seconds.
-    #[serde(default = "thirty")]
+    #[serde(default = "default_timeout")]
     #[schemars(range(min = 1, max = 600))]
     pub timeout_s: u64,
     /// Return at once with a task to wait for.
@@ -89,7 +89,7 @@ pub struct RunCommandInput {
     pub on_timeout: OnTimeout,
 }
 
-fn thirty() -> u64 {
+fn default_timeout() -> u64 {
     30
 }
 
@@ -168,23 +168,23 @@ impl CommandData {
         context: &CallContext,
     ) -> Result<(Self, Vec<Artifact>), ToolError> {
         let running = &started.running;
-        let told = tell(running, shown, context).await?;
+        let new_output = tell(running, shown, context).await?;
         let data = Self {
             exit_code: exit.and_then(|exit| exit.code),
             signal: exit.and_then(|exit| exit.signal),
-            stdout: told.stdout,
-            stderr: told.stderr,
+            stdout: new_output.stdout,
+            stderr: new_output.stderr,
             stdout_bytes: running.stdout().total(),
-            truncated: told.cut,
-            network_reached: started.connected.reached(),
+            truncated: new_output.cut,
+            network_reached: started.connected.reached_places(),
             network_refused: started.connected.refused(),
             ..Self::default()
         };
-        Ok((data, told.artifacts))
+        Ok((data, new_output.artifacts))
     }
 
     /// Names the task that continues, and suggests a wait that grows with the task's age.
-    fn going_on(mut self, task: &Task) -> Self {
+    fn with_running_task(mut self, task: &Task) -> Self {
         let age = task.since.elapsed().as_secs();
         let wait = match age {
             0..30 => 30,
@@ -199,11 +199,15 @@ impl CommandData {
 
 /// Describes what happened to guarded paths while the command worked in the workspace itself; names only the first few.
 fn guard_events(exit: &Exit) -> String {
-    const SHOWN: usize = 5;
+    const MAX_SHOWN: usize = 5;
     let events = &exit.guard_events;
-    let mut words: Vec<_> = events.iter().take(SHOWN).map(ToString::to_string).collect();
-    if events.len() > SHOWN {
-        words.push(format!("and {} more", events.len() - SHOWN));
+    let mut words: Vec<_> = events
+        .iter()
+        .take(MAX_SHOWN)
+        .map(ToString::to_string)
+        .collect();
+    if events.len() > MAX_SHOWN {
+        words.push(format!("and {} more", events.len() - MAX_SHOWN));
     }
     words.join("; ")
 }
@@ -283,7 +287,7 @@ fn result(
     if let Some(advice) = refused.or_else(|| started.connected.hint(data)) {
         error = error.with_advice(advice);
     }
-    if let Some(setting) = started.connected.would_allow(data) {
+    if let Some(setting) = started.connected.allowing_setting(data) {
         error = error.for_operator(setting);
     }
     Ok(result.with_summary(words).with_error(error))
@@ -355,7 +359,7 @@ impl TypedTool for RunCommand {
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
         let words = serde_json::to_string(&input).unwrap_or_default();
-        if let Some(result) = self.0.go_on(&words, context).await {
+        if let Some(result) = self.0.resume_decision(&words, context).await {
             return result;
         }
         if !input.ends() {
@@ -364,12 +368,12 @@ impl TypedTool for RunCommand {
         let wait = Duration::from_secs(input.timeout_s);
         let view = self.0.view(&input, &words, context).await?;
         let guards = self.0.covers(context, view.is_some()).await?;
-        let unseen = secrets::out_of_sight(&guards, context);
+        let unseen = secrets::hidden_secrets(&guards, context);
         let (mut spec, connected) = self.0.spec(&input, view.as_ref(), guards, context)?;
         spec.timeout = input.ends().then_some(wait);
         let direct = view.is_none() && self.0.changes_directly(&spec);
         // Ends with this call, even if the command does not.
-        let asking = connected.asking();
+        let asking = connected.begin_asking();
         let input_of_client = if input.ends() { context.input() } else { None };
         let (running, _fed) = match self.0.start(spec, input_of_client).await {
             Ok(started) => started,
@@ -380,12 +384,12 @@ impl TypedTool for RunCommand {
             connected,
             direct,
         };
-        let (exit, screen) = followed(&input, &started, context, wait).await;
+        let (exit, screen) = follow_command(&input, &started, context, wait).await;
         if let Some(asking) = asking {
             asking.end().await;
         }
-        let mut told = Cursor::default();
-        let (data, kept) = CommandData::of(&started, &mut told, exit.as_ref(), context).await?;
+        let mut cursor = Cursor::default();
+        let (data, kept) = CommandData::of(&started, &mut cursor, exit.as_ref(), context).await?;
         if exit.is_some() {
             let result = result(&data, kept, &started, exit.as_ref())?;
             let result = secrets::with_note(result, &unseen);
@@ -396,22 +400,25 @@ impl TypedTool for RunCommand {
             command,
             argv,
             started: started.clone(),
-            shown: OutputCursors { told, screen },
+            shown: OutputCursors {
+                reported: cursor,
+                screen,
+            },
         };
         let task = self.0.tasks.keep(context, new)?;
-        result(&data.going_on(&task), kept, &started, None)
+        result(&data.with_running_task(&task), kept, &started, None)
     }
 }
 
 impl RunCommandInput {
     /// Creates the input for a command line in the root of the workspace.
-    pub(crate) fn of_line(command: &str) -> Self {
+    pub(crate) fn from_line(command: &str) -> Self {
         Self {
             command: Some(command.to_owned()),
             argv: None,
             cwd: crate::search::list::root(),
             env: BTreeMap::new(),
-            timeout_s: thirty(),
+            timeout_s: default_timeout(),
             background: false,
             on_timeout: OnTimeout::default(),
         }
@@ -422,7 +429,7 @@ impl RunCommandInput {
         Self {
             command: None,
             argv: Some(words.to_vec()),
-            ..Self::of_line("")
+            ..Self::from_line("")
         }
     }
 
@@ -433,7 +440,7 @@ impl RunCommandInput {
 }
 
 /// Returns the exit of a command, if it ended in time, and how much of its output was streamed to the client.
-async fn followed(
+async fn follow_command(
     input: &RunCommandInput,
     started: &Started,
     context: &CallContext,
@@ -445,11 +452,11 @@ async fn followed(
         None
     } else if input.ends() {
         // The sandbox enforces the timeout. Wait slightly longer, or without a limit if the command's clock can pause.
-        let more = connections.map_or(Duration::from_secs(20), |_| MOST_THINKING);
+        let more = connections.map_or(Duration::from_secs(20), |_| MAX_DECISION_WAIT);
         let end = Instant::now() + wait + more;
         let followed = tokio::select! {
             followed = follow(running, &mut screen, context, end) => followed,
-            () = keep_time(connections, running, wait) => Followed::GoesOn,
+            () = enforce_timeout(connections, running, wait) => Followed::GoesOn,
         };
         match followed {
             Followed::Ended(exit) => Some(exit),

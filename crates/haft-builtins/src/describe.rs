@@ -113,7 +113,7 @@ pub(crate) fn idempotent(spec: ToolSpec) -> ToolSpec {
 
 /// Declares that a tool reads from the web: it changes nothing there, and its content is untrusted.
 #[cfg(feature = "web")]
-pub(crate) fn from_the_web(spec: ToolSpec) -> ToolSpec {
+pub(crate) fn reads_from_web(spec: ToolSpec) -> ToolSpec {
     ToolSpec {
         risk: Risk::High,
         open_world: true,

@@ -144,7 +144,7 @@ impl Files {
     }
 
     /// Runs the configured checker on a written file, unless a parser has already found an error.
-    pub(crate) async fn checked(
+    pub(crate) async fn run_check(
         &self,
         place: &Place,
         check: &mut Option<Check>,
@@ -157,7 +157,7 @@ impl Files {
             return;
         };
         match check::program(&self.options.check, place) {
-            Some(Ok(argv)) => *check = Some(check::by_program(&**checker, argv, context).await),
+            Some(Ok(argv)) => *check = Some(check::run_checker(&**checker, argv, context).await),
             Some(Err(wrong)) => *check = Some(wrong),
             None => {}
         }
@@ -179,7 +179,7 @@ impl Files {
     }
 
     /// Returns true if this caller must have read a file before writing it.
-    pub(crate) fn must_have_read(&self, caller: &Caller) -> bool {
+    pub(crate) fn requires_reading(&self, caller: &Caller) -> bool {
         let by_origin = caller.origin != Origin::Host;
         // The user's approval is bound to the files as shown.
         !caller.approved && self.options.read_before_write.unwrap_or(by_origin)

@@ -18,10 +18,10 @@ use tokio::sync::Semaphore;
 
 use crate::describe::{builtin, known_as, read_only};
 use crate::files::read::whole;
-use crate::files::text::{grouped, media_type};
+use crate::files::text::{media_type, with_separators};
 use crate::files::tools::FILES;
 use crate::files::{Caller, Files, sha256};
-use crate::image::fit::{Bounds, Picture, fitted};
+use crate::image::fit::{Bounds, Picture, fit_image};
 use crate::web::http::{Cut, FetchLimits, Http, HttpError};
 use crate::web::options::Web;
 use crate::web::redirects::Redirects;
@@ -34,7 +34,7 @@ mod format;
 /// Maximum size of an image file, in bytes.
 const MAX_FILE: u64 = 20 << 20;
 /// Maximum number of images decoded at the same time: each may take a quarter of a gigabyte.
-const AT_ONCE: usize = 2;
+const MAX_CONCURRENT: usize = 2;
 
 /// What `view_image` takes.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -107,11 +107,11 @@ impl ViewImage {
             http: web.http.clone().with_limits(limits),
             redirects: Redirects::of(web.redirects.clone(), name.map(spec)),
             bounds: Bounds::inline(inline_bytes),
-            turns: Arc::new(Semaphore::new(AT_ONCE)),
+            turns: Arc::new(Semaphore::new(MAX_CONCURRENT)),
         }
     }
 
-    async fn fetched(&self, url: &str) -> Result<(Vec<u8>, String), ToolError> {
+    async fn fetch_image(&self, url: &str) -> Result<(Vec<u8>, String), ToolError> {
         let accept = "image/png, image/jpeg, image/webp, image/gif";
         let cleared = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
         let gate = self.redirects.from(cleared);
@@ -122,12 +122,12 @@ impl ViewImage {
         }
         match reply.cut {
             None => Ok((reply.body.to_vec(), reply.url)),
-            Some(cut) => Err(not_whole(&reply.url, cut)),
+            Some(cut) => Err(incomplete_image(&reply.url, cut)),
         }
     }
 }
 
-fn not_whole(url: &str, cut: Cut) -> ToolError {
+fn incomplete_image(url: &str, cut: Cut) -> ToolError {
     let why = match cut {
         Cut::TooLarge => "pictures of at most 20 MiB are viewed",
         other => other.as_str(),
@@ -209,7 +209,7 @@ impl TypedTool for ViewImage {
             }
             Source::Url(url) => {
                 context.cleared(&connection(url)?)?;
-                let (bytes, url) = self.fetched(url).await?;
+                let (bytes, url) = self.fetch_image(url).await?;
                 (bytes, None, Some(url))
             }
         };
@@ -222,7 +222,7 @@ impl TypedTool for ViewImage {
             // Held until the memory is free again, even if the caller no longer waits for the image.
             let _turn = turn;
             let media_type = media_type(&bytes);
-            fitted(bytes, bounds).map_err(|e| e.into_tool_error(&name, media_type))
+            fit_image(bytes, bounds).map_err(|e| e.into_tool_error(&name, media_type))
         });
         let picture = picture.await?;
         // A file whose content was not returned does not count as read.
@@ -262,7 +262,7 @@ fn read(
     let place = caller.reads(caller.view.existing(path)?)?;
     let size = place.bytes().unwrap_or(0);
     if size > MAX_FILE {
-        let (path, size) = (place.display(), grouped(size));
+        let (path, size) = (place.display(), with_separators(size));
         let message = format!("{path:?} has {size} bytes; pictures of at most 20 MiB are viewed");
         return Err(ToolError::failed(message));
     }

@@ -125,7 +125,7 @@ impl Memory {
             author: context.origin().as_str().to_owned(),
         };
         let mut draft =
-            Draft::new(shelf, self.clean(content), provenance).map_err(to_tool_error)?;
+            Draft::new(shelf, self.redact(content), provenance).map_err(to_tool_error)?;
         draft.tags = labels(context);
         if self.0.mode == WriteMode::External {
             draft.state = State::Accepted;
@@ -134,7 +134,7 @@ impl Memory {
     }
 
     /// Returns a text without secrets.
-    fn clean(&self, text: &str) -> String {
+    fn redact(&self, text: &str) -> String {
         self.0.redactor.redact(text).into_owned()
     }
 

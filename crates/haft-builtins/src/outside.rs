@@ -78,7 +78,7 @@ impl Outside {
     /// # Errors
     /// If the line is empty.
     pub fn line(&self, command: &str, cwd: Option<&str>) -> Result<Vec<Permission>, ToolError> {
-        let line = Commands::line(&RunCommandInput::of_line(command))?;
+        let line = Commands::line(&RunCommandInput::from_line(command))?;
         Ok(match &line.parts[..] {
             [part] if line.writes.is_empty() && line.reads.is_empty() => match part.argv.as_deref()
             {
@@ -101,7 +101,7 @@ impl Outside {
     /// Returns the effects of a command of these words. One that only passes a text to a shell (`bash -lc TEXT`, as some programs start
     /// all of their commands) has the effects of the text.
     fn words(&self, line: CommandLine, words: &[String], cwd: Option<&str>) -> Vec<Permission> {
-        let Some(text) = handed(words).filter(|text| !text.trim().is_empty()) else {
+        let Some(text) = shell_script(words).filter(|text| !text.trim().is_empty()) else {
             return self.stated(line, cwd);
         };
         let shell = line.runs(false, false).map(|one| match one.risk {
@@ -197,7 +197,7 @@ impl Outside {
         // A command in another folder uses files there, named or not.
         let elsewhere = match start.as_deref() {
             Some(folder) if folder.starts_with('/') => {
-                Some(Permission::read(away(Path::new(folder))).at(Risk::High))
+                Some(Permission::read(outside_claim(Path::new(folder))).at(Risk::High))
             }
             Some(_) => None,
             None => Some(unknown(cwd.unwrap_or_default())),
@@ -223,10 +223,10 @@ impl Outside {
             effects.add(one);
         }
         for target in &line.writes {
-            effects.add(&redirected(target, How::Writes));
+            effects.add(&redirection_use(target, How::Writes));
         }
         for target in &line.reads {
-            effects.add(&redirected(target, How::Reads));
+            effects.add(&redirection_use(target, How::Reads));
         }
         let runs = line.runs(false, false);
         runs.chain(elsewhere).chain(effects.done()).collect()
@@ -239,7 +239,7 @@ impl Outside {
 }
 
 /// Returns the text passed to a shell, if the command does nothing else.
-fn handed(words: &[String]) -> Option<&str> {
+fn shell_script(words: &[String]) -> Option<&str> {
     let [shell, option, text] = words else {
         return None;
     };
@@ -250,7 +250,7 @@ fn handed(words: &[String]) -> Option<&str> {
 }
 
 /// Returns the use of a redirection's target.
-fn redirected(target: &Target, how: How) -> Use {
+fn redirection_use(target: &Target, how: How) -> Use {
     // Some shells read a file name after `>!`.
     if (target.known && !target.path.starts_with('!')) || target.path.starts_with('~') {
         Use::of_path(&target.path, how)
@@ -272,7 +272,7 @@ fn unknown(value: &str) -> Permission {
 }
 
 /// Returns the claim of a path outside the workspace.
-fn away(path: &Path) -> PathClaim {
+fn outside_claim(path: &Path) -> PathClaim {
     PathClaim::plain(path.to_string_lossy())
 }
 
@@ -285,7 +285,7 @@ fn connection(url: &str, host: &str) -> Permission {
 }
 
 /// Returns the permission for a URL in a command. A private address may be a server that the user develops, so the user is asked.
-fn connected(url: &str) -> Permission {
+fn connect_permission(url: &str) -> Permission {
     let parsed = Url::parse(url).ok();
     let host = parsed.as_ref().and_then(Url::host_str);
     match host {

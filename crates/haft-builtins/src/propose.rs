@@ -74,7 +74,7 @@ impl TypedTool for ProposeRule {
             );
         }
         Ok(vec![Permission {
-            effect: proposed(rule),
+            effect: proposal_effect(rule),
             risk: Risk::Critical,
         }])
     }
@@ -85,14 +85,14 @@ impl TypedTool for ProposeRule {
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
         let rule = input.rule.trim().to_owned();
-        context.cleared(&proposed(&rule))?;
+        context.cleared(&proposal_effect(&rule))?;
         context.keep_rule(RuleText::new(&rule))?;
-        let told = format!("accepted: {rule}");
-        Ok(ToolResult::data(&ProposeRuleData { rule })?.with_summary(told))
+        let summary = format!("accepted: {rule}");
+        Ok(ToolResult::data(&ProposeRuleData { rule })?.with_summary(summary))
     }
 }
 
-fn proposed(rule: &str) -> Effect {
+fn proposal_effect(rule: &str) -> Effect {
     Effect::Other {
         kind: PROPOSED_RULE.to_owned(),
         value: rule.to_owned(),

@@ -33,7 +33,7 @@ pub use allow::{AllowError, AllowList};
 pub(crate) use judge::{ConnectionJudge, Granted};
 pub(crate) use refusal::{Refusal, Refusals};
 
-use crate::proxy::counted::{Counted, Moved, idle};
+use crate::proxy::counted::{Counted, Traffic, idle};
 use crate::proxy::tunnel::Tunnel;
 use crate::web::http::{Http, HttpError, Reached};
 use crate::web::network::{Network, OwnListeners};
@@ -43,9 +43,9 @@ use crate::web::upstream::UpstreamProxy;
 /// Maximum size of a request's head, in bytes.
 const MAX_HEAD: usize = 16 << 10;
 /// Maximum time for a request's head, for a lookup with its connection, or for a TLS hello.
-const SOON: Duration = Duration::from_secs(10);
+const STEP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum time that a connection may be idle in both directions.
-const IDLE: Duration = Duration::from_secs(120);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 type Body = UnsyncBoxBody<Bytes, hyper::Error>;
 
@@ -86,7 +86,7 @@ impl Proxy {
     /// Returns the private addresses that a host resolves to, so that the user can be asked about them.
     pub(crate) async fn private_addresses(&self, target: &Target) -> Result<Vec<IpAddr>, Refusal> {
         let found = self.http.private_addresses(target).await;
-        found.map_err(|error| refusal_of(bare(target.host()), &error))
+        found.map_err(|error| refusal_of(strip_trailing_dot(target.host()), &error))
     }
 
     /// Returns the number of hosts on the list.
@@ -110,11 +110,11 @@ impl Proxy {
         judge: Arc<dyn ConnectionJudge>,
     ) -> (Arc<dyn Outlet>, Arc<Refusals>) {
         let refusals = Arc::<Refusals>::default();
-        let way = Way {
+        let way = CommandProxy {
             http: self.http.clone(),
             judge,
             refusals: Arc::clone(&refusals),
-            moved: Moved::default(),
+            moved: Traffic::default(),
         };
         (Arc::new(way), refusals)
     }
@@ -127,17 +127,17 @@ impl Proxy {
 
 /// The proxy as one command uses it.
 #[derive(Debug, Clone)]
-struct Way {
+struct CommandProxy {
     http: Http,
     judge: Arc<dyn ConnectionJudge>,
     refusals: Arc<Refusals>,
     /// Counts what passes on this connection.
-    moved: Moved,
+    moved: Traffic,
 }
 
-impl Outlet for Way {
+impl Outlet for CommandProxy {
     fn serve(&self, connection: TcpStream) -> Serving {
-        let moved = Moved::default();
+        let moved = Traffic::default();
         let way = Self {
             moved: moved.clone(),
             ..self.clone()
@@ -146,13 +146,13 @@ impl Outlet for Way {
         Box::pin(async move {
             tokio::select! {
                 () = way.answer(connection) => {}
-                () = idle(&moved, IDLE) => {}
+                () = idle(&moved, IDLE_TIMEOUT) => {}
             }
         })
     }
 }
 
-impl Way {
+impl CommandProxy {
     /// Serves one request, and the tunnel that it may open.
     async fn answer(&self, connection: Counted) {
         let opened: Mutex<Option<Tunnel>> = Mutex::default();
@@ -164,7 +164,7 @@ impl Way {
         });
         let served = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(SOON)
+            .header_read_timeout(STEP_TIMEOUT)
             .max_buf_size(MAX_HEAD)
             .keep_alive(false)
             .serve_connection(TokioIo::new(connection), service)
@@ -241,8 +241,8 @@ impl Way {
 
     /// Connects to an allowed host, at an address that was checked.
     async fn reach(&self, target: &Target) -> Result<Reached, Refusal> {
-        let refusal = |error: &HttpError| refusal_of(bare(target.host()), error);
-        let granted = self.judged(target, &[]).await?;
+        let refusal = |error: &HttpError| refusal_of(strip_trailing_dot(target.host()), error);
+        let granted = self.judge_connection(target, &[]).await?;
         let refused = match self.connect_as(target, granted).await {
             Ok(reached) => return Ok(reached),
             Err(error @ HttpError::ResolvesTo { .. }) if self.judge.opens_private() => error,
@@ -254,12 +254,16 @@ impl Way {
         if leads_to.is_empty() {
             return Err(refusal(&refused));
         }
-        let granted = self.judged(target, &leads_to).await?;
+        let granted = self.judge_connection(target, &leads_to).await?;
         let connected = self.connect_as(target, granted).await;
         connected.map_err(|error| refusal(&error))
     }
 
-    async fn judged(&self, target: &Target, leads_to: &[IpAddr]) -> Result<Granted, Refusal> {
+    async fn judge_connection(
+        &self,
+        target: &Target,
+        leads_to: &[IpAddr],
+    ) -> Result<Granted, Refusal> {
         // The user may take longer to decide than a connection may be idle.
         let _held = self.moved.hold();
         self.judge.judge(target, leads_to).await
@@ -269,12 +273,12 @@ impl Way {
     async fn connect_as(&self, target: &Target, granted: Granted) -> Result<Reached, HttpError> {
         let http = match &granted {
             Granted::Public => self.http.clone(),
-            Granted::Private(addresses) => self.http.opening(target, addresses.clone()),
+            Granted::Private(addresses) => self.http.with_open_addresses(target, addresses.clone()),
         };
         let refused = |why| HttpError::refused(target.url().as_str(), why);
         http.check(target).map_err(refused)?;
-        let connected = tokio::time::timeout(SOON, http.connect(target)).await;
-        let late = |_| HttpError::too_slow(target, "answer", SOON);
+        let connected = tokio::time::timeout(STEP_TIMEOUT, http.connect(target)).await;
+        let late = |_| HttpError::too_slow(target, "answer", STEP_TIMEOUT);
         let reached = connected.map_err(late)??;
         self.judge.note_connected(target, &granted);
         Ok(reached)
@@ -288,7 +292,7 @@ fn refusal_of(host: &str, error: &HttpError) -> Refusal {
         HttpError::ResolvesTo { .. } | HttpError::OwnListener { .. } => {
             Refusal::private(host, &error.to_string())
         }
-        HttpError::Proxy { .. } => Refusal::of_upstream(error),
+        HttpError::Proxy { .. } => Refusal::from_upstream_error(error),
         _ => Refusal::Unreachable(error.to_string()),
     }
 }
@@ -299,21 +303,21 @@ fn read(url: &str) -> Result<Target, Refusal> {
 }
 
 /// Removes the trailing dot of a host.
-fn bare(host: &str) -> &str {
+fn strip_trailing_dot(host: &str) -> &str {
     host.strip_suffix('.').unwrap_or(host)
 }
 
 /// Fails if `Host` differs from the URL's host, is repeated, or is missing although `needed`.
 fn same_host(request: &Request<Incoming>, target: &Target, needed: bool) -> Result<(), Refusal> {
     let mut given = request.headers().get_all(HOST).iter();
-    let other = || Refusal::OtherHost(bare(target.host()).to_owned());
+    let other = || Refusal::OtherHost(strip_trailing_dot(target.host()).to_owned());
     match (given.next(), given.next()) {
         (None, _) if !needed => Ok(()),
         (Some(host), None) => {
             let scheme = target.url().scheme();
             let host = host.to_str().map_err(|_| other())?;
             let named = Target::parse(&format!("{scheme}://{host}/")).map_err(|_| other())?;
-            let same = bare(named.host()) == bare(target.host());
+            let same = strip_trailing_dot(named.host()) == strip_trailing_dot(target.host());
             // A client may omit a port in `Host` that its `CONNECT` has.
             let port = named.port() == target.port() || named.url().port().is_none();
             if same && port { Ok(()) } else { Err(other()) }

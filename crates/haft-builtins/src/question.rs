@@ -107,11 +107,11 @@ impl Tool for AskUser {
 }
 
 fn result(data: &AskUserData) -> Result<ToolResult, ToolError> {
-    let said = |(id, value): (&String, &Value)| match value {
+    let line = |(id, value): (&String, &Value)| match value {
         Value::String(text) => format!("{id}: {text}"),
         other => format!("{id}: {other}"),
     };
-    let mut lines: Vec<String> = data.answers.iter().map(said).collect();
+    let mut lines: Vec<String> = data.answers.iter().map(line).collect();
     if !data.unanswered.is_empty() {
         lines.push(format!("not answered: {}", data.unanswered.join(", ")));
     }

@@ -47,9 +47,9 @@ pub struct EntriesData {
 
 /// Stops a search when it has enough results or its call has ended.
 #[derive(Debug, Default)]
-pub(crate) struct Brake(AtomicBool);
+pub(crate) struct StopFlag(AtomicBool);
 
-impl Brake {
+impl StopFlag {
     pub(crate) fn pull(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -73,7 +73,7 @@ pub(crate) fn gather(
     wanted: &(dyn Fn(&WalkEntry<'_>) -> bool + Sync),
 ) -> (Vec<FoundEntry>, bool) {
     let all = Mutex::new(Vec::new());
-    let more = Brake::default();
+    let more = StopFlag::default();
     walk.run(|| {
         let mut mine = Batch {
             all: &all,
@@ -85,7 +85,7 @@ pub(crate) fn gather(
             if wanted(found) {
                 mine.take(found, limit);
             }
-            if mine.entries.len() == 256 && mine.hand_over() >= MAX_GATHERED {
+            if mine.entries.len() == 256 && mine.flush_entries() >= MAX_GATHERED {
                 more.pull();
             }
             if more.is_pulled() || stop() {
@@ -123,7 +123,7 @@ impl Batch<'_> {
         });
     }
 
-    fn hand_over(&mut self) -> usize {
+    fn flush_entries(&mut self) -> usize {
         let mut all = self.all.lock();
         all.append(&mut self.entries);
         all.len()
@@ -132,7 +132,7 @@ impl Batch<'_> {
 
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
-        self.hand_over();
+        self.flush_entries();
     }
 }
 

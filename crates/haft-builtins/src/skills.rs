@@ -91,7 +91,7 @@ impl SkillTools {
 
     /// Returns the skills that are currently offered. Reads files and blocks meanwhile.
     pub fn skills(&self) -> Vec<Skill> {
-        self.shelf.offered(self.shelf.set.current().skills())
+        self.shelf.available(self.shelf.set.current().skills())
     }
 
     /// Checks whether a skill changed, and rebuilds the tools if one did. Reads files and blocks meanwhile.
@@ -102,7 +102,7 @@ impl SkillTools {
         let mut made = self.made.lock();
         let catalogue = self.shelf.set.current();
         if *made != catalogue.version() {
-            let tools = self.tools(&self.shelf.offered(catalogue.skills()))?;
+            let tools = self.tools(&self.shelf.available(catalogue.skills()))?;
             self.registry.replace_all(BUILTIN, tools)?;
             *made = catalogue.version();
         }
@@ -122,15 +122,15 @@ impl SkillTools {
                 tools.push(ListSkills::tool(&self.shelf)?);
             }
             if on("load_skill") {
-                tools.push(LoadSkill::any(&self.shelf, &for_models)?);
+                tools.push(LoadSkill::load_skill_tool(&self.shelf, &for_models)?);
             }
         }
         if on("invoke_skill") && !for_people.is_empty() {
-            tools.push(LoadSkill::by_person(&self.shelf)?);
+            tools.push(LoadSkill::invoke_skill_tool(&self.shelf)?);
         }
         if self.shelf.options.as_tools {
-            for (name, skill) in names::of_tools(&for_models) {
-                tools.push(LoadSkill::single(&self.shelf, &name, skill)?);
+            for (name, skill) in names::tool_names(&for_models) {
+                tools.push(LoadSkill::single_skill_tool(&self.shelf, &name, skill)?);
             }
         }
         Ok(tools)
@@ -152,16 +152,16 @@ impl Shelf {
             let made = tools.refresh();
             made.map_err(|e| ToolError::unavailable(format!("offer the skills: {e}")))?;
         }
-        Ok(self.offered(self.set.current().skills()))
+        Ok(self.available(self.set.current().skills()))
     }
 
     /// Returns the skills whose folders do not overlap with haft's own files.
-    fn offered(&self, skills: &[Skill]) -> Vec<Skill> {
-        let free = |skill: &&Skill| !self.touches_own(skill.dir());
+    fn available(&self, skills: &[Skill]) -> Vec<Skill> {
+        let free = |skill: &&Skill| !self.overlaps_own_files(skill.dir());
         skills.iter().filter(free).cloned().collect()
     }
 
-    fn touches_own(&self, folder: &Path) -> bool {
+    fn overlaps_own_files(&self, folder: &Path) -> bool {
         let own = self.options.workspace.hidden();
         own.iter()
             .any(|own| own.starts_with(folder) || folder.starts_with(own))
@@ -180,7 +180,7 @@ impl Shelf {
 }
 
 /// Returns a check whether the session of this call sees a skill; it can move to another thread.
-fn seen_by(context: &CallContext) -> impl Fn(&str) -> bool + Send + 'static {
+fn visibility_check(context: &CallContext) -> impl Fn(&str) -> bool + Send + 'static {
     let context = context.clone();
     move |name| context.sees_skill(name)
 }

@@ -29,7 +29,7 @@ use haft_sandbox::Sandbox;
 use parking_lot::Mutex;
 
 pub use data::{Changed, NotApplied};
-pub(crate) use settle::{Ended, go_on, settle};
+pub(crate) use settle::{Ended, resume_decision, settle};
 pub(crate) use view::OpenView;
 
 use apply::ApplyChanges;
@@ -176,10 +176,10 @@ impl Views {
         self.options.ask_before
     }
 
-    fn keep_open(&self, name: &str, kept: &Arc<PendingChanges>) -> Keeping<'_> {
+    fn keep_open(&self, name: &str, kept: &Arc<PendingChanges>) -> PendingGuard<'_> {
         let name = name.to_owned();
         self.table().insert(name.clone(), Arc::clone(kept));
-        Keeping { views: self, name }
+        PendingGuard { views: self, name }
     }
 
     fn opened(&self, name: &str) -> Option<Arc<PendingChanges>> {
@@ -192,12 +192,12 @@ impl Views {
 }
 
 /// Keeps the changes of a command in memory while they are being decided.
-struct Keeping<'a> {
+struct PendingGuard<'a> {
     views: &'a Views,
     name: String,
 }
 
-impl Drop for Keeping<'_> {
+impl Drop for PendingGuard<'_> {
     fn drop(&mut self) {
         self.views.table().remove(&self.name);
     }

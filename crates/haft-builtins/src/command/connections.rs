@@ -27,17 +27,17 @@ use crate::web::network::BoxFuture;
 use crate::web::target::Target;
 
 /// Maximum number of places that haft decides about per command.
-const MOST: usize = 64;
+const MAX_PLACES: usize = 64;
 /// Maximum number of one command's requests that are pending at once; more follow as these are decided.
-const SHOWN: usize = 8;
+const MAX_PENDING: usize = 8;
 /// Maximum attempts of a connection to get an answer from a task that may cover several places.
-const TRIES: usize = 4;
+const MAX_TRIES: usize = 4;
 /// Maximum time for the requests of an ended command to leave the inbox.
-const WITHDRAWAL: Duration = Duration::from_secs(5);
+const WITHDRAWAL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum length of the command line in a request, in bytes, and of the program's name, in characters.
-const LONGEST: usize = 2_000;
+const MAX_COMMAND_LINE: usize = 2_000;
 /// The ports that hosts of a registry serve.
-const PORTS: [u16; 2] = [80, 443];
+const REGISTRY_PORTS: [u16; 2] = [80, 443];
 
 type Answer = Result<Granted, Refusal>;
 /// An answer that may not have arrived yet.
@@ -92,7 +92,7 @@ pub(crate) struct Connections {
 /// Returns the command for a request: a long one is truncated and gets the digest of the whole, so that its approval does not
 /// cover another command with the same beginning.
 fn stated(command: &str) -> String {
-    let end = command.floor_char_boundary(LONGEST);
+    let end = command.floor_char_boundary(MAX_COMMAND_LINE);
     if end == command.len() {
         return command.to_owned();
     }
@@ -115,7 +115,7 @@ impl Asking {
             }
         };
         // An inbox that does not respond must not hold back the result.
-        let _ = tokio::time::timeout(WITHDRAWAL, all).await;
+        let _ = tokio::time::timeout(WITHDRAWAL_TIMEOUT, all).await;
     }
 }
 
@@ -129,7 +129,7 @@ impl Drop for Asking {
 impl Connections {
     /// Creates the connections for a command of this call.
     pub(super) fn new(proxy: &Proxy, open: &OpenCommands, call: &CommandCall<'_>) -> Arc<Self> {
-        let clip = |text: &str| text.chars().take(LONGEST).collect::<String>();
+        let clip = |text: &str| text.chars().take(MAX_COMMAND_LINE).collect::<String>();
         let context = call.context;
         let request = ConnectInput {
             program: clip(call.program),
@@ -152,18 +152,18 @@ impl Connections {
             decided: Mutex::default(),
             asking: Mutex::default(),
             ended: watch::Sender::new(false),
-            shown: Semaphore::new(SHOWN),
+            shown: Semaphore::new(MAX_PENDING),
             reached: Mutex::default(),
         })
     }
 
     /// Returns the places that the command has connected to.
-    pub(super) fn reached(&self) -> Vec<String> {
+    pub(super) fn reached_places(&self) -> Vec<String> {
         self.reached.lock().iter().cloned().collect()
     }
 
     /// Returns a value during whose lifetime the command's call asks about connections.
-    pub(super) fn asking(self: &Arc<Self>) -> Asking {
+    pub(super) fn begin_asking(self: &Arc<Self>) -> Asking {
         Asking(Arc::clone(self))
     }
 
@@ -190,9 +190,9 @@ impl Connections {
             return known.clone();
         }
         let (wanted, hear) = Wanted::new(place.clone());
-        if decided.len() >= MOST {
+        if decided.len() >= MAX_PLACES {
             wanted.refuse(
-                format!("the command has asked for {MOST} hosts already"),
+                format!("the command has asked for {MAX_PLACES} hosts already"),
                 None,
             );
             return hear;
@@ -204,7 +204,7 @@ impl Connections {
         let mut asking = self.asking.lock();
         let Some(context) = self.call.lock().clone() else {
             self.forget(&others);
-            wanted.answer(self.by_rules(place));
+            wanted.answer(self.decide_by_rules(place));
             return hear;
         };
         let this = Arc::clone(self);
@@ -221,14 +221,16 @@ impl Connections {
     fn others(&self, place: &Place, decided: &mut HashMap<Place, Pending>) -> Vec<Wanted> {
         let bundle = NetworkBundle::of_host(&place.host);
         let bundle = bundle.filter(|bundle| bundle.is_used_by(&self.line));
-        let Some(bundle) = bundle.filter(|_| PORTS.contains(&place.port) && self.asks(place))
+        let Some(bundle) =
+            bundle.filter(|_| REGISTRY_PORTS.contains(&place.port) && self.needs_decision(place))
         else {
             return Vec::new();
         };
         let hosts = bundle.hosts.iter();
         let places = hosts.map(|host| Place::named(*host, place.port));
-        let asked = places.filter(|other| !decided.contains_key(other) && self.asks(other));
-        let asked: Vec<Place> = asked.take(MOST - decided.len()).collect();
+        let asked =
+            places.filter(|other| !decided.contains_key(other) && self.needs_decision(other));
+        let asked: Vec<Place> = asked.take(MAX_PLACES - decided.len()).collect();
         let begin = |other: Place| {
             let (wanted, hear) = Wanted::new(other);
             decided.insert(wanted.place.clone(), hear);
@@ -238,7 +240,7 @@ impl Connections {
     }
 
     /// Returns true if the user is asked about a place, as far as its name tells.
-    fn asks(&self, place: &Place) -> bool {
+    fn needs_decision(&self, place: &Place) -> bool {
         let verdict = self.verdicts(std::slice::from_ref(place)).pop();
         let target = place.target().ok();
         let listed = target.is_some_and(|target| self.proxy.lists(&target));
@@ -262,7 +264,7 @@ impl Connections {
     async fn ask(&self, context: &CallContext, first: Wanted, others: Vec<Wanted>) {
         let mut wanted = Vec::with_capacity(1 + others.len());
         let mut places = Vec::with_capacity(1 + others.len());
-        match self.looked_up(&first.place).await {
+        match self.resolve_privately(&first.place).await {
             Ok(place) => places.push(place),
             Err(refused) => {
                 self.forget(&others);
@@ -272,7 +274,7 @@ impl Connections {
         wanted.push(first);
         for other in others {
             // A host that cannot be resolved here is not part of the request.
-            match self.looked_up(&other.place).await {
+            match self.resolve_privately(&other.place).await {
                 Ok(place) => {
                     places.push(place);
                     wanted.push(other);
@@ -292,7 +294,7 @@ impl Connections {
         } else {
             None
         };
-        let decided = self.decide_about(context, &places).await;
+        let decided = self.judge_places(context, &places).await;
         for ((one, place), verdict) in wanted.iter().zip(&places).zip(&verdicts) {
             match &decided {
                 Ok(()) if verdict.names_place => {
@@ -306,7 +308,7 @@ impl Connections {
 
     /// Resolves the host of a place if that discloses nothing: for the name of a registry, or one that only a private network knows.
     /// Any other lookup would disclose the name to its DNS server before the user agreed.
-    async fn looked_up(&self, place: &Place) -> Result<Place, Refusal> {
+    async fn resolve_privately(&self, place: &Place) -> Result<Place, Refusal> {
         let private = check_host(&place.host).is_err();
         let quiet = private || NetworkBundle::of_host(&place.host).is_some();
         // The policy denies by name what no decision can open.
@@ -326,7 +328,7 @@ impl Connections {
     }
 
     /// Has the policy judge the connection and asks the user if required. The error holds the reason and the setting that would allow it.
-    async fn decide_about(
+    async fn judge_places(
         &self,
         context: &CallContext,
         places: &[Place],
@@ -368,7 +370,7 @@ impl Connections {
     }
 
     /// Returns the decision of the rules when nobody can be asked.
-    fn by_rules(&self, place: &Place) -> Answer {
+    fn decide_by_rules(&self, place: &Place) -> Answer {
         let Some(judged) = self.verdicts(std::slice::from_ref(place)).pop() else {
             return Err(refusal(place, "no rule speaks of it".into(), None));
         };
@@ -393,7 +395,7 @@ impl Connections {
         if listed && !self.is_denied(&place) {
             return Ok(Granted::Public);
         }
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             let mut answer = self.answer(&place);
             let heard = answer.wait_for(Option::is_some).await;
             if let Ok(Some(answer)) = heard.as_deref() {
@@ -431,9 +433,9 @@ fn place_of(target: &Target, leads_to: Vec<IpAddr>) -> Place {
 
 /// The judge of a command's connections.
 #[derive(Debug)]
-pub(super) struct ByConnections(pub(super) Arc<Connections>);
+pub(super) struct ConnectionsJudge(pub(super) Arc<Connections>);
 
-impl ConnectionJudge for ByConnections {
+impl ConnectionJudge for ConnectionsJudge {
     fn judge<'a>(&'a self, target: &'a Target, leads_to: &'a [IpAddr]) -> BoxFuture<'a, Answer> {
         let place = place_of(target, leads_to.to_vec());
         let listed = leads_to.is_empty() && self.0.proxy.lists(target);
@@ -453,7 +455,7 @@ impl ConnectionJudge for ByConnections {
         };
         let place = place_of(target, leads_to);
         let mut reached = self.0.reached.lock();
-        if reached.len() < MOST {
+        if reached.len() < MAX_PLACES {
             reached.insert(place.to_string());
         }
     }
@@ -469,7 +471,7 @@ fn refusal_of(outcome: Outcome) -> (String, Option<String>) {
 }
 
 /// Keeps the timeout of a command that ends by itself after `time`. The clock stops while the user decides.
-pub(super) async fn keep_time(
+pub(super) async fn enforce_timeout(
     connections: Option<&Arc<Connections>>,
     running: &Running,
     time: Duration,

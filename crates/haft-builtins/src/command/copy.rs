@@ -9,7 +9,7 @@ use haft::result::ToolResult;
 use haft::spec::Risk;
 use haft_sandbox::CommandSpec;
 
-use crate::command::changes::{Ended, OpenView, go_on, settle};
+use crate::command::changes::{Ended, OpenView, resume_decision, settle};
 use crate::command::{Commands, RunCommandInput};
 use crate::work::blocking;
 
@@ -17,7 +17,7 @@ impl Commands {
     /// Returns true if a command of this risk works on a view: it ends within its call and may change something.
     pub(super) fn uses_view(&self, input: &RunCommandInput, risk: Risk) -> bool {
         let wanted = input.ends() && risk > Risk::Safe && self.jailed();
-        let here = wanted && self.network.instead().is_none();
+        let here = wanted && self.network.packages_workdir().is_none();
         here && self
             .views
             .as_ref()
@@ -32,7 +32,7 @@ impl Commands {
 
     /// Returns true if the command runs in a jail and may change the workspace itself.
     pub(super) fn changes_directly(&self, spec: &CommandSpec) -> bool {
-        let here = self.jailed() && self.network.instead().is_none();
+        let here = self.jailed() && self.network.packages_workdir().is_none();
         here && !spec.mounts.only_reads
     }
 
@@ -85,14 +85,14 @@ impl Commands {
     }
 
     /// Returns the result of an earlier command with the same words, once its changes are decided.
-    pub(super) async fn go_on(
+    pub(super) async fn resume_decision(
         &self,
         words: &str,
         context: &CallContext,
     ) -> Option<Result<ToolResult, ToolError>> {
         let views = self.views.as_ref()?;
-        let view = views.waiting(context.run(), words)?;
-        Some(go_on(views, view, context).await)
+        let view = views.find_pending(context.run(), words)?;
+        Some(resume_decision(views, view, context).await)
     }
 
     /// Returns the result of an ended command, with the fates of its changes.
@@ -120,7 +120,7 @@ impl Commands {
         let (command, _) = Self::words(input)?;
         let result = with_limits(result);
         // A rule that allows the command without a view also allows it to change ordinary files.
-        let intended = self.intended(input);
+        let intended = self.intended_permissions(input);
         let allowed = intended.is_ok_and(|intended| context.allows(&intended));
         let ended = Ended {
             command,
@@ -163,10 +163,10 @@ fn with_limits(mut result: ToolResult) -> ToolResult {
     if let Some((_, advice)) = limit
         && let Some(error) = result.error.take()
     {
-        let told = error.with_advice(*advice).for_operator(
+        let advised = error.with_advice(*advice).for_operator(
             "sandbox.changes = \"direct\" lets commands work in the workspace itself",
         );
-        result.error = Some(told);
+        result.error = Some(advised);
     }
     result
 }

@@ -18,11 +18,11 @@ use tokio::task::JoinError;
 use crate::command::walk::{Stop, Walk};
 
 /// Maximum number of workspace entries to search. With more, the command is refused, because unfound paths would be uncovered.
-const MOST_ENTRIES: usize = 1_000_000;
+const MAX_ENTRIES: usize = 1_000_000;
 /// Maximum number of entries to search without moving to a thread for blocking work.
-const AT_ONCE: usize = 2_000;
+const MAX_INLINE_ENTRIES: usize = 2_000;
 /// Maximum number of denied files and folders that are covered individually, each by a mount.
-const MOST_DENIED: usize = 5_000;
+const MAX_DENIED: usize = 5_000;
 
 /// Returns the guards of a command in this workspace. haft's own files and paths that deny rules make unreadable are hidden. In the
 /// live workspace (not on a view) protected names, settings of repositories and paths that deny rules make unchangeable are
@@ -49,22 +49,22 @@ async fn find(
         return Ok(guards);
     }
     let look = move |most| Walk::new(&workspace, &denials, on_view, most).run();
-    let found = match look(AT_ONCE) {
+    let found = match look(MAX_INLINE_ENTRIES) {
         Err(Stop::TooMany) => {
-            let whole = tokio::task::spawn_blocking(move || look(MOST_ENTRIES)).await;
+            let whole = tokio::task::spawn_blocking(move || look(MAX_ENTRIES)).await;
             whole.map_err(shutting_down)?
         }
         found => found,
     };
     let mut found = found.map_err(stopped)?;
-    if found.denied.len() > MOST_DENIED {
+    if found.denied.len() > MAX_DENIED {
         let (root, denied) = (root, std::mem::take(&mut found.denied));
-        let folded = tokio::task::spawn_blocking(move || crowd::fold(&root, denied)).await;
+        let folded = tokio::task::spawn_blocking(move || crowd::merge_guards(&root, denied)).await;
         found.denied = folded.map_err(shutting_down)?;
-        if found.denied.len() > MOST_DENIED {
-            return Err(too_many(&found.denied));
+        if found.denied.len() > MAX_DENIED {
+            return Err(too_many_denied(&found.denied));
         }
-        crowd::leave_out_below(&found.denied, &mut found.git);
+        crowd::remove_nested_guards(&found.denied, &mut found.git);
     }
     guards.extend(found.denied);
     if !on_view {
@@ -79,9 +79,9 @@ fn shutting_down(error: JoinError) -> ToolError {
 }
 
 /// Builds the error for more paths than can be covered, with the setting that helps.
-fn too_many(denied: &[Guard]) -> ToolError {
+fn too_many_denied(denied: &[Guard]) -> ToolError {
     let all = format!(
-        "deny rules and the names of secrets cover {} files and folders of the workspace, and at most {MOST_DENIED} can be covered for a command",
+        "deny rules and the names of secrets cover {} files and folders of the workspace, and at most {MAX_DENIED} can be covered for a command",
         denied.len()
     );
     let Some((folder, count)) = crowd::most_crowded(denied) else {
@@ -99,7 +99,7 @@ fn stopped(stop: Stop) -> ToolError {
     match stop {
         Stop::TooMany => {
             let message = format!(
-                "the workspace has more than {MOST_ENTRIES} entries: the files that no command may read or change cannot be found in it"
+                "the workspace has more than {MAX_ENTRIES} entries: the files that no command may read or change cannot be found in it"
             );
             ToolError::unavailable(message).for_operator(
                 "start haft in a smaller workspace; or take large folders out of the look with policy.secret_names = [\"!FOLDER/\"], and anchor deny rules at the root, as in Read(/config/.env)",

@@ -14,19 +14,19 @@ use haft_sandbox::CommandSpec;
 use crate::command::index;
 
 /// Maximum size of a settings file, in bytes.
-const LARGEST: u64 = 256 * 1024;
+const MAX_SETTINGS: u64 = 256 * 1024;
 
 /// Settings of every command. They remove nothing that is useful in a jail.
 ///
 /// Git uses a bare repository below the workspace only if the command names it (`--git-dir`), because its settings are ordinary
 /// files of the workspace.
-const ALWAYS: &[(&str, &str)] = &[
+const COMMAND_SETTINGS: &[(&str, &str)] = &[
     ("safe.bareRepository", "explicit"),
     ("core.fsmonitor", "false"),
 ];
 
 /// Additional settings of a command that only reads.
-const READING: &[(&str, &str)] = &[
+const READ_ONLY_SETTINGS: &[(&str, &str)] = &[
     ("core.hooksPath", "/dev/null"),
     ("core.pager", "cat"),
     ("log.showSignature", "false"),
@@ -38,14 +38,14 @@ const READING: &[(&str, &str)] = &[
 ];
 
 /// Additional variables of a command that only reads, so that git fetches nothing.
-const READING_VARIABLES: &[(&str, &str)] = &[
+const READ_ONLY_VARIABLES: &[(&str, &str)] = &[
     ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_ALLOW_PROTOCOL", "none"),
     ("GIT_TERMINAL_PROMPT", "0"),
 ];
 
 /// Sections without a name whose settings run nothing in the environment above.
-const INERT: &str = "advice alias am apply author blame branch checkout clean clone color column commit committer \
+const INERT_SECTIONS: &str = "advice alias am apply author blame branch checkout clean clone color column commit committer \
     core diff difftool extensions feature fetch gc gitflow gui help i18n index init interactive \
     lfs maintenance merge mergetool notes pack pull push rebase receive remote rerere safe \
     sequence stash status submodule tag transfer user versionsort web worktree";
@@ -87,7 +87,7 @@ pub(super) fn settings(workspace: &Workspace) -> Settings {
         if workspace.root().join(file).symlink_metadata().is_err() {
             return Settings::Inert;
         }
-        text(workspace, file).map_or(Settings::Programs, |text| look_through(&text))
+        text(workspace, file).map_or(Settings::Programs, |text| check_sections(&text))
     });
     each.max().unwrap_or(Settings::Inert)
 }
@@ -176,16 +176,19 @@ fn has_index_hook(workspace: &Workspace, settings: &str) -> bool {
 
 fn text(workspace: &Workspace, file: &Path) -> Option<String> {
     let open = workspace.open_file(file).ok()?;
-    if open.stamp.bytes() > LARGEST {
+    if open.stamp.bytes() > MAX_SETTINGS {
         return None;
     }
     let mut text = String::new();
-    open.file.take(LARGEST).read_to_string(&mut text).ok()?;
+    open.file
+        .take(MAX_SETTINGS)
+        .read_to_string(&mut text)
+        .ok()?;
     Some(text)
 }
 
 /// Checks every section, and every value that looks like one. A section outside of the lists may run something.
-fn look_through(text: &str) -> Settings {
+fn check_sections(text: &str) -> Settings {
     let text = text.to_ascii_lowercase();
     let mut worst = Settings::Inert;
     for header in text.split('[').skip(1) {
@@ -207,8 +210,8 @@ fn look_through(text: &str) -> Settings {
                 Settings::Silenced
             }
             ("diff", false) if rest.contains("external") => Settings::Programs,
-            (name, false) if lists(INERT, name) => Settings::Inert,
-            (name, true) if lists(INERT_NAMED, name) => Settings::Inert,
+            (name, false) if names_section(INERT_SECTIONS, name) => Settings::Inert,
+            (name, true) if names_section(INERT_NAMED, name) => Settings::Inert,
             _ => Settings::Programs,
         };
         worst = worst.max(of_section);
@@ -216,7 +219,7 @@ fn look_through(text: &str) -> Settings {
     worst
 }
 
-fn lists(sections: &str, name: &str) -> bool {
+fn names_section(sections: &str, name: &str) -> bool {
     sections.split(' ').any(|section| section == name)
 }
 
@@ -226,9 +229,9 @@ pub(super) fn with_settings(mut spec: CommandSpec, reads: bool, root: &Path) -> 
     if spec.env.contains_key(OsStr::new("GIT_CONFIG_COUNT")) {
         return spec;
     }
-    let more = if reads { READING } else { &[] };
+    let more = if reads { READ_ONLY_SETTINGS } else { &[] };
     let mut count = 0;
-    for (key, value) in ALWAYS.iter().chain(more) {
+    for (key, value) in COMMAND_SETTINGS.iter().chain(more) {
         spec = spec.with_env(format!("GIT_CONFIG_KEY_{count}"), *key);
         spec = spec.with_env(format!("GIT_CONFIG_VALUE_{count}"), *value);
         count += 1;
@@ -237,7 +240,7 @@ pub(super) fn with_settings(mut spec: CommandSpec, reads: bool, root: &Path) -> 
     // Otherwise reading commands would write the index to save later ones some work, and run a hook afterwards.
     spec = spec.with_env("GIT_OPTIONAL_LOCKS", "0");
     if reads {
-        for (name, value) in READING_VARIABLES {
+        for (name, value) in READ_ONLY_VARIABLES {
             spec = spec.with_env(*name, *value);
         }
         if let Some(parent) = root.parent() {
@@ -249,7 +252,7 @@ pub(super) fn with_settings(mut spec: CommandSpec, reads: bool, root: &Path) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::{Settings, look_through};
+    use super::{Settings, check_sections};
 
     #[test]
     fn settings_that_may_run_programs_are_known() {
@@ -297,7 +300,7 @@ mod tests {
             ("[ core]\n", Settings::Programs),
             ("[]\n", Settings::Programs),
         ] {
-            assert_eq!(look_through(text), expect, "{text:?}");
+            assert_eq!(check_sections(text), expect, "{text:?}");
         }
     }
 }

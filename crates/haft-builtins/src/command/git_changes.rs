@@ -8,10 +8,10 @@ use haft::policy::{is_git_setting, protected_from_commands};
 use haft::workspace::Workspace;
 
 use crate::command::git_folders::{is_repository, target};
-use crate::command::lexical::inside;
+use crate::command::lexical::normalize_relative;
 
 /// Maximum size of a settings file, in bytes.
-const LONGEST_SETTINGS: u64 = 256 * 1024;
+const MAX_SETTINGS: u64 = 256 * 1024;
 
 /// Returns the changed paths that are protected by the workspace's contents rather than by their names: settings of repositories
 /// in folders not called `.git` (bare ones, and those that the root's `.git` file or its `commondir` names), and files that would
@@ -44,12 +44,7 @@ fn named_by_settings(workspace: &Workspace) -> Vec<PathBuf> {
     const FILE_KEYS: [&str; 4] = ["hookspath", "path", "attributesfile", "excludesfile"];
     let mut text = String::new();
     let read = workspace.open_file(Path::new(".git/config")).ok();
-    let read = read.and_then(|open| {
-        open.file
-            .take(LONGEST_SETTINGS)
-            .read_to_string(&mut text)
-            .ok()
-    });
+    let read = read.and_then(|open| open.file.take(MAX_SETTINGS).read_to_string(&mut text).ok());
     if read.is_none() {
         return Vec::new();
     }
@@ -64,8 +59,8 @@ fn named_by_settings(workspace: &Workspace) -> Vec<PathBuf> {
             // Some are relative to the root, others to the settings file.
             found.extend(
                 [
-                    inside(Path::new(word)),
-                    inside(&Path::new(".git").join(word)),
+                    normalize_relative(Path::new(word)),
+                    normalize_relative(&Path::new(".git").join(word)),
                 ]
                 .into_iter()
                 .flatten(),
@@ -125,12 +120,12 @@ impl Look<'_> {
         if let Some(known) = self.seen.get(folder) {
             return *known;
         }
-        let found = self.look_at(folder);
+        let found = self.inspect_folder(folder);
         self.seen.insert(folder.to_owned(), found);
         found
     }
 
-    fn look_at(&self, folder: &str) -> Folder {
+    fn inspect_folder(&self, folder: &str) -> Folder {
         if self.named.iter().any(|named| named == Path::new(folder)) {
             return Folder::Repository;
         }

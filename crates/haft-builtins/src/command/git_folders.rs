@@ -8,7 +8,7 @@ use haft::workspace::Workspace;
 use haft_sandbox::Guard;
 
 /// Maximum size of a `.git` file or `commondir`, in bytes: a path and a word.
-const LONGEST_POINTER: u64 = 8 * 1024;
+const MAX_POINTER: u64 = 8 * 1024;
 
 /// Returns true if git treats a folder with these names as a repository. A linked worktree has its objects in another folder.
 pub(super) fn is_repository(has: impl Fn(&str) -> bool) -> bool {
@@ -40,7 +40,7 @@ pub(super) fn guards(folder: &Path, names: &BTreeSet<String>) -> Vec<Guard> {
 pub(super) fn target(workspace: &Workspace, pointer: &Path) -> Option<PathBuf> {
     let open = workspace.open_file(pointer).ok()?;
     let mut text = String::new();
-    let mut file = open.file.take(LONGEST_POINTER);
+    let mut file = open.file.take(MAX_POINTER);
     file.read_to_string(&mut text).ok()?;
     let path = text.trim_end_matches(['\n', '\r']);
     let path = match pointer.file_name()?.to_str()? {

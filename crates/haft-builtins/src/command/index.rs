@@ -9,14 +9,14 @@ use std::path::Path;
 use haft::workspace::Workspace;
 
 /// Maximum size of an index, in bytes: about half a million files.
-const LARGEST: u64 = 64 * 1024 * 1024;
+const MAX_INDEX: u64 = 64 * 1024 * 1024;
 
 /// Fixed offsets of the mode and the object in an index entry.
-const MODE: usize = 24;
-const OBJECT: usize = 40;
+const MODE_OFFSET: usize = 24;
+const OBJECT_OFFSET: usize = 40;
 /// Length of an object name in bytes. haft does not read an index whose settings choose longer names.
 const OBJECT_BYTES: usize = 20;
-const EXTENDED: u16 = 0x4000;
+const EXTENDED_FLAG: u16 = 0x4000;
 
 /// Returns true if the index of the workspace's repository may hold nested repositories, or cannot be read.
 pub(crate) fn may_hold_repositories(workspace: &Workspace) -> bool {
@@ -25,20 +25,20 @@ pub(crate) fn may_hold_repositories(workspace: &Workspace) -> bool {
         return false;
     }
     is_shared(&folder)
-        || read(workspace, ".git/config", LARGEST).is_none_or(|text| {
+        || read(workspace, ".git/config", MAX_INDEX).is_none_or(|text| {
             let text = String::from_utf8_lossy(&text).to_ascii_lowercase();
             text.contains("objectformat")
         })
-        || read(workspace, ".git/index", LARGEST)
+        || read(workspace, ".git/index", MAX_INDEX)
             .and_then(|index| holds_repositories(&index))
             .unwrap_or(true)
 }
 
 /// Returns the files that the workspace's repository tracks, or `None` if that cannot be determined.
-pub(crate) fn tracked(workspace: &Workspace) -> Option<Vec<Vec<u8>>> {
+pub(crate) fn tracked_files(workspace: &Workspace) -> Option<Vec<Vec<u8>>> {
     let folder = workspace.root().join(".git");
     let config =
-        String::from_utf8_lossy(&read(workspace, ".git/config", LARGEST)?).to_ascii_lowercase();
+        String::from_utf8_lossy(&read(workspace, ".git/config", MAX_INDEX)?).to_ascii_lowercase();
     if config.contains("objectformat") || is_shared(&folder) {
         return None;
     }
@@ -48,7 +48,7 @@ pub(crate) fn tracked(workspace: &Workspace) -> Option<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     let mut whole = true;
     each_entry(
-        &read(workspace, ".git/index", LARGEST)?,
+        &read(workspace, ".git/index", MAX_INDEX)?,
         &mut |mode, _, name| {
             // A folder entry stands for all of its contents.
             whole &= mode >> 12 != 0o4;
@@ -64,7 +64,7 @@ pub(super) type Recorded = (u32, [u8; OBJECT_BYTES]);
 
 /// Returns the record of each file in the index at this path, or `None` if that cannot be determined.
 pub(crate) fn recorded(folder: &Workspace, path: &Path) -> Option<BTreeMap<Vec<u8>, Recorded>> {
-    let index = read(folder, path.to_str()?, LARGEST)?;
+    let index = read(folder, path.to_str()?, MAX_INDEX)?;
     let (mut files, mut all) = (BTreeMap::new(), true);
     each_entry(&index, &mut |mode, object, name| {
         // A folder entry stands for all of its contents.
@@ -124,13 +124,16 @@ fn each_entry(index: &[u8], look: &mut Look<'_>) -> Option<()> {
     }
     let (mut at, mut name) = (12, Vec::new());
     for _ in 0..word(8)? {
-        let flags = at + OBJECT + OBJECT_BYTES;
-        let (mode, object) = (word(at + MODE)?, index.get(at + OBJECT..flags)?);
+        let flags = at + OBJECT_OFFSET + OBJECT_BYTES;
+        let (mode, object) = (
+            word(at + MODE_OFFSET)?,
+            index.get(at + OBJECT_OFFSET..flags)?,
+        );
         let bytes = index.get(flags..flags + 2)?;
-        let extended = u16::from_be_bytes(bytes.try_into().ok()?) & EXTENDED != 0;
+        let extended = u16::from_be_bytes(bytes.try_into().ok()?) & EXTENDED_FLAG != 0;
         let mut begin = flags + if extended { 4 } else { 2 };
         if version == 4 {
-            let (cut, bytes) = cut(index.get(begin..)?)?;
+            let (cut, bytes) = read_prefix_cut(index.get(begin..)?)?;
             name.truncate(name.len().checked_sub(cut)?);
             begin += bytes;
         } else {
@@ -168,7 +171,7 @@ fn ends(mut rest: &[u8]) -> Option<()> {
 }
 
 /// Returns how many bytes to remove from the previous name, and the length of that number in git's variable-width encoding.
-fn cut(bytes: &[u8]) -> Option<(usize, usize)> {
+fn read_prefix_cut(bytes: &[u8]) -> Option<(usize, usize)> {
     let mut value = 0_usize;
     for (at, byte) in bytes.iter().take(8).enumerate() {
         value = (value << 7) | usize::from(byte & 0x7f);

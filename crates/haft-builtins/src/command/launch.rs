@@ -25,9 +25,9 @@ use crate::command::connect::CommandCall;
 use crate::command::covers;
 use crate::command::git::{self, Settings};
 use crate::command::index;
-use crate::command::lexical::cleaned;
+use crate::command::lexical::normalize;
 use crate::command::network::{CommandNetwork, Connected};
-use crate::command::start::{self, Fed, NotStarted};
+use crate::command::start::{self, InputFeed, NotStarted};
 use crate::command::surroundings::CommandSurroundings;
 use crate::command::tasks::Tasks;
 use crate::files::check::{Checker, Finding};
@@ -35,7 +35,7 @@ use crate::files::check::{Checker, Finding};
 /// The variable that names the folder of the most recently activated skill.
 const SKILL_DIR: &str = "HAFT_SKILL_DIR";
 /// Maximum bytes of each stream in a checker's finding.
-const SAID: usize = 2_000;
+const MAX_FINDING: usize = 2_000;
 /// The sandbox, the workspace it mounts, and the tasks of all runs.
 #[derive(Debug)]
 pub struct Commands {
@@ -147,9 +147,9 @@ impl Commands {
         input: &RunCommandInput,
     ) -> Result<Vec<Permission>, ToolError> {
         let cwd = self.workspace.claim(&input.cwd)?;
-        let mut line = self.judged(input, &cwd.path)?;
+        let mut line = self.parse_and_rate(input, &cwd.path)?;
         if !self.is_judged_after(input, line.risk()) {
-            return self.needed(line, &cwd.path);
+            return self.workspace_permissions(line, &cwd.path);
         }
         // On a view, the command can write only to the copy of the workspace.
         let mut files = self.named_secrets(&line, &cwd.path);
@@ -163,7 +163,11 @@ impl Commands {
     }
 
     /// Returns the permissions for what a line would do to the workspace itself.
-    fn needed(&self, line: CommandLine, cwd: &str) -> Result<Vec<Permission>, ToolError> {
+    fn workspace_permissions(
+        &self,
+        line: CommandLine,
+        cwd: &str,
+    ) -> Result<Vec<Permission>, ToolError> {
         let mut files = self.named_secrets(&line, cwd);
         for target in &line.writes {
             files.push(Permission::write(self.target(cwd, target)?));
@@ -184,7 +188,7 @@ impl Commands {
     }
 
     /// Parses the command line and sets the risk of each part in this environment.
-    fn judged(&self, input: &RunCommandInput, cwd: &str) -> Result<CommandLine, ToolError> {
+    fn parse_and_rate(&self, input: &RunCommandInput, cwd: &str) -> Result<CommandLine, ToolError> {
         let mut line = Self::line(input)?;
         for part in &mut line.parts {
             // A variable can make a reading command run anything; without a jail, a reading command can read the whole machine.
@@ -193,7 +197,7 @@ impl Commands {
                 part.risk = part.risk.max(Risk::High);
             }
             // A command can send away what it reads.
-            part.risk = part.risk.max(self.network.least_risk());
+            part.risk = part.risk.max(self.network.min_risk());
         }
         let reads_git =
             |part: &CommandPart| part.program() == Some("git") && part.risk == Risk::Safe;
@@ -224,14 +228,17 @@ impl Commands {
     /// Returns the risk of a command.
     pub(super) fn risk(&self, input: &RunCommandInput) -> Result<Risk, ToolError> {
         let cwd = self.workspace.claim(&input.cwd)?;
-        Ok(self.judged(input, &cwd.path)?.risk())
+        Ok(self.parse_and_rate(input, &cwd.path)?.risk())
     }
 
     /// Returns the permissions that the command would need to work on the workspace itself.
-    pub(super) fn intended(&self, input: &RunCommandInput) -> Result<Vec<Permission>, ToolError> {
+    pub(super) fn intended_permissions(
+        &self,
+        input: &RunCommandInput,
+    ) -> Result<Vec<Permission>, ToolError> {
         let cwd = self.workspace.claim(&input.cwd)?;
-        let line = self.judged(input, &cwd.path)?;
-        self.needed(line, &cwd.path)
+        let line = self.parse_and_rate(input, &cwd.path)?;
+        self.workspace_permissions(line, &cwd.path)
     }
 
     /// Resolves the file that a redirection names, from the folder that the command starts in.
@@ -240,10 +247,10 @@ impl Commands {
             // As written: the policy asks about it.
             return Ok(PathClaim::plain(target.path.clone()));
         }
-        if let Some(folder) = self.network.instead() {
+        if let Some(folder) = self.network.packages_workdir() {
             // Not in the workspace, so its rules do not apply.
             return Ok(PathClaim::plain(
-                cleaned(&folder.join(&target.path)).to_string_lossy(),
+                normalize(&folder.join(&target.path)).to_string_lossy(),
             ));
         }
         let path = Path::new(cwd).join(&target.path);
@@ -251,14 +258,14 @@ impl Commands {
             // The jail prevents the access; the policy asks about it or denies it.
             Err(WorkspaceError::Outside(_)) => {
                 let whole = self.workspace.root().join(path);
-                Ok(PathClaim::plain(cleaned(&whole).to_string_lossy()))
+                Ok(PathClaim::plain(normalize(&whole).to_string_lossy()))
             }
             claim => Ok(claim?),
         }
     }
 
     /// Returns the protected paths that a command writes by redirections. They were judged, because the policy asked about each.
-    fn approved(
+    fn approved_paths(
         &self,
         line: &str,
         cwd: &str,
@@ -292,8 +299,8 @@ impl Commands {
             Some(argv) => Program::Argv(argv.iter().map(OsString::from).collect()),
             None => Program::Shell(line.clone().into()),
         };
-        let mut spec = if let Some(folder) = self.network.instead() {
-            self.elsewhere(program, folder, input)?
+        let mut spec = if let Some(folder) = self.network.packages_workdir() {
+            self.spec_in_folder(program, folder, input)?
         } else {
             // On a view, the command may change every file.
             let line = (argv.is_none() && view.is_none()).then_some(&*line);
@@ -301,7 +308,7 @@ impl Commands {
                 guards,
                 judgement: context.judgement(),
             };
-            let mut spec = self.here(program, input, line, confinement)?;
+            let mut spec = self.spec_in_workspace(program, input, line, confinement)?;
             spec.mounts.view = view.map(OpenView::layers);
             spec.mounts.home = view.map(OpenView::home).unwrap_or_default();
             self.with_skills(spec, &context.active_skills())
@@ -322,7 +329,7 @@ impl Commands {
     }
 
     /// Prepares a command in the workspace; `line` is the text for the shell, if there is one.
-    fn here(
+    fn spec_in_workspace(
         &self,
         program: Program,
         input: &RunCommandInput,
@@ -346,13 +353,13 @@ impl Commands {
         spec.mounts.only_reads = reads;
         if let Some(line) = line {
             spec.mounts.writable =
-                self.approved(line, &self.workspace.claim(&input.cwd)?.path, judgement)?;
+                self.approved_paths(line, &self.workspace.claim(&input.cwd)?.path, judgement)?;
         }
         Ok(spec)
     }
 
     /// Prepares a command in another folder, which is all that it sees.
-    fn elsewhere(
+    fn spec_in_folder(
         &self,
         program: Program,
         folder: &Path,
@@ -366,7 +373,7 @@ impl Commands {
         let spec = variables(CommandSpec::new(program, &folder), input)?;
         let mut spec = spec.with_mounts(Mounts::workspace(folder));
         self.surroundings.add_to(&mut spec);
-        Ok(self.within_memory(spec))
+        Ok(self.with_memory_limit(spec))
     }
 
     /// Mounts the workspace with these guards ([`covers::of`]).
@@ -375,7 +382,7 @@ impl Commands {
         mounts.guards = guards;
         let mut spec = spec.with_mounts(mounts);
         self.surroundings.add_to(&mut spec);
-        self.within_memory(spec)
+        self.with_memory_limit(spec)
     }
 
     /// Returns the guards of the workspace for a command of this call.
@@ -388,13 +395,13 @@ impl Commands {
         on_view: bool,
     ) -> Result<Vec<Guard>, ToolError> {
         // Without a jail nothing can be covered, and a packages folder has nothing to cover.
-        if !self.jailed() || self.network.instead().is_some() {
+        if !self.jailed() || self.network.packages_workdir().is_some() {
             return Ok(Vec::new());
         }
         covers::of(context, &self.workspace, on_view).await
     }
 
-    fn within_memory(&self, mut spec: CommandSpec) -> CommandSpec {
+    fn with_memory_limit(&self, mut spec: CommandSpec) -> CommandSpec {
         if self.memory_mb.is_some() {
             spec.limits.memory_mb = self.memory_mb;
         }
@@ -442,16 +449,16 @@ impl Commands {
         let running = running.map_err(|error| NotStarted { error, line: false }.into_error())?;
         let exit = running.wait().await;
         let (out, err) = (
-            running.stdout().text(0, SAID),
-            running.stderr().text(0, SAID),
+            running.stdout().text(0, MAX_FINDING),
+            running.stderr().text(0, MAX_FINDING),
         );
-        let mut said = format!("{}{}", out.text, err.text);
+        let mut finding = format!("{}{}", out.text, err.text);
         if exit.timed_out {
-            said.push_str("[it took too long and was ended]");
+            finding.push_str("[it took too long and was ended]");
         }
         Ok(Finding {
             ok: exit.success(),
-            message: said.trim().to_owned(),
+            message: finding.trim().to_owned(),
         })
     }
 
@@ -460,8 +467,8 @@ impl Commands {
         &self,
         spec: CommandSpec,
         input: Option<InputReader>,
-    ) -> Result<(Running, Option<Fed>), NotStarted> {
-        start::start(&self.sandbox, spec, input, self.network.can_do_without()).await
+    ) -> Result<(Running, Option<InputFeed>), NotStarted> {
+        start::start(&self.sandbox, spec, input, self.network.allows_no_network()).await
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 /// Removes `.` and `..` from an absolute path.
-pub(crate) fn cleaned(path: &Path) -> PathBuf {
+pub(crate) fn normalize(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {
         match part {
@@ -16,7 +16,7 @@ pub(crate) fn cleaned(path: &Path) -> PathBuf {
 }
 
 /// Returns true if a path goes down and then up again, so that links on the way may lead elsewhere.
-pub(super) fn climbs(path: &Path) -> bool {
+pub(super) fn goes_down_and_up(path: &Path) -> bool {
     let mut parts = path
         .components()
         .skip_while(|part| !matches!(part, Component::Normal(_)));
@@ -24,7 +24,7 @@ pub(super) fn climbs(path: &Path) -> bool {
 }
 
 /// Removes `.` and `..` from a path. Returns `None` if it does not stay below its start.
-pub(super) fn inside(path: &Path) -> Option<PathBuf> {
+pub(super) fn normalize_relative(path: &Path) -> Option<PathBuf> {
     let mut clean = PathBuf::new();
     for part in path.components() {
         match part {

@@ -9,7 +9,7 @@ use haft::tool::Tool;
 use haft_sandbox::{CommandSpec, Guard, Mounts, Network, OUTLET_ADDRESS, Running};
 
 use crate::command::connect::{CommandCall, Connect, OpenCommands};
-use crate::command::connections::{Asking, ByConnections, Connections};
+use crate::command::connections::{Asking, Connections, ConnectionsJudge};
 use crate::command::{CommandData, packages};
 use crate::proxy::{Proxy, Refusals};
 
@@ -86,7 +86,7 @@ impl CommandNetwork {
     }
 
     /// Returns true if commands may run without a network when the jail cannot restrict them to the outlet.
-    pub(crate) fn can_do_without(&self) -> bool {
+    pub(crate) fn allows_no_network(&self) -> bool {
         matches!(self.mode, Mode::Ask(..))
     }
 
@@ -141,7 +141,7 @@ impl CommandNetwork {
     }
 
     /// Returns the minimum risk of any command, whatever it runs.
-    pub(crate) fn least_risk(&self) -> Risk {
+    pub(crate) fn min_risk(&self) -> Risk {
         match self.mode {
             // Each connection has a risk of its own.
             Mode::None | Mode::Ask(..) => Risk::Safe,
@@ -151,7 +151,7 @@ impl CommandNetwork {
     }
 
     /// Returns the folder that commands run in instead of the workspace, if there is one.
-    pub(crate) fn instead(&self) -> Option<&Path> {
+    pub(crate) fn packages_workdir(&self) -> Option<&Path> {
         match &self.mode {
             Mode::Install(_, folder) => Some(folder),
             _ => None,
@@ -189,7 +189,7 @@ impl CommandNetwork {
             && !spec.mounts.only_reads
         {
             let connections = Connections::new(proxy, open, call);
-            let judge = Arc::new(ByConnections(Arc::clone(&connections)));
+            let judge = Arc::new(ConnectionsJudge(Arc::clone(&connections)));
             let (outlet, refusals) = proxy.outlet_judged_by(judge);
             spec.network = Network::Outlet(outlet);
             connected.refusals = Some(refusals);
@@ -210,11 +210,11 @@ impl CommandNetwork {
             spec.network = Network::Host;
         }
         if matches!(self.mode, Mode::Install(..)) {
-            packages::installing(spec);
+            packages::set_up_install(spec);
         } else if let Some(folder) = self.packages.as_deref().and_then(|f| f.canonicalize().ok()) {
             let offline = matches!(self.mode, Mode::None);
             show(&mut spec.mounts, &folder, workspace);
-            packages::installed(spec, &folder, offline);
+            packages::set_up_use(spec, &folder, offline);
         }
         connected
     }
@@ -229,7 +229,7 @@ fn show(mounts: &mut Mounts, folder: &Path, workspace: &Path) {
 }
 
 /// Names and addresses of the jail's own loopback.
-const LOOPBACK: &str = "localhost,127.0.0.1,::1,[::1]";
+const LOOPBACK_HOSTS: &str = "localhost,127.0.0.1,::1,[::1]";
 
 /// Timeouts, each in its installer's units, for installers that give up a silent connection before the user can decide.
 fn patience() -> impl Iterator<Item = (&'static str, String)> {
@@ -266,7 +266,7 @@ fn proxy_variables() -> impl Iterator<Item = (&'static str, String)> {
     ];
     let named = named.map(|name| (name, format!("http://{OUTLET_ADDRESS}")));
     // The jail's own loopback, where a test may run its server.
-    let none = ["NO_PROXY", "no_proxy"].map(|name| (name, LOOPBACK.to_owned()));
+    let none = ["NO_PROXY", "no_proxy"].map(|name| (name, LOOPBACK_HOSTS.to_owned()));
     // Node's own client uses the proxy only with this variable.
     let node = [("NODE_USE_ENV_PROXY", "1".to_owned())];
     named.into_iter().chain(none).chain(node)
@@ -282,7 +282,7 @@ pub(crate) struct Connected {
 }
 
 /// Messages of programs that got no connection, or that resolve names themselves.
-const UNREACHED: [&str; 8] = [
+const UNREACHABLE_MESSAGES: [&str; 8] = [
     "Network is unreachable",
     "network is unreachable",
     "ENETUNREACH",
@@ -300,7 +300,7 @@ impl Connected {
         match self.mode {
             "none" => running.strength().word().to_owned(),
             // The command connected to nothing.
-            "ask" if judged.is_none_or(|judged| judged.reached().is_empty()) => {
+            "ask" if judged.is_none_or(|judged| judged.reached_places().is_empty()) => {
                 running.strength().word().to_owned()
             }
             mode => format!("{}, network {mode}", running.strength()),
@@ -308,11 +308,11 @@ impl Connected {
     }
 
     /// Returns the setting that would allow the first refused connection, for the operator.
-    pub(crate) fn would_allow(&self, data: &CommandData) -> Option<String> {
+    pub(crate) fn allowing_setting(&self, data: &CommandData) -> Option<String> {
         let refusals = self.refusals.as_ref();
-        let refused = refusals.and_then(|refusals| refusals.would_allow());
+        let refused = refusals.and_then(|refusals| refusals.allowing_setting());
         let ask = || {
-            let none = self.mode == "none" && is_unreached(data);
+            let none = self.mode == "none" && has_unreachable_message(data);
             none.then(|| "`sandbox.network = \"ask\"` asks when a command connects".to_owned())
         };
         refused.or_else(ask)
@@ -320,7 +320,7 @@ impl Connected {
 
     /// Returns advice for a command that failed because it could not reach the network.
     pub(crate) fn hint(&self, data: &CommandData) -> Option<String> {
-        if !is_unreached(data) {
+        if !has_unreachable_message(data) {
             return None;
         }
         Some(match self.mode {
@@ -335,8 +335,8 @@ impl Connected {
     }
 
     /// Returns a value during whose lifetime the command's call asks about its connections.
-    pub(crate) fn asking(&self) -> Option<Asking> {
-        self.connections.as_ref().map(Connections::asking)
+    pub(crate) fn begin_asking(&self) -> Option<Asking> {
+        self.connections.as_ref().map(Connections::begin_asking)
     }
 
     /// Returns what decides about the connections if each is judged.
@@ -345,9 +345,11 @@ impl Connected {
     }
 
     /// Returns the places connected to so far, if each connection is judged.
-    pub(crate) fn reached(&self) -> Vec<String> {
+    pub(crate) fn reached_places(&self) -> Vec<String> {
         let judged = self.connections.as_ref();
-        judged.map(|judged| judged.reached()).unwrap_or_default()
+        judged
+            .map(|judged| judged.reached_places())
+            .unwrap_or_default()
     }
 
     /// Returns what was refused so far.
@@ -359,7 +361,11 @@ impl Connected {
     }
 }
 
-fn is_unreached(data: &CommandData) -> bool {
-    let said = |text: &str| UNREACHED.iter().any(|words| text.contains(words));
-    said(&data.stderr) || said(&data.stdout)
+fn has_unreachable_message(data: &CommandData) -> bool {
+    let has_message = |text: &str| {
+        UNREACHABLE_MESSAGES
+            .iter()
+            .any(|words| text.contains(words))
+    };
+    has_message(&data.stderr) || has_message(&data.stdout)
 }

@@ -14,9 +14,9 @@ use haft::shape::long::Long;
 use haft_sandbox::{Exit, Follower, Log, Running, Waited};
 
 /// Tokens of a result that are reserved for everything except the output.
-const RESERVE: usize = 400;
+const RESERVED_TOKENS: usize = 400;
 /// Number of latest bytes shown of a stream that was not stored completely.
-const NEWEST: usize = 64 << 10;
+const TAIL_BYTES: usize = 64 << 10;
 
 /// The position of a reader in both streams.
 #[derive(Debug, Clone, Copy, Default)]
@@ -28,7 +28,7 @@ pub(crate) struct Cursor {
 /// The positions up to which results have returned, and progress events have shown, a command's output.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct OutputCursors {
-    pub(crate) told: Cursor,
+    pub(crate) reported: Cursor,
     pub(crate) screen: Cursor,
 }
 
@@ -51,7 +51,7 @@ pub(crate) async fn tell(
 ) -> Result<NewOutput, ToolError> {
     let (out, cut_out) = piece(running, |running| running.stdout(), &mut from.out);
     let (err, cut_err) = piece(running, |running| running.stderr(), &mut from.err);
-    let mut shown = context.show(vec![out, err], true, RESERVE).await?;
+    let mut shown = context.show(vec![out, err], true, RESERVED_TOKENS).await?;
     let (err, out) = (
         shown.pop().unwrap_or_default(),
         shown.pop().unwrap_or_default(),
@@ -68,21 +68,21 @@ pub(crate) async fn tell(
 fn piece(running: &Running, log: fn(&Running) -> &Log, from: &mut u64) -> (Long, bool) {
     let of = log(running);
     let total = of.text_end();
-    let kept = of.unbroken(*from);
-    let kept = kept.start..kept.end.min(total);
-    let cut = kept.start > *from || kept.end < total;
-    let newest = total.saturating_sub(NEWEST as u64).max(kept.end);
+    let range = of.unbroken(*from);
+    let range = range.start..range.end.min(total);
+    let cut = range.start > *from || range.end < total;
+    let newest = total.saturating_sub(TAIL_BYTES as u64).max(range.end);
     let long = Long {
         total: total - *from,
-        end: if kept.end < total {
-            of.read(newest, NEWEST).bytes
+        end: if range.end < total {
+            of.read(newest, TAIL_BYTES).bytes
         } else {
             Vec::new()
         },
         source: Arc::new(Piece {
             running: running.clone(),
             log,
-            kept,
+            kept: range,
         }),
     };
     *from = total;

@@ -38,12 +38,14 @@ pub const REGISTRIES: &[&str] = &[
 ];
 
 /// Number of digest bytes in the name of a workspace's packages folder.
-const NAMED_BY: usize = 8;
+const NAME_DIGEST_BYTES: usize = 8;
 
 /// Returns the packages folder of a workspace, below the user's cache.
 pub fn packages_of(cache: &Path, workspace: &Path) -> PathBuf {
     let digest = Sha256::digest(workspace.as_os_str().as_bytes());
-    cache.join("haft/packages").join(hex(&digest[..NAMED_BY]))
+    cache
+        .join("haft/packages")
+        .join(hex(&digest[..NAME_DIGEST_BYTES]))
 }
 
 /// Variables that make installers put everything below the folder.
@@ -59,7 +61,7 @@ const INSTALLING: &[(&str, &str)] = &[
 ];
 
 /// Variables that make installers ask no questions and skip optional requests.
-const QUIETLY: &[(&str, &str)] = &[
+const QUIET_VARIABLES: &[(&str, &str)] = &[
     ("PIP_NO_INPUT", "1"),
     ("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
     ("NPM_CONFIG_UPDATE_NOTIFIER", "false"),
@@ -90,7 +92,7 @@ const PROGRAMS: &[&str] = &[
 ];
 
 /// Sets up a command that installs packages in the packages folder.
-pub(crate) fn installing(spec: &mut CommandSpec) {
+pub(crate) fn set_up_install(spec: &mut CommandSpec) {
     let folder = spec.cwd.clone();
     for (name, place) in INSTALLING {
         let path = if place.is_empty() {
@@ -100,7 +102,7 @@ pub(crate) fn installing(spec: &mut CommandSpec) {
         };
         set(spec, name, path.into());
     }
-    for (name, value) in QUIETLY {
+    for (name, value) in QUIET_VARIABLES {
         set(spec, name, value.into());
     }
     spec.path
@@ -108,7 +110,7 @@ pub(crate) fn installing(spec: &mut CommandSpec) {
 }
 
 /// Sets up a command that uses the packages in this folder.
-pub(crate) fn installed(spec: &mut CommandSpec, folder: &Path, offline: bool) {
+pub(crate) fn set_up_use(spec: &mut CommandSpec, folder: &Path, offline: bool) {
     let lists = INSTALLED.iter().chain(OFFLINE.iter().filter(|_| offline));
     for (name, places) in lists {
         let there = existing(folder, places);

@@ -14,21 +14,21 @@ use haft_sandbox::{Guard, GuardKind};
 use crate::command::Commands;
 
 /// Maximum number of words that are checked per line.
-const MOST_WORDS: usize = 256;
+const MAX_WORDS: usize = 256;
 /// Maximum length of a word that may be a path, in bytes.
-const LONGEST: usize = 4_096;
+const MAX_WORD: usize = 4_096;
 /// Maximum number of secrets that a result names.
-const NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 impl Commands {
     /// Returns the permissions to read the secrets that a line names, if it starts in this folder.
     pub(super) fn named_secrets(&self, line: &CommandLine, cwd: &str) -> Vec<Permission> {
-        if self.network.instead().is_some() {
+        if self.network.packages_workdir().is_some() {
             return Vec::new();
         }
         let mut claims: BTreeSet<(String, Option<String>)> = BTreeSet::new();
         let words = line.parts.iter().flat_map(words);
-        for word in words.take(MOST_WORDS) {
+        for word in words.take(MAX_WORDS) {
             let named = self.secret(cwd, &word.text, word.in_history);
             claims.extend(named.map(|claim| (claim.path, claim.target)));
         }
@@ -72,7 +72,7 @@ fn words(part: &CommandPart) -> Vec<Word> {
         None => part.command.split_whitespace().skip(1).collect(),
     };
     let mut words = Vec::new();
-    for text in texts.into_iter().filter(|text| text.len() <= LONGEST) {
+    for text in texts.into_iter().filter(|text| text.len() <= MAX_WORD) {
         let text = text.trim_matches(['"', '\'']);
         let after = ['=', '@', ':'].map(|mark| text.rsplit_once(mark).map(|(_, rest)| rest));
         let before_colon = text.split_once(':').map(|(first, _)| first);
@@ -94,7 +94,7 @@ fn words(part: &CommandPart) -> Vec<Word> {
 }
 
 /// Returns the secrets that are hidden from a command, for its result.
-pub(super) fn out_of_sight(guards: &[Guard], context: &CallContext) -> Vec<String> {
+pub(super) fn hidden_secrets(guards: &[Guard], context: &CallContext) -> Vec<String> {
     let denials = context.denials();
     let hidden = guards
         .iter()
@@ -112,12 +112,12 @@ pub(super) fn with_note(mut result: ToolResult, secrets: &[String]) -> ToolResul
     }
     let mut named = secrets
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED)
         .cloned()
         .collect::<Vec<_>>()
         .join(", ");
-    if secrets.len() > NAMED {
-        named = format!("{named} and {} more", secrets.len() - NAMED);
+    if secrets.len() > MAX_NAMED {
+        named = format!("{named} and {} more", secrets.len() - MAX_NAMED);
     }
     result.content.push(Content::text(format!(
         "[commands do not see files that may hold secrets, they look empty: {named}; read_file asks the user for one]"

@@ -8,16 +8,16 @@ use haft_sandbox::{CommandSpec, Network, Program, Running, Sandbox, StartError};
 use tokio::net::unix::pipe;
 use tokio::task::AbortHandle;
 
-/// Starts a command that reads what its client pipes in, or nothing. If the network is unavailable and `can_do_without` is set,
+/// Starts a command that reads what its client pipes in, or nothing. If the network is unavailable and `allows_no_network` is set,
 /// it starts without one.
 pub(super) async fn start(
     sandbox: &Sandbox,
     spec: CommandSpec,
     input: Option<InputReader>,
-    can_do_without: bool,
-) -> Result<(Running, Option<Fed>), NotStarted> {
+    allows_no_network: bool,
+) -> Result<(Running, Option<InputFeed>), NotStarted> {
     let line = matches!(spec.program, Program::Shell(_));
-    let alone = can_do_without.then(|| CommandSpec {
+    let alone = allows_no_network.then(|| CommandSpec {
         network: Network::None,
         ..spec.clone()
     });
@@ -27,7 +27,7 @@ pub(super) async fn start(
         running = begin(sandbox, alone, input.is_some()).await;
     }
     let (running, pipe) = running.map_err(|error| NotStarted { error, line })?;
-    Ok((running, Fed::of(input, pipe)))
+    Ok((running, InputFeed::of(input, pipe)))
 }
 
 async fn begin(
@@ -71,9 +71,9 @@ impl NotStarted {
 }
 
 /// Feeds a command with what its client pipes in, until dropped.
-pub(crate) struct Fed(AbortHandle);
+pub(crate) struct InputFeed(AbortHandle);
 
-impl Fed {
+impl InputFeed {
     fn of(input: Option<InputReader>, pipe: Option<pipe::Sender>) -> Option<Self> {
         let (mut input, mut pipe) = (input?, pipe?);
         let feeding = tokio::spawn(async move {
@@ -84,7 +84,7 @@ impl Fed {
     }
 }
 
-impl Drop for Fed {
+impl Drop for InputFeed {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -93,20 +93,20 @@ impl Drop for Fed {
 /// Builds the error for a command that did not start. A shell reads a `line`.
 fn start_failure(error: StartError, line: bool) -> ToolError {
     let message = error.to_string();
-    let told = match &error {
+    let error_text = match &error {
         StartError::Program { source, .. } => {
             let absent = source.kind() == ErrorKind::NotFound;
-            let told = ToolError::failed(message);
+            let error_text = ToolError::failed(message);
             if absent && line {
-                told.with_advice(
+                error_text.with_advice(
                     "a line with shell syntax is read as bash reads it, and run by no other shell; give argv",
                 )
             } else if absent {
-                told.with_advice(
+                error_text.with_advice(
                     "there is no such program in the jail's PATH; give its name or path",
                 )
             } else {
-                told
+                error_text
             }
         }
         StartError::Spec(_) => ToolError::invalid_arguments(message),
@@ -118,5 +118,5 @@ fn start_failure(error: StartError, line: bool) -> ToolError {
         ),
         _ => ToolError::unavailable(message).for_operator("`haft doctor` says what works here"),
     };
-    told.with_source(error)
+    error_text.with_source(error)
 }

@@ -8,12 +8,12 @@ use tokio::sync::Notify;
 /// Measures the time spent on decisions; simultaneous decisions count once.
 #[derive(Debug, Default)]
 pub(super) struct ThinkClock {
-    state: Mutex<Thinking>,
+    state: Mutex<ThinkState>,
     changed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Thinking {
+struct ThinkState {
     decisions: usize,
     since: Option<Instant>,
     total: Duration,

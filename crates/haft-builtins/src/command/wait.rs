@@ -22,9 +22,9 @@ use crate::command::{COMMANDS, CommandData, result, run_permission, within};
 use crate::describe::{builtin, known_as, writes};
 
 /// How far before newly arrived output a match may begin, in bytes.
-const OVERLAP: u64 = 16 << 10;
+const MATCH_OVERLAP: u64 = 16 << 10;
 /// Maximum output searched for the pattern at a time, in bytes.
-const WINDOW: usize = 1 << 20;
+const SEARCH_WINDOW: usize = 1 << 20;
 
 /// What `await_command` takes.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -95,7 +95,7 @@ impl TypedTool for AwaitCommand {
                 (followed.exit(), None)
             }
             Some(pattern) => {
-                let mut seen = Seen::new(pattern, shown.told);
+                let mut seen = Seen::new(pattern, shown.reported);
                 let waited = tokio::select! {
                     biased;
                     waited = running.wait_for(|running| seen.matches(running), deadline) => waited,
@@ -109,11 +109,11 @@ impl TypedTool for AwaitCommand {
                 (exit, Some(waited == Waited::Matched))
             }
         };
-        let of = CommandData::of(&task.started, &mut shown.told, exit.as_ref(), context);
+        let of = CommandData::of(&task.started, &mut shown.reported, exit.as_ref(), context);
         let (mut data, kept) = of.await?;
         data.matched_pattern = matched;
         if exit.is_none() {
-            data = data.going_on(&task);
+            data = data.with_running_task(&task);
         }
         result(&data, kept, &task.started, exit.as_ref())
     }
@@ -157,7 +157,7 @@ impl TypedTool for KillCommand {
             &mut shown.screen,
             &context.progress(),
         );
-        let of = CommandData::of(&task.started, &mut shown.told, Some(&exit), context);
+        let of = CommandData::of(&task.started, &mut shown.reported, Some(&exit), context);
         let (data, kept) = of.await?;
         let mut result = ToolResult::data(&data)?;
         result.artifacts = kept;
@@ -169,18 +169,18 @@ impl TypedTool for KillCommand {
 /// Returns the permission to start the command, so that a rule for the command also covers waiting for it.
 fn permission(commands: &Commands, task: &str) -> Vec<Permission> {
     let task = commands.tasks.any(task);
-    let wanted = task.map(|task| of_task(commands, &task));
+    let wanted = task.map(|task| task_permission(commands, &task));
     wanted.into_iter().collect()
 }
 
-fn of_task(commands: &Commands, task: &Task) -> Permission {
+fn task_permission(commands: &Commands, task: &Task) -> Permission {
     let (command, argv) = (task.command.clone(), task.argv.clone());
     run_permission(command, argv, commands.jailed(), Risk::High)
 }
 
 /// Fails if the call was judged before this task existed.
 fn cleared(commands: &Commands, task: &Task, context: &CallContext) -> Result<(), ToolError> {
-    context.cleared(&of_task(commands, task).effect)
+    context.cleared(&task_permission(commands, task).effect)
 }
 
 fn matcher(pattern: &str) -> Result<RegexMatcher, ToolError> {
@@ -222,9 +222,9 @@ impl Seen {
 }
 
 fn has_match(pattern: &RegexMatcher, log: &Log, from: u64, looked: &mut u64) -> bool {
-    let mut at = from.max(looked.saturating_sub(OVERLAP));
+    let mut at = from.max(looked.saturating_sub(MATCH_OVERLAP));
     loop {
-        let chunk = log.read(at, WINDOW);
+        let chunk = log.read(at, SEARCH_WINDOW);
         if pattern.is_match(&chunk.bytes).unwrap_or(false) {
             return true;
         }
@@ -232,6 +232,6 @@ fn has_match(pattern: &RegexMatcher, log: &Log, from: u64, looked: &mut u64) -> 
         if chunk.next >= log.total() || chunk.bytes.is_empty() {
             return false;
         }
-        at = from.max(chunk.next.saturating_sub(OVERLAP));
+        at = from.max(chunk.next.saturating_sub(MATCH_OVERLAP));
     }
 }

@@ -17,9 +17,9 @@ use crate::command::git_folders;
 
 /// Maximum length of a path, in bytes. A folder with a longer path is guarded as a whole; the kernel's limit includes the path of
 /// the workspace.
-const LONGEST_PATH: usize = 3_000;
+const MAX_PATH: usize = 3_000;
 /// Maximum number of repositories that get guards for their settings alone. Further ones, which are no higher up, become read-only.
-const MOST_REPOSITORIES: usize = 100;
+const MAX_REPOSITORIES: usize = 100;
 
 /// The guards found.
 #[derive(Debug, Default)]
@@ -128,7 +128,7 @@ impl<'a> Walk<'a> {
             let path = shown.to_string_lossy();
             let denied = self.denied(&path, kind.is_dir(), within_read_only);
             if let Some(guard) = denied {
-                self.cover(&at, kind, guard)?;
+                self.add_guard(&at, kind, guard)?;
             }
             let read_only = within_read_only || denied == Some(GuardKind::ReadOnly);
             // Git objects are numerous, and git finds no repository among them.
@@ -142,7 +142,7 @@ impl<'a> Walk<'a> {
                 .flatten();
             let folder = if kind.is_dir() { Some(at) } else { followed };
             let Some(folder) = folder else { continue };
-            if shown.as_os_str().len() > LONGEST_PATH {
+            if shown.as_os_str().len() > MAX_PATH {
                 self.close(&folder);
             } else {
                 todo.push_back(Todo {
@@ -187,7 +187,7 @@ impl<'a> Walk<'a> {
         changing.then_some(GuardKind::ReadOnly)
     }
 
-    fn cover(&mut self, at: &Path, kind: FileType, guard: GuardKind) -> Result<(), Stop> {
+    fn add_guard(&mut self, at: &Path, kind: FileType, guard: GuardKind) -> Result<(), Stop> {
         self.found.denied.push(match (guard, kind.is_dir()) {
             (GuardKind::Hidden, true) => Guard::hide_dir(at),
             (GuardKind::Hidden, false) => Guard::hide_file(at),
@@ -239,7 +239,7 @@ impl<'a> Walk<'a> {
         }
         if by_name {
             // This also covers a placeholder for another command.
-            self.guard_whole(folder);
+            self.guard_folder(folder);
         }
         false
     }
@@ -251,14 +251,14 @@ impl<'a> Walk<'a> {
         if names.contains("commondir") {
             self.pointers.push(folder.join("commondir"));
         }
-        if self.repositories.len() > MOST_REPOSITORIES {
-            self.guard_whole(folder);
+        if self.repositories.len() > MAX_REPOSITORIES {
+            self.guard_folder(folder);
         } else {
             self.found.git.extend(git_folders::guards(folder, names));
         }
     }
 
-    fn guard_whole(&mut self, folder: &Path) {
+    fn guard_folder(&mut self, folder: &Path) {
         self.found.git.push(Guard::protect_dir(folder));
         self.covered.insert(folder.to_owned());
     }
@@ -271,7 +271,7 @@ impl<'a> Walk<'a> {
             };
             if !self.repositories.contains(&target) && !self.covered.contains(&target) {
                 self.count(1)?;
-                self.guard_whole(&target);
+                self.guard_folder(&target);
             }
         }
         Ok(())
@@ -285,7 +285,7 @@ impl<'a> Walk<'a> {
                 let at = folder.join(name);
                 let hidden = self.covered.contains(&at)
                     && self.denials.denies_reading(&at.to_string_lossy());
-                if hidden || at.as_os_str().len() > LONGEST_PATH {
+                if hidden || at.as_os_str().len() > MAX_PATH {
                     continue;
                 }
                 if kind.is_dir() {
@@ -317,8 +317,8 @@ impl<'a> Walk<'a> {
             }
             Err(error) if folder == Path::new("") => Err(Stop::Unlistable(error)),
             Err(error) => {
-                let gone = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
-                if !gone.contains(&error.kind()) {
+                let missing = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
+                if !missing.contains(&error.kind()) {
                     self.close(folder);
                 }
                 Ok(Vec::new())

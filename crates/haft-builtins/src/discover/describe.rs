@@ -78,7 +78,7 @@ impl TypedTool for DescribeTools {
     ) -> Result<ToolResult, ToolError> {
         let tools = context.tools();
         let names = wanted(input.tool_names)?;
-        let data = described(&tools, &names);
+        let data = describe_tools(&tools, &names);
         if data.tools.is_empty()
             && data.left_out.is_empty()
             && let Some(first) = data.invalid_tools.first()
@@ -101,7 +101,7 @@ fn unknown(tools: &Snapshot, name: &str) -> ToolError {
     }
 }
 
-fn described(tools: &Snapshot, names: &[String]) -> DescribeData {
+fn describe_tools(tools: &Snapshot, names: &[String]) -> DescribeData {
     let mut data = DescribeData::default();
     let mut room = MAX_SCHEMAS;
     for name in names {

@@ -84,12 +84,12 @@ impl HttpEmbedder {
             let message = format!("the answer of {} is not as expected: {e}", self.url);
             EmbedError(Failure::new(message).with_source(e))
         })?;
-        in_order(answer.data, texts.len())
+        sort_by_index(answer.data, texts.len())
     }
 }
 
 /// Returns the vectors in the order of the texts, by their index if the service provides it.
-fn in_order(items: Vec<Item>, count: usize) -> Result<Vec<Vec<f32>>, EmbedError> {
+fn sort_by_index(items: Vec<Item>, count: usize) -> Result<Vec<Vec<f32>>, EmbedError> {
     let mut vectors: Vec<Option<Vec<f32>>> = vec![None; count];
     for (place, item) in items.into_iter().enumerate() {
         if let Some(slot) = vectors.get_mut(item.index.unwrap_or(place)) {

@@ -22,19 +22,19 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
 
 /// Maximum time for a query's vector.
-const PATIENCE: Duration = Duration::from_secs(2);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum time for a batch of tools' vectors.
-const BATCH_PATIENCE: Duration = Duration::from_secs(60);
+const BATCH_TIMEOUT: Duration = Duration::from_secs(60);
 /// Number of texts embedded per request.
-const BATCH: usize = 64;
+const BATCH_SIZE: usize = 64;
 /// Time without requests after a failure.
-const PAUSE: Duration = Duration::from_secs(30);
+const FAILURE_PAUSE: Duration = Duration::from_secs(30);
 /// Number of hits of each ranking that are fused.
-const DEPTH: usize = 50;
+const FUSION_DEPTH: usize = 50;
 /// Dampens the first ranks (Cormack, Clarke and Buettcher 2009).
-const FUSION: f32 = 60.0;
+const RANK_DAMPING: f32 = 60.0;
 /// Maximum number of floats stored: 128 MiB of them.
-const MAX_NUMBERS: usize = 32 << 20;
+const MAX_FLOATS: usize = 32 << 20;
 /// Maximum length of one vector.
 const MAX_LENGTH: usize = 16 * 1024;
 /// Maximum bytes of a text that are embedded.
@@ -59,7 +59,7 @@ pub struct Meaning {
     /// True while tools' vectors are being computed.
     busy: AtomicBool,
     /// True once the failure has been reported.
-    told: AtomicBool,
+    failure_reported: AtomicBool,
 }
 
 /// A computation of vectors, which ends when this is dropped for any reason.
@@ -96,7 +96,7 @@ impl Meaning {
             embedder,
             vectors: Mutex::default(),
             busy: AtomicBool::new(false),
-            told: AtomicBool::new(false),
+            failure_reported: AtomicBool::new(false),
         })
     }
 
@@ -108,18 +108,18 @@ impl Meaning {
         category: Option<&str>,
         limit: usize,
     ) -> Ranked<'a> {
-        let mut words = tools.search(query, category, limit.max(DEPTH));
+        let mut words = tools.search(query, category, limit.max(FUSION_DEPTH));
         self.prepare(tools);
         let (found, notice) = match self.vector(query).await {
             Ok(None) => (words, None),
             Ok(Some(vector)) => {
-                self.told.store(false, Release);
+                self.failure_reported.store(false, Release);
                 let near = self.near(tools, &vector, category);
-                (fused(words, near, limit), None)
+                (fuse_rankings(words, near, limit), None)
             }
             Err(error) => {
                 words.truncate(limit);
-                (words, self.tell(&error))
+                (words, self.failure_message(&error))
             }
         };
         let mut ranked = Ranked { found, notice };
@@ -129,7 +129,7 @@ impl Meaning {
 
     /// Returns the number of tools that have a vector.
     pub fn known(&self) -> usize {
-        self.vectors().known.len()
+        self.lock_vectors().known.len()
     }
 
     /// Computes the missing vectors of these tools in the background.
@@ -138,8 +138,8 @@ impl Meaning {
             return;
         };
         let missing = {
-            let vectors = self.vectors();
-            !vectors.rests() && vectors.missing(tools).next().is_some()
+            let vectors = self.lock_vectors();
+            !vectors.is_paused() && vectors.missing(tools).next().is_some()
         };
         if !missing || self.busy.swap(true, AcqRel) {
             return;
@@ -147,29 +147,29 @@ impl Meaning {
         let (meaning, tools) = (Arc::clone(self), Arc::clone(tools));
         let work = Work(meaning);
         runtime.spawn(async move {
-            if let Err(error) = work.0.fill(&tools).await {
-                work.0.vectors().rest_until = Some(Instant::now() + PAUSE);
-                work.0.tell(&error);
+            if let Err(error) = work.0.embed_missing(&tools).await {
+                work.0.lock_vectors().rest_until = Some(Instant::now() + FAILURE_PAUSE);
+                work.0.failure_message(&error);
             }
         });
     }
 
-    async fn fill(&self, tools: &Snapshot) -> Result<(), EmbedError> {
-        self.vectors().make_room(tools);
+    async fn embed_missing(&self, tools: &Snapshot) -> Result<(), EmbedError> {
+        self.lock_vectors().make_room(tools);
         loop {
             let batch: Vec<Arc<ToolEntry>> = {
-                let vectors = self.vectors();
+                let vectors = self.lock_vectors();
                 if vectors.is_full() {
                     return Ok(());
                 }
-                vectors.missing(tools).take(BATCH).cloned().collect()
+                vectors.missing(tools).take(BATCH_SIZE).cloned().collect()
             };
             if batch.is_empty() {
                 return Ok(());
             }
             let texts: Vec<String> = batch.iter().map(|entry| text_of(entry.spec())).collect();
-            let made = self.ask(texts, BATCH_PATIENCE).await?;
-            let mut vectors = self.vectors();
+            let made = self.ask(texts, BATCH_TIMEOUT).await?;
+            let mut vectors = self.lock_vectors();
             for (entry, vector) in batch.iter().zip(made) {
                 vectors.keep(entry.spec_hash(), vector)?;
             }
@@ -179,15 +179,15 @@ impl Meaning {
     /// Returns the query's vector, or `None` if no tool has one to compare it with.
     async fn vector(&self, query: &str) -> Result<Option<Box<[f32]>>, EmbedError> {
         {
-            let vectors = self.vectors();
-            if vectors.known.is_empty() || vectors.rests() {
+            let vectors = self.lock_vectors();
+            if vectors.known.is_empty() || vectors.is_paused() {
                 return Ok(None);
             }
         }
         let text = clip(query, MAX_TEXT).to_owned();
-        let made = self.ask(vec![text], PATIENCE).await?;
+        let made = self.ask(vec![text], QUERY_TIMEOUT).await?;
         let vector = made.into_iter().next().unwrap_or_default();
-        if vector.len() == self.vectors().length {
+        if vector.len() == self.lock_vectors().length {
             return Ok(Some(vector));
         }
         Err(EmbedError("the query's vector has another length".into()))
@@ -211,10 +211,10 @@ impl Meaning {
                 let message = format!("{} vectors for {count} texts", made.len());
                 return Err(EmbedError(message.into()));
             }
-            made.into_iter().map(normal).collect()
+            made.into_iter().map(normalize).collect()
         });
         if made.is_err() {
-            self.vectors().rest_until = Some(Instant::now() + PAUSE);
+            self.lock_vectors().rest_until = Some(Instant::now() + FAILURE_PAUSE);
         }
         made
     }
@@ -226,8 +226,8 @@ impl Meaning {
         query: &[f32],
         category: Option<&str>,
     ) -> Vec<SearchHit<'a>> {
-        let vectors = self.vectors();
-        let mut top = Top::new(DEPTH);
+        let vectors = self.lock_vectors();
+        let mut top = Top::new(FUSION_DEPTH);
         for (document, entry) in tools.entries().iter().enumerate() {
             if !is_findable(entry.spec()) || category.is_some_and(|c| category_of(entry) != c) {
                 continue;
@@ -246,15 +246,15 @@ impl Meaning {
     }
 
     /// Returns the message of a failure, the first time only.
-    fn tell(&self, error: &EmbedError) -> Option<String> {
-        if self.told.swap(true, AcqRel) {
+    fn failure_message(&self, error: &EmbedError) -> Option<String> {
+        if self.failure_reported.swap(true, AcqRel) {
             return None;
         }
         tracing::warn!(%error, "tools are found by words alone");
         Some(format!("found by words alone: {error}"))
     }
 
-    fn vectors(&self) -> MutexGuard<'_, Vectors> {
+    fn lock_vectors(&self) -> MutexGuard<'_, Vectors> {
         self.vectors.lock()
     }
 }
@@ -266,12 +266,12 @@ impl Vectors {
             .filter(|entry| !self.known.contains_key(entry.spec_hash()))
     }
 
-    fn rests(&self) -> bool {
+    fn is_paused(&self) -> bool {
         self.rest_until.is_some_and(|until| Instant::now() < until)
     }
 
     fn is_full(&self) -> bool {
-        (self.known.len() + BATCH) * self.length > MAX_NUMBERS
+        (self.known.len() + BATCH_SIZE) * self.length > MAX_FLOATS
     }
 
     /// If there is no room left, drops the vectors that these tools do not need.
@@ -302,7 +302,7 @@ fn text_of(spec: &ToolSpec) -> String {
 }
 
 /// Normalizes a vector, so that the product of two is their cosine.
-fn normal(vector: Vec<f32>) -> Result<Box<[f32]>, EmbedError> {
+fn normalize(vector: Vec<f32>) -> Result<Box<[f32]>, EmbedError> {
     let length = dot(&vector, &vector).sqrt();
     let usable = !vector.is_empty() && vector.len() <= MAX_LENGTH && length.is_normal();
     if !usable {
@@ -328,7 +328,7 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
 }
 
 /// Fuses both rankings by reciprocal rank; tools named in the query stay first.
-fn fused<'a>(
+fn fuse_rankings<'a>(
     words: Vec<SearchHit<'a>>,
     near: Vec<SearchHit<'a>>,
     limit: usize,
@@ -343,14 +343,14 @@ fn fused<'a>(
             0.0
         };
         all.push(SearchHit {
-            score: named + 1.0 / (FUSION + rank),
+            score: named + 1.0 / (RANK_DAMPING + rank),
             ..found
         });
     }
     rank = 0.0;
     for found in near {
         rank += 1.0;
-        let share = 1.0 / (FUSION + rank);
+        let share = 1.0 / (RANK_DAMPING + rank);
         match all
             .iter_mut()
             .find(|known| Arc::ptr_eq(known.entry, found.entry))

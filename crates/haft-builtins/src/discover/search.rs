@@ -23,7 +23,7 @@ use crate::discover::skills::SkillFinder;
 /// The tool that loads the skills found.
 const LOAD_SKILL: &str = "load_skill";
 /// Default number of tools returned.
-const LIMIT: usize = 8;
+const DEFAULT_LIMIT: usize = 8;
 /// Maximum length of a description in a list, in bytes.
 const MAX_DESCRIPTION: usize = 300;
 /// Maximum size of all schemas in one result, in bytes.
@@ -67,7 +67,7 @@ pub struct ToolSearchInput {
 }
 
 fn limit() -> usize {
-    LIMIT
+    DEFAULT_LIMIT
 }
 
 /// A tool that was found.
@@ -172,8 +172,8 @@ impl TypedTool for ToolSearch {
             ("", Some(category)) => browse(&tools, category, &input),
             (query, category) => {
                 let wanted = Wanted { query, category };
-                let (data, said) = self.search(&tools, wanted, &input, context).await;
-                notice = said;
+                let (data, message) = self.search(&tools, wanted, &input, context).await;
+                notice = message;
                 data
             }
         };

@@ -12,12 +12,12 @@ use parking_lot::Mutex;
 #[derive(Debug)]
 pub(super) struct SkillFinder {
     set: Arc<SkillSet>,
-    made: Mutex<Option<Made>>,
+    made: Mutex<Option<BuiltIndex>>,
 }
 
 /// An index and the catalogue it was built from.
 #[derive(Debug, Clone)]
-struct Made {
+struct BuiltIndex {
     catalogue: Arc<Catalogue>,
     index: Arc<Index>,
 }
@@ -37,7 +37,7 @@ impl SkillFinder {
         limit: usize,
         sees: impl Fn(&Skill) -> bool,
     ) -> Vec<(Skill, f32)> {
-        let Made { catalogue, index } = self.made();
+        let BuiltIndex { catalogue, index } = self.made();
         let skills = catalogue.skills();
         let keep = |place: usize| {
             let skill = skills.get(place);
@@ -48,7 +48,7 @@ impl SkillFinder {
             .collect()
     }
 
-    fn made(&self) -> Made {
+    fn made(&self) -> BuiltIndex {
         let catalogue = self.set.current();
         let mut made = self.made.lock();
         if let Some(made) = made
@@ -59,6 +59,6 @@ impl SkillFinder {
         }
         let documents = catalogue.skills().iter().map(document::of_skill);
         let index = Arc::new(Index::new(documents.enumerate()));
-        made.insert(Made { catalogue, index }).clone()
+        made.insert(BuiltIndex { catalogue, index }).clone()
     }
 }

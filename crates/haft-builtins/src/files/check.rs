@@ -16,9 +16,9 @@ use serde::de::IgnoredAny;
 /// Maximum size of a file that is parsed after a write, in bytes.
 const MAX_CHECKED: usize = 8 << 20;
 /// Maximum time for a configured checker.
-const CHECK_TIME: Duration = Duration::from_secs(30);
+const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 /// Files named `.json` that usually contain comments.
-const COMMENTED: [&str; 3] = ["tsconfig", "jsconfig", "devcontainer"];
+const FILES_WITH_COMMENTS: [&str; 3] = ["tsconfig", "jsconfig", "devcontainer"];
 
 /// A parser's or checker's verdict on a file as it is now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -62,7 +62,7 @@ pub trait Checker: Send + Sync + fmt::Debug {
 }
 
 impl Check {
-    pub(crate) fn fine() -> Self {
+    pub(crate) fn ok() -> Self {
         Self {
             ok: true,
             message: None,
@@ -110,10 +110,16 @@ pub(crate) fn syntax(path: &str, text: &[u8]) -> Option<(&'static str, Check)> {
         return None;
     }
     match extension.to_ascii_lowercase().as_str() {
-        "json" if COMMENTED.iter().any(|known| stem.starts_with(known)) => None,
+        "json"
+            if FILES_WITH_COMMENTS
+                .iter()
+                .any(|known| stem.starts_with(known)) =>
+        {
+            None
+        }
         "json" => Some(("JSON", json(text))),
-        "toml" => Some(("TOML", in_utf8(text, toml))),
-        "yaml" | "yml" => Some(("YAML", in_utf8(text, yaml))),
+        "toml" => Some(("TOML", check_utf8(text, toml))),
+        "yaml" | "yml" => Some(("YAML", check_utf8(text, yaml))),
         _ => None,
     }
 }
@@ -147,14 +153,14 @@ pub(crate) fn program(
 }
 
 /// Runs a checker in the jail, from the root of the workspace.
-pub(crate) async fn by_program(
+pub(crate) async fn run_checker(
     checker: &dyn Checker,
     argv: Vec<String>,
     context: &CallContext,
 ) -> Check {
     let name = argv.first().cloned().unwrap_or_default();
-    match checker.check(argv, CHECK_TIME, context).await {
-        Ok(Finding { ok: true, .. }) => Check::fine(),
+    match checker.check(argv, CHECK_TIMEOUT, context).await {
+        Ok(Finding { ok: true, .. }) => Check::ok(),
         Ok(found) => Check::failure(format!("{name}: {}", found.message)),
         // The file is already written, so a checker that cannot run does not fail the call.
         Err(error) => Check::failure(format!("{name} did not run: {error}")),
@@ -164,7 +170,7 @@ pub(crate) async fn by_program(
 fn json(text: &[u8]) -> Check {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     match serde_json::from_slice::<IgnoredAny>(text) {
-        Ok(_) => Check::fine(),
+        Ok(_) => Check::ok(),
         Err(error) => {
             let message = error.to_string();
             let message = message.split(" at line ").next().unwrap_or_default();
@@ -175,7 +181,7 @@ fn json(text: &[u8]) -> Check {
 
 fn toml(text: &str) -> Check {
     match text.parse::<toml::Table>() {
-        Ok(_) => Check::fine(),
+        Ok(_) => Check::ok(),
         Err(error) => {
             let at = error.span().map_or(0, |span| span.start);
             let before = text.get(..at).unwrap_or(text);
@@ -193,10 +199,10 @@ fn yaml(text: &str) -> Check {
             return Check::wrong(error.info(), at.line(), at.col() + 1);
         }
     }
-    Check::fine()
+    Check::ok()
 }
 
-fn in_utf8(text: &[u8], check: fn(&str) -> Check) -> Check {
+fn check_utf8(text: &[u8], check: fn(&str) -> Check) -> Check {
     match std::str::from_utf8(text) {
         Ok(text) => check(text),
         Err(error) => {

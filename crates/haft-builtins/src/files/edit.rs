@@ -18,7 +18,7 @@ use crate::files::{Caller, Files, sha256};
 /// Maximum size of a file to edit, in bytes.
 pub(crate) const MAX_EDITED: u64 = 32 << 20;
 /// Maximum time to search for the smallest diff before accepting a larger one.
-const DIFF_TIME: Duration = Duration::from_millis(200);
+const DIFF_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// What `edit_file` takes.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -57,7 +57,7 @@ pub fn edit_file(
     caller: &Caller,
 ) -> Result<(EditFileData, Place), ToolError> {
     let place = caller.changes(caller.view.existing(&input.path)?)?;
-    if files.must_have_read(caller) {
+    if files.requires_reading(caller) {
         files
             .seen
             .require(&caller.run, &files.workspace, &place, Purpose::Change)?;
@@ -86,7 +86,7 @@ pub fn edit_file(
 pub fn diff(path: &str, old: &[u8], new: &[u8]) -> String {
     let (old, new) = (String::from_utf8_lossy(old), String::from_utf8_lossy(new));
     let diff = TextDiff::configure()
-        .timeout(DIFF_TIME)
+        .timeout(DIFF_TIMEOUT)
         .diff_lines(&*old, &*new);
     diff.unified_diff()
         .context_radius(3)

@@ -164,7 +164,7 @@ pub fn apply_patch(
     let sections = parse(&input.patch).map_err(|e| malformed(&e))?;
     let planned = plan(files, &sections, caller, stop)?;
     let changes: Vec<Change<'_>> = planned.iter().flat_map(Planned::changes).collect();
-    let stamps = caller.changer.change(&changes).map_err(untouched)?;
+    let stamps = caller.changer.change(&changes).map_err(to_tool_error)?;
     for change in &changes {
         files.seen.forget(&caller.run, change.place.real());
     }
@@ -226,13 +226,13 @@ fn malformed(error: &PatchError) -> ToolError {
 }
 
 /// Converts an error; a failed change was rolled back unless the error says otherwise.
-fn untouched(error: WorkspaceError) -> ToolError {
+fn to_tool_error(error: WorkspaceError) -> ToolError {
     let put_back = !matches!(error, WorkspaceError::NotPutBack { .. });
-    let told = ToolError::from(error);
-    if put_back && told.advice().is_none() {
-        return told.with_advice("no file was changed");
+    let tool_error = ToolError::from(error);
+    if put_back && tool_error.advice().is_none() {
+        return tool_error.with_advice("no file was changed");
     }
-    told
+    tool_error
 }
 
 /// Builds the result for the caller.

@@ -43,8 +43,8 @@ pub(crate) fn write(files: &Files, input: &WriteFileInput) -> Previewed {
 pub(crate) fn edit(files: &Files, input: &EditFileInput) -> Previewed {
     let place = files.workspace.existing(&input.path)?;
     let (before, _) = whole(files, &place, MAX_EDITED)?;
-    let told = |e| ToolError::failed(format!("{e}"));
-    let (after, _) = splice(&before, &input.edits).map_err(told)?;
+    let to_error = |e| ToolError::failed(format!("{e}"));
+    let (after, _) = splice(&before, &input.edits).map_err(to_error)?;
     let change = FileChange::new(place.display(), Some(&before), Some(&after));
     Ok(vec![change.leading_to(place.claim()?.target)])
 }
@@ -71,9 +71,9 @@ pub(crate) fn transfer(files: &Files, input: &MoveFileInput) -> Previewed {
 
 pub(crate) fn delete(files: &Files, input: &DeleteFileInput) -> Previewed {
     let place = files.workspace.entry(&input.path)?;
-    let gone = now(files, &place)?;
+    let source = now(files, &place)?;
     let target = place.claim()?.target;
     let change =
         |bytes: Vec<u8>| FileChange::new(place.display(), Some(&bytes), None).leading_to(target);
-    Ok(gone.map(change).into_iter().collect())
+    Ok(source.map(change).into_iter().collect())
 }

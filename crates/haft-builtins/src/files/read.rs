@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::files::text::{SNIFF, clip, grouped, is_binary, media_type};
+use crate::files::text::{SNIFF, clip, is_binary, media_type, with_separators};
 use crate::files::{Caller, Files};
 use haft::text::hex;
 
@@ -213,7 +213,7 @@ fn binary_result(
     media_type: &str,
 ) -> Result<ToolResult, ToolError> {
     let path = place.display();
-    let size = grouped(stamp.bytes());
+    let size = with_separators(stamp.bytes());
     let text = format!("{path} is not text: {media_type}, {size} bytes; its bytes are not shown");
     let data = ReadFileData {
         path,
@@ -264,10 +264,10 @@ fn text_result(
             "lines {}-{} of {}; start_line={next} continues",
             input.start_line,
             next - 1,
-            grouped(total)
+            with_separators(total)
         ));
     }
-    let summary = format!("{path}: {} of {} lines", pass.lines, grouped(total));
+    let summary = format!("{path}: {} of {} lines", pass.lines, with_separators(total));
     let mut content = vec![Content::text(text)];
     if !notes.is_empty() {
         content.push(Content::text(format!("[{}]", notes.join("; "))));
@@ -301,8 +301,8 @@ pub(crate) fn whole(
     if open.stamp.bytes() > most {
         let message = format!(
             "{path:?} has {} bytes; files of at most {} are edited",
-            grouped(open.stamp.bytes()),
-            grouped(most)
+            with_separators(open.stamp.bytes()),
+            with_separators(most)
         );
         return Err(ToolError::failed(message));
     }

@@ -19,14 +19,14 @@ const MAX_FILES: usize = 20_000;
 
 /// The state of a file when a run last saw it.
 #[derive(Debug, Clone)]
-struct Sight {
+struct LastSeen {
     stamp: FileStamp,
     sha256: String,
     /// True if the content was shown, not only the type and size.
     shown: bool,
 }
 
-impl Sight {
+impl LastSeen {
     fn new(stamp: FileStamp, sha256: &str, shown: bool) -> Self {
         Self {
             stamp,
@@ -83,15 +83,15 @@ fn not_shown(path: &str) -> ToolError {
 }
 
 #[derive(Debug, Default)]
-struct OneRun {
+struct SeenFiles {
     used: u64,
-    files: HashMap<PathBuf, Sight>,
+    files: HashMap<PathBuf, LastSeen>,
 }
 
 #[derive(Debug, Default)]
 struct Runs {
     clock: u64,
-    runs: HashMap<RunId, OneRun>,
+    runs: HashMap<RunId, SeenFiles>,
 }
 
 /// The files that every run has read. Listing or searching a folder does not count.
@@ -107,15 +107,15 @@ impl Seen {
 
     /// Records that a run was shown this state of a file.
     pub(crate) fn note(&self, run: &RunId, path: &Path, stamp: FileStamp, sha256: &str) {
-        self.insert(run, path, Sight::new(stamp, sha256, true));
+        self.insert(run, path, LastSeen::new(stamp, sha256, true));
     }
 
     /// Records that a run was given the type and size of this state of a file.
     pub(crate) fn note_named(&self, run: &RunId, path: &Path, stamp: FileStamp, sha256: &str) {
-        self.insert(run, path, Sight::new(stamp, sha256, false));
+        self.insert(run, path, LastSeen::new(stamp, sha256, false));
     }
 
-    fn insert(&self, run: &RunId, path: &Path, mut sight: Sight) {
+    fn insert(&self, run: &RunId, path: &Path, mut sight: LastSeen) {
         let mut runs = self.lock();
         let one = runs.touch(run);
         if one.files.len() >= MAX_FILES {
@@ -185,7 +185,7 @@ impl Seen {
 }
 
 impl Runs {
-    fn touch(&mut self, run: &RunId) -> &mut OneRun {
+    fn touch(&mut self, run: &RunId) -> &mut SeenFiles {
         self.clock += 1;
         let now = self.clock;
         if !self.runs.contains_key(run) && self.runs.len() >= MAX_RUNS {

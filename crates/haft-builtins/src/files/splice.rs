@@ -128,19 +128,19 @@ fn places(
     let malformed = |why| Err(SpliceError::Malformed { edit: number, why });
     match (&edit.find, edit.start_line, edit.end_line) {
         (Some(find), None, None) if find.is_empty() => malformed("find is empty"),
-        (Some(find), None, None) => by_text(text, number, edit, find, into),
+        (Some(find), None, None) => splice_by_text(text, number, edit, find, into),
         (None, Some(start), end) => {
             if edit.all {
                 return malformed("all belongs to find");
             }
-            by_lines(text, number, start..end.unwrap_or(start), edit, into)
+            splice_by_lines(text, number, start..end.unwrap_or(start), edit, into)
         }
         (Some(_), ..) => malformed("give either find or start_line and end_line, not both"),
         (None, None, _) => malformed("give find, or start_line and end_line"),
     }
 }
 
-fn by_text(
+fn splice_by_text(
     text: &[u8],
     number: usize,
     edit: &Edit,
@@ -194,7 +194,7 @@ fn by_text(
     Ok(())
 }
 
-fn by_lines(
+fn splice_by_lines(
     text: &[u8],
     number: usize,
     lines: Range<u64>,

@@ -10,7 +10,7 @@ pub(crate) fn is_binary(head: &[u8]) -> bool {
 
 /// Returns the media type of a file that is not text, from its first bytes.
 pub(crate) fn media_type(head: &[u8]) -> &'static str {
-    const KNOWN: &[(&[u8], &str)] = &[
+    const SIGNATURES: &[(&[u8], &str)] = &[
         (b"\x89PNG\r\n\x1a\n", "image/png"),
         (b"\xff\xd8\xff", "image/jpeg"),
         (b"GIF8", "image/gif"),
@@ -34,7 +34,7 @@ pub(crate) fn media_type(head: &[u8]) -> &'static str {
     if head.get(4..8) == Some(b"ftyp") {
         return "video/mp4";
     }
-    let known = KNOWN.iter().find(|(magic, _)| head.starts_with(magic));
+    let known = SIGNATURES.iter().find(|(magic, _)| head.starts_with(magic));
     known.map_or("application/octet-stream", |(_, name)| name)
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn clip(bytes: &[u8], max: usize) -> &[u8] {
 }
 
 /// Formats a number with thousands separators: `1,234,567`.
-pub(crate) fn grouped(number: u64) -> String {
+pub(crate) fn with_separators(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
@@ -100,7 +100,7 @@ mod tests {
             (1_000, "1,000"),
             (1_234_567, "1,234,567"),
         ] {
-            assert_eq!(grouped(number), text);
+            assert_eq!(with_separators(number), text);
         }
     }
 }

@@ -107,7 +107,7 @@ impl TypedTool for WriteFile {
         let (files, caller) = (self.0.clone(), Caller::of(context, &self.0));
         let work = move |_: &(dyn Fn() -> bool + Sync)| write::write_file(&files, &input, &caller);
         let (mut data, place) = blocking(work).await?;
-        self.0.checked(&place, &mut data.check, context).await;
+        self.0.run_check(&place, &mut data.check, context).await;
         write::result(&data)
     }
 }
@@ -160,7 +160,7 @@ impl TypedTool for EditFile {
         let (files, caller) = (self.0.clone(), Caller::of(context, &self.0));
         let work = move |_: &(dyn Fn() -> bool + Sync)| edit::edit_file(&files, &input, &caller);
         let (mut data, place) = blocking(work).await?;
-        self.0.checked(&place, &mut data.check, context).await;
+        self.0.run_check(&place, &mut data.check, context).await;
         edit::result(&data)
     }
 }
@@ -217,7 +217,7 @@ impl TypedTool for ApplyPatch {
         let (mut data, places) = blocking(work).await?;
         for (file, place) in data.files.iter_mut().zip(&places) {
             if let Some(place) = place {
-                self.0.checked(place, &mut file.check, context).await;
+                self.0.run_check(place, &mut file.check, context).await;
             }
         }
         patch::result(&data)

@@ -124,7 +124,7 @@ pub fn move_file(
             .require_existing(workspace.entry(&input.from)?)?,
     )?;
     let to = caller.changes(workspace.entry(&input.to)?)?;
-    if files.must_have_read(caller) {
+    if files.requires_reading(caller) {
         // The original path of a moved file is lost; the files of a folder are found again below the new name.
         let replaced = Some((&to, Purpose::Change)).filter(|_| input.overwrite);
         let ends = [Some((&from, Purpose::Move)), replaced];
@@ -138,7 +138,7 @@ pub fn move_file(
     caller
         .changer
         .rename(&from, &to, input.overwrite)
-        .map_err(|error| advised(error.into(), "overwrite=true replaces a file"))?;
+        .map_err(|error| or_advice(error.into(), "overwrite=true replaces a file"))?;
     files.seen.forget(&caller.run, to.real());
     files.seen.moved(&caller.run, from.real(), to.real());
     let data = MoveFileData {
@@ -177,7 +177,7 @@ pub fn delete_file(
 }
 
 /// Adds advice to a conflict that has none.
-fn advised(error: ToolError, advice: &str) -> ToolError {
+fn or_advice(error: ToolError, advice: &str) -> ToolError {
     if error.kind() == haft::error::ErrorKind::Conflict && error.advice().is_none() {
         return error.with_advice(advice);
     }

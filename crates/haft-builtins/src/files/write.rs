@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::files::check::{Check, syntax};
 use crate::files::read::whole;
 use crate::files::seen::Purpose;
-use crate::files::text::grouped;
+use crate::files::text::with_separators;
 use crate::files::{Caller, Files, sha256};
 
 /// Maximum size of a file to append to, in bytes: the result is hashed and checked as a whole.
@@ -70,7 +70,7 @@ pub fn write_file(
     let place = caller.changes(workspace.place(&input.path)?)?;
     let there = place.kind().is_some();
     // Appending to a file overwrites nothing unseen.
-    if there && input.mode == Mode::Overwrite && files.must_have_read(caller) {
+    if there && input.mode == Mode::Overwrite && files.requires_reading(caller) {
         files
             .seen
             .require(&caller.run, workspace, &place, Purpose::Change)?;
@@ -117,7 +117,11 @@ pub fn write_file(
 /// Builds the result for the caller.
 pub(crate) fn result(data: &WriteFileData) -> Result<ToolResult, ToolError> {
     let verb = if data.created { "created" } else { "wrote" };
-    let mut text = format!("{verb} {} ({} bytes)", data.path, grouped(data.bytes));
+    let mut text = format!(
+        "{verb} {} ({} bytes)",
+        data.path,
+        with_separators(data.bytes)
+    );
     let summary = text.clone();
     if let Some(check) = &data.check {
         text.push('\n');

@@ -8,7 +8,7 @@ use image::imageops::FilterType;
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits};
 
-use crate::files::text::grouped;
+use crate::files::text::with_separators;
 use crate::image::format::{self, is_animated_webp, is_whole};
 
 /// Maximum number of pixels to decode.
@@ -78,7 +78,7 @@ pub(super) enum PictureError {
     Unknown,
     #[error(
         "the picture has {width} x {height} pixels, more than {} in all",
-        grouped(MAX_PIXELS)
+        with_separators(MAX_PIXELS)
     )]
     TooManyPixels { width: u32, height: u32 },
     #[error("the picture takes more than {} MiB to decode", MAX_DECODED >> 20)]
@@ -96,24 +96,24 @@ pub(super) enum PictureError {
 impl PictureError {
     /// Converts to the error for the caller, for a file that looks like this media type.
     pub(super) fn into_tool_error(self, name: &str, media_type: &str) -> ToolError {
-        let told = ToolError::failed(format!("{name:?}: {self}"));
+        let tool_error = ToolError::failed(format!("{name:?}: {self}"));
         match &self {
-            Self::Unknown => told.with_advice(format!(
+            Self::Unknown => tool_error.with_advice(format!(
                 "its content is {media_type}, whatever its name says; PNG, JPEG, GIF and WebP can be viewed"
             )),
             Self::TooManyPixels { .. } | Self::TooLarge => {
-                told.with_advice("make a smaller copy of it, or cut the part out that matters")
+                tool_error.with_advice("make a smaller copy of it, or cut the part out that matters")
             }
             Self::Empty | Self::Cut | Self::Broken(_) | Self::NoPixels => {
-                told.with_advice("the file is damaged: get it again")
+                tool_error.with_advice("the file is damaged: get it again")
             }
-            Self::Encoding(_) => told,
+            Self::Encoding(_) => tool_error,
         }
     }
 }
 
 /// Decodes an image and makes it fit. An image that fits already is attached unchanged.
-pub(super) fn fitted(bytes: Vec<u8>, bounds: Bounds) -> Result<Picture, PictureError> {
+pub(super) fn fit_image(bytes: Vec<u8>, bounds: Bounds) -> Result<Picture, PictureError> {
     if bytes.is_empty() {
         return Err(PictureError::Empty);
     }
@@ -123,7 +123,7 @@ pub(super) fn fitted(bytes: Vec<u8>, bounds: Bounds) -> Result<Picture, PictureE
     }
     let (mut image, orientation) = decoded(format, &bytes)?;
     let upright = |(width, height)| {
-        if turned(orientation) {
+        if swaps_sides(orientation) {
             (height, width)
         } else {
             (width, height)
@@ -147,7 +147,7 @@ pub(super) fn fitted(bytes: Vec<u8>, bounds: Bounds) -> Result<Picture, PictureE
         drop(bytes);
         image = scaled(image, MAX_SIDE);
         image.apply_orientation(orientation);
-        encoded(image, format, bounds)?
+        encode_to_fit(image, format, bounds)?
     };
     Ok(Picture {
         width,
@@ -192,7 +192,7 @@ fn broken(error: ImageError) -> PictureError {
 }
 
 /// Returns true if width and height are swapped.
-fn turned(orientation: Orientation) -> bool {
+fn swaps_sides(orientation: Orientation) -> bool {
     matches!(
         orientation,
         Orientation::Rotate90
@@ -225,12 +225,12 @@ fn scaled(image: DynamicImage, side: u32) -> DynamicImage {
 }
 
 /// Encodes an image, ever smaller until it fits: JPEG for photographs, PNG for transparent images and drawings.
-fn encoded(
+fn encode_to_fit(
     mut image: DynamicImage,
     format: ImageFormat,
     bounds: Bounds,
 ) -> Result<EncodedImage, PictureError> {
-    let transparent = image.color().has_alpha() && !opaque(&image);
+    let transparent = image.color().has_alpha() && !is_opaque(&image);
     let drawn = matches!(format, ImageFormat::Png | ImageFormat::Gif);
     loop {
         let mut shown = if transparent || drawn {
@@ -250,7 +250,7 @@ fn encoded(
     }
 }
 
-fn opaque(image: &DynamicImage) -> bool {
+fn is_opaque(image: &DynamicImage) -> bool {
     image.to_rgba8().pixels().all(|pixel| pixel.0[3] == u8::MAX)
 }
 

@@ -3,7 +3,7 @@
 use image::ImageFormat;
 
 /// The image formats that models accept, with their media types.
-const KNOWN: [(ImageFormat, &str); 4] = [
+const FORMATS: [(ImageFormat, &str); 4] = [
     (ImageFormat::Png, "image/png"),
     (ImageFormat::Jpeg, "image/jpeg"),
     (ImageFormat::Gif, "image/gif"),
@@ -13,7 +13,7 @@ const KNOWN: [(ImageFormat, &str); 4] = [
 /// Returns the format by content, whatever the file's name.
 pub(super) fn of(bytes: &[u8]) -> Option<(ImageFormat, &'static str)> {
     let format = image::guess_format(bytes).ok()?;
-    KNOWN.into_iter().find(|(known, _)| *known == format)
+    FORMATS.into_iter().find(|(known, _)| *known == format)
 }
 
 /// Returns true if the file is complete; checked for formats whose decoder would fill in missing data or trust the sizes it reads.
@@ -27,18 +27,21 @@ pub(super) fn is_whole(format: ImageFormat, bytes: &[u8]) -> bool {
 
 /// Returns true for more than one frame: the flag of an extended WebP file.
 pub(super) fn is_animated_webp(bytes: &[u8]) -> bool {
-    const ANIMATED: u8 = 0x02;
-    bytes.get(12..16) == Some(b"VP8X") && bytes.get(20).is_some_and(|flags| flags & ANIMATED != 0)
+    const ANIMATION_FLAG: u8 = 0x02;
+    bytes.get(12..16) == Some(b"VP8X")
+        && bytes
+            .get(20)
+            .is_some_and(|flags| flags & ANIMATION_FLAG != 0)
 }
 
 /// Returns true if the segments lead to the end marker (ITU-T T.81, annex B).
 fn jpeg_ends(bytes: &[u8]) -> bool {
-    const END: u8 = 0xd9;
+    const END_MARKER: u8 = 0xd9;
     let mut at = 2;
     loop {
         at = next_marker(bytes, at);
         match bytes.get(at + 1) {
-            Some(&END) => return true,
+            Some(&END_MARKER) => return true,
             Some(_) => {}
             None => return false,
         }

@@ -135,7 +135,7 @@ impl<const AT_ONCE: bool> TypedTool for MemoryFiles<AT_ONCE> {
         }
         let command = input.command;
         let mut tree = Tree::load(&self.0, context).await?;
-        let (path, said) = command.run(&input, &mut tree)?;
+        let (path, reply) = command.run(&input, &mut tree)?;
         let state = tree.save(&self.0, context).await?;
         let data = MemoryData {
             command,
@@ -144,11 +144,11 @@ impl<const AT_ONCE: bool> TypedTool for MemoryFiles<AT_ONCE> {
         };
         let summary = match state {
             Some(haft::memory::State::Candidate) => {
-                format!("{} (a person decides)", first_line(&said))
+                format!("{} (a person decides)", first_line(&reply))
             }
-            _ => first_line(&said).to_owned(),
+            _ => first_line(&reply).to_owned(),
         };
-        ToolResult::text(said)
+        ToolResult::text(reply)
             .with_summary(summary)
             .with_data(&data)
     }
@@ -187,8 +187,8 @@ impl MemoryCommand {
         if self == Self::Rename {
             let from = MemoryPath::parse(&text("old_path", &input.old_path)?)?;
             let to = MemoryPath::parse(&text("new_path", &input.new_path)?)?;
-            let said = tree.rename(&from, &to)?;
-            return Ok((to, said));
+            let reply = tree.rename(&from, &to)?;
+            return Ok((to, reply));
         }
         let path = MemoryPath::parse(&text("path", &input.path)?)?;
         let said = match self {

@@ -25,12 +25,12 @@ pub struct RecallMemoryInput {
     #[schemars(with = "Scope")]
     pub scope: Option<Scope>,
     /// Most records.
-    #[serde(default = "five")]
+    #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 50))]
     pub limit: u32,
 }
 
-fn five() -> u32 {
+fn default_limit() -> u32 {
     5
 }
 
@@ -85,8 +85,8 @@ impl TypedTool for RecallMemory {
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
         let records = match input.scope {
-            Some(Scope::Session) => self.of_session(&input, context).await?,
-            scope => self.of_store(scope, &input, context).await?,
+            Some(Scope::Session) => self.recall_from_session(&input, context).await?,
+            scope => self.recall_from_store(scope, &input, context).await?,
         };
         let summary = match records.len() {
             0 => "nothing remembered fits".to_owned(),
@@ -99,7 +99,7 @@ impl TypedTool for RecallMemory {
 }
 
 impl RecallMemory {
-    async fn of_store(
+    async fn recall_from_store(
         &self,
         scope: Option<Scope>,
         input: &RecallMemoryInput,
@@ -131,7 +131,7 @@ impl RecallMemory {
         Ok(hits.into_iter().map(Recalled::from).collect())
     }
 
-    async fn of_session(
+    async fn recall_from_session(
         &self,
         input: &RecallMemoryInput,
         context: &CallContext,
@@ -150,7 +150,7 @@ impl RecallMemory {
             tags: vec![text.tool],
             updated: text.at,
             author: None,
-            score: rounded(score),
+            score: round_score(score),
         });
         Ok(recalled.collect())
     }
@@ -167,11 +167,11 @@ impl From<Hit> for Recalled {
             tags: record.tags,
             updated: record.updated,
             author: Some(record.provenance.author),
-            score: rounded(score),
+            score: round_score(score),
         }
     }
 }
 
-fn rounded(score: f64) -> f64 {
+fn round_score(score: f64) -> f64 {
     (score * 1_000.0).round() / 1_000.0
 }

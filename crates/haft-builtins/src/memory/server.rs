@@ -21,7 +21,7 @@ use crate::keywords;
 use crate::memory::MEMORY;
 
 /// Number of hex digits of a text's digest in the name of its entity.
-const DIGITS: usize = 16;
+const DIGEST_DIGITS: usize = 16;
 
 /// How a text becomes the arguments of a server's tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,7 +172,7 @@ impl TextArgument {
         match self {
             Self::Named(name) => json!({ name.as_str(): text }),
             Self::Entity => {
-                let name = format!("memory-{}", &digest(text)[..DIGITS]);
+                let name = format!("memory-{}", &digest(text)[..DIGEST_DIGITS]);
                 json!({"entities": [{"name": name, "entityType": "memory", "observations": [text]}]})
             }
         }

@@ -97,7 +97,7 @@ impl<const AT_ONCE: bool> TypedTool for WriteMemory<AT_ONCE> {
         context.cleared(&remember(input.scope, &input.content, AT_ONCE).effect)?;
         let shelf = self.0.shelf(input.scope, context).await?;
         let mut draft = self.0.draft(shelf, &input.content, context).await?;
-        let own = input.tags.iter().map(|tag| self.0.clean(tag));
+        let own = input.tags.iter().map(|tag| self.0.redact(tag));
         draft.tags.extend(own);
         draft.ttl = input.ttl_s.map(Duration::from_secs);
         let records = self.0.apply(vec![Step::Put(draft)], context).await?;

@@ -8,33 +8,33 @@ use super::Outside;
 use super::spot::{Spot, spot};
 
 /// Maximum number of entries searched; a command that traverses more is asked about.
-const MOST_ENTRIES: usize = 5_000;
+const MAX_ENTRIES: usize = 5_000;
 /// Maximum number of findings that are named.
-const MOST_NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 
 /// The findings of a search.
 #[derive(Debug, Default)]
-pub(super) struct Below {
+pub(super) struct FolderFindings {
     /// Secrets, identified by their names.
     pub(super) secrets: Vec<PathClaim>,
     /// Links that lead out of the workspace, with their targets.
-    pub(super) away: Vec<Spot>,
+    pub(super) outward_links: Vec<Spot>,
     /// True if there is more than was searched.
     pub(super) more: bool,
 }
 
 /// Searches a folder of the workspace, given by its path from the root.
-pub(super) fn walk(outside: &Outside, folder: &str, follows: bool) -> Below {
-    let mut found = Below::default();
+pub(super) fn walk(outside: &Outside, folder: &str, follows: bool) -> FolderFindings {
+    let mut found = FolderFindings::default();
     let names = outside.workspace.secret_names();
     let mut todo = VecDeque::from([folder.to_owned()]);
-    let mut left = MOST_ENTRIES;
+    let mut left = MAX_ENTRIES;
     while let Some(folder) = todo.pop_front() {
         let Ok(entries) = std::fs::read_dir(outside.workspace.root().join(&folder)) else {
             continue;
         };
         for entry in entries.flatten() {
-            let full = found.secrets.len() + found.away.len() >= MOST_NAMED;
+            let full = found.secrets.len() + found.outward_links.len() >= MAX_NAMED;
             let Some(rest) = left.checked_sub(1).filter(|_| !full) else {
                 found.more = true;
                 return found;
@@ -54,7 +54,7 @@ pub(super) fn walk(outside: &Outside, folder: &str, follows: bool) -> Below {
                 match spot(outside, ".", &path, false) {
                     Spot::Inside(claim, _) if covers(outside, &claim) => found.secrets.push(claim),
                     Spot::Inside(..) => {}
-                    away => found.away.push(away),
+                    away => found.outward_links.push(away),
                 }
             } else if names.covers(&path) {
                 found.secrets.push(PathClaim::plain(path));

@@ -8,18 +8,18 @@ use haft::spec::Risk;
 use haft::workspace::Kind;
 
 use super::below::{covers, walk};
-use super::places::{Bases, spots};
+use super::places::{Bases, resolve_spots};
 use super::spot::{Spot, spot};
-use super::{Outside, away, connected, unknown};
+use super::{Outside, connect_permission, outside_claim, unknown};
 use crate::command::index;
 
 /// Maximum number of effects per call; any more become one effect that is asked about.
-const MOST: usize = 256;
+const MAX_EFFECTS: usize = 256;
 /// Maximum number of uses that are checked.
-const MOST_USES: usize = 1_024;
+const MAX_USES: usize = 1_024;
 
 /// Maximum length of a file name, in bytes: `NAME_MAX` of Linux and macOS.
-const LONGEST_NAME: usize = 255;
+const MAX_NAME: usize = 255;
 
 /// Collects effects.
 pub(super) struct Effects<'a> {
@@ -56,9 +56,9 @@ impl<'a> Effects<'a> {
         if self.found.contains(&permission) {
             return;
         }
-        if self.found.len() < MOST {
+        if self.found.len() < MAX_EFFECTS {
             self.found.push(permission);
-        } else if self.found.len() == MOST {
+        } else if self.found.len() == MAX_EFFECTS {
             self.found.push(unknown("more paths than are looked at"));
         }
     }
@@ -66,14 +66,14 @@ impl<'a> Effects<'a> {
     /// Adds the effects of a use.
     pub(super) fn add(&mut self, place: &Use) {
         self.uses += 1;
-        if self.uses > MOST_USES {
+        if self.uses > MAX_USES {
             return self.note(unknown("more words than are looked at"));
         }
         match place.how {
-            How::Connects => self.note(connected(&place.path)),
+            How::Connects => self.note(connect_permission(&place.path)),
             // No system allows a file name this long.
-            How::MayUse if place.path.split('/').any(|name| name.len() > LONGEST_NAME) => {}
-            How::ReadsTracked => self.tracked(),
+            How::MayUse if place.path.split('/').any(|name| name.len() > MAX_NAME) => {}
+            How::ReadsTracked => self.add_tracked_secrets(),
             _ => self.add_file(place),
         }
     }
@@ -81,28 +81,28 @@ impl<'a> Effects<'a> {
     /// Adds the effects of a path.
     pub(super) fn add_file(&mut self, place: &Use) {
         let entry = matches!(place.how, How::Removes | How::Moves);
-        for found in spots(self.outside, &self.bases, place, entry) {
+        for found in resolve_spots(self.outside, &self.bases, place, entry) {
             match found {
                 Spot::Unknown => self.note(unknown(&place.path)),
                 Spot::Away(path) => {
-                    let claim = away(&path);
+                    let claim = outside_claim(&path);
                     self.note(match place.how {
                         How::Writes => Permission::write(claim),
                         How::Removes | How::Moves => Permission::remove(claim),
                         _ => Permission::read(claim).at(Risk::High),
                     });
                 }
-                Spot::Inside(claim, kind) => self.inside(place, claim, kind),
+                Spot::Inside(claim, kind) => self.add_workspace_use(place, claim, kind),
             }
         }
     }
 
-    fn inside(&mut self, place: &Use, claim: PathClaim, kind: Option<Kind>) {
+    fn add_workspace_use(&mut self, place: &Use, claim: PathClaim, kind: Option<Kind>) {
         match place.how {
             How::Reads | How::ReadsHistory => self.note(Permission::read(claim)),
             How::ReadsBelow { follows } => {
                 if kind == Some(Kind::Directory) {
-                    self.below(&claim, follows);
+                    self.add_folder(&claim, follows);
                 }
                 self.note(Permission::read(claim));
             }
@@ -140,7 +140,7 @@ impl<'a> Effects<'a> {
                         self.write(into);
                     }
                 }
-                Spot::Away(path) => self.note(Permission::write(away(&path))),
+                Spot::Away(path) => self.note(Permission::write(outside_claim(&path))),
                 Spot::Unknown if is_folder => self.note(unknown(&place.path)),
                 Spot::Unknown => {}
             }
@@ -167,15 +167,15 @@ impl<'a> Effects<'a> {
         meta.is_ok_and(|meta| meta.is_file() && meta.nlink() > 1)
     }
 
-    fn below(&mut self, claim: &PathClaim, follows: bool) {
+    fn add_folder(&mut self, claim: &PathClaim, follows: bool) {
         let folder = claim.target.as_deref().unwrap_or(&claim.path);
         let found = walk(self.outside, folder, follows);
         for secret in found.secrets {
             self.note(Permission::read(secret));
         }
-        for place in found.away {
+        for place in found.outward_links {
             self.note(match place {
-                Spot::Away(path) => Permission::read(away(&path)).at(Risk::High),
+                Spot::Away(path) => Permission::read(outside_claim(&path)).at(Risk::High),
                 Spot::Inside(..) | Spot::Unknown => unknown(&claim.path),
             });
         }
@@ -192,12 +192,12 @@ impl<'a> Effects<'a> {
     }
 
     /// Adds the secrets that git tracks, because git shows changes of tracked files.
-    fn tracked(&mut self) {
+    fn add_tracked_secrets(&mut self) {
         let workspace = &self.outside.workspace;
         if workspace.root().join(".git").symlink_metadata().is_err() {
             return;
         }
-        let Some(names) = index::tracked(workspace) else {
+        let Some(names) = index::tracked_files(workspace) else {
             return self.note(unknown("which files the repository tracks"));
         };
         let secret = workspace.secret_names();
@@ -208,7 +208,7 @@ impl<'a> Effects<'a> {
             .filter(|name| secret.covers(name))
             .map(str::to_owned)
             .collect();
-        for path in secrets.into_iter().take(MOST) {
+        for path in secrets.into_iter().take(MAX_EFFECTS) {
             self.note(Permission::read(PathClaim::plain(path)));
         }
     }

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use super::Outside;
 use super::spot::{Spot, spot};
-use crate::command::lexical::cleaned;
+use crate::command::lexical::normalize;
 
 /// Maximum number of folder entries checked per pattern.
-const MOST_ENTRIES: usize = 2_000;
+const MAX_ENTRIES: usize = 2_000;
 /// Maximum number of matches per pattern.
-const MOST_MATCHES: usize = 128;
+const MAX_MATCHES: usize = 128;
 
 /// The result of expanding a pattern.
 pub(super) enum Matches {
@@ -25,7 +25,7 @@ pub(super) enum Matches {
 pub(super) fn matches(outside: &Outside, pattern: &str) -> Matches {
     let root = outside.workspace.root();
     let mut found: Vec<String> = vec![String::new()];
-    let mut left = MOST_ENTRIES;
+    let mut left = MAX_ENTRIES;
     let absolute = pattern.starts_with('/');
     for segment in pattern.split('/').filter(|segment| !segment.is_empty()) {
         let plain = !segment.contains(['*', '?', '[']);
@@ -47,7 +47,7 @@ pub(super) fn matches(outside: &Outside, pattern: &str) -> Matches {
             };
             // Links can lead a pattern out of the workspace too.
             if let Spot::Away(_) = spot(outside, ".", at, false) {
-                return Matches::Away(cleaned(&root.join(pattern)));
+                return Matches::Away(normalize(&root.join(pattern)));
             }
             let Ok(entries) = std::fs::read_dir(root.join(at)) else {
                 continue;
@@ -64,7 +64,7 @@ pub(super) fn matches(outside: &Outside, pattern: &str) -> Matches {
                 }
             }
         }
-        if next.len() > MOST_MATCHES {
+        if next.len() > MAX_MATCHES {
             return Matches::TooMany;
         }
         found = next;

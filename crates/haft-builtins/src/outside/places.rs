@@ -2,11 +2,11 @@
 
 use haft::policy::{CommandPart, How, Known, Use, Uses};
 
-use super::spot::{Spot, joined, spot};
+use super::spot::{Spot, join_path, spot};
 use super::{Outside, pattern};
 
 /// Maximum number of folders that one line may start relative paths in.
-const MOST_FOLDERS: usize = 16;
+const MAX_FOLDERS: usize = 16;
 
 /// The folders that relative paths of a line may start at; `None` for an unknown folder.
 #[derive(Debug, Clone)]
@@ -34,7 +34,7 @@ impl Bases {
         }
         let goes = uses.paths.iter().find(|place| place.how == How::Goes);
         let known = goes.filter(|place| uses.understood && place.known == Known::Whole);
-        let Some(place) = known.filter(|_| self.0.len() < MOST_FOLDERS) else {
+        let Some(place) = known.filter(|_| self.0.len() < MAX_FOLDERS) else {
             self.0.push(None);
             return;
         };
@@ -56,7 +56,7 @@ pub(super) fn start(outside: &Outside, cwd: Option<&str>) -> Option<String> {
     let cwd = cwd.unwrap_or(".");
     let cwd = if cwd.is_empty() { "." } else { cwd };
     let path = if cwd.starts_with('~') {
-        at_home(outside, cwd)?
+        expand_home(outside, cwd)?
     } else {
         cwd.to_owned()
     };
@@ -81,17 +81,22 @@ fn folder(outside: &Outside, base: &str, path: &str) -> Option<String> {
 }
 
 /// Expands a path that begins with `~`.
-fn at_home(outside: &Outside, path: &str) -> Option<String> {
+fn expand_home(outside: &Outside, path: &str) -> Option<String> {
     let rest = path.strip_prefix('~')?;
     let home = outside.home.as_ref()?.to_string_lossy();
     (rest.is_empty() || rest.starts_with('/')).then(|| format!("{home}{rest}"))
 }
 
 /// Resolves a path from each folder. With `entry`, a link at its end is not followed.
-pub(super) fn spots(outside: &Outside, bases: &Bases, place: &Use, entry: bool) -> Vec<Spot> {
+pub(super) fn resolve_spots(
+    outside: &Outside,
+    bases: &Bases,
+    place: &Use,
+    entry: bool,
+) -> Vec<Spot> {
     let path = match place.known {
         Known::Nothing => return vec![Spot::Unknown],
-        Known::Home => match at_home(outside, &place.path) {
+        Known::Home => match expand_home(outside, &place.path) {
             Some(path) => path,
             None => return vec![Spot::Unknown],
         },
@@ -105,7 +110,7 @@ pub(super) fn spots(outside: &Outside, bases: &Bases, place: &Use, entry: bool) 
             return vec![Spot::Unknown];
         };
         if place.known == Known::Pattern {
-            let whole = joined(base, &path);
+            let whole = join_path(base, &path);
             return match pattern::matches(outside, &whole) {
                 pattern::Matches::These(paths) => {
                     let each = paths.iter();

@@ -6,7 +6,7 @@ use haft::permission::PathClaim;
 use haft::workspace::{Kind, WorkspaceError};
 
 use super::Outside;
-use crate::command::lexical::cleaned;
+use crate::command::lexical::normalize;
 
 /// The place that a path leads to.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) enum Spot {
 }
 
 /// Joins a path to a folder.
-pub(super) fn joined(base: &str, path: &str) -> String {
+pub(super) fn join_path(base: &str, path: &str) -> String {
     let whole = match base {
         "." => path.to_owned(),
         base => Path::new(base).join(path).to_string_lossy().into_owned(),
@@ -36,8 +36,8 @@ pub(super) fn joined(base: &str, path: &str) -> String {
 /// Resolves a path from a folder.
 pub(super) fn spot(outside: &Outside, base: &str, path: &str, entry: bool) -> Spot {
     let workspace = &outside.workspace;
-    let whole = joined(base, path);
-    let whole = from_the_root(workspace.root(), &whole, entry).unwrap_or(whole);
+    let whole = join_path(base, path);
+    let whole = to_workspace_path(workspace.root(), &whole, entry).unwrap_or(whole);
     let place = if entry {
         workspace.entry(&whole)
     } else {
@@ -46,8 +46,8 @@ pub(super) fn spot(outside: &Outside, base: &str, path: &str, entry: bool) -> Sp
     let claim = place.and_then(|place| Ok((place.claim()?, place.kind())));
     match claim {
         Ok((claim, kind)) => Spot::Inside(claim, kind),
-        Err(WorkspaceError::Own(_)) => Spot::Away(cleaned(&workspace.root().join(&whole))),
-        Err(WorkspaceError::Outside(_)) => beyond(outside, &workspace.root().join(&whole)),
+        Err(WorkspaceError::Own(_)) => Spot::Away(normalize(&workspace.root().join(&whole))),
+        Err(WorkspaceError::Outside(_)) => outside_spot(outside, &workspace.root().join(&whole)),
         Err(_) => Spot::Unknown,
     }
 }
@@ -55,7 +55,7 @@ pub(super) fn spot(outside: &Outside, base: &str, path: &str, entry: bool) -> Sp
 /// Rewrites an absolute path that reaches the workspace, or a folder in it, through a link outside, so that it begins with the
 /// workspace's own path. What follows that link stays as written, because the workspace resolves it. A link at the very end may itself
 /// be removed or replaced, so it counts only if it leads to a folder that is used.
-fn from_the_root(root: &Path, path: &str, entry: bool) -> Option<String> {
+fn to_workspace_path(root: &Path, path: &str, entry: bool) -> Option<String> {
     let path = Path::new(path);
     if !path.is_absolute() || path.starts_with(root) {
         return None;
@@ -77,9 +77,9 @@ fn from_the_root(root: &Path, path: &str, entry: bool) -> Option<String> {
 }
 
 /// Returns a place that its path, or a link on it, puts outside the workspace.
-fn beyond(outside: &Outside, path: &Path) -> Spot {
+fn outside_spot(outside: &Outside, path: &Path) -> Spot {
     let root = outside.workspace.root();
-    let clean = cleaned(path);
+    let clean = normalize(path);
     if !clean.starts_with(root) {
         return Spot::Away(clean);
     }
@@ -88,7 +88,7 @@ fn beyond(outside: &Outside, path: &Path) -> Spot {
     while let Some(at) = folder {
         if let Ok(real) = at.canonicalize() {
             let rest = path.strip_prefix(at).unwrap_or(Path::new(""));
-            let real = cleaned(&real.join(rest));
+            let real = normalize(&real.join(rest));
             let away = !real.starts_with(root);
             return if away {
                 Spot::Away(real)

@@ -5,11 +5,11 @@ use std::net::IpAddr;
 
 use thiserror::Error;
 
-use crate::proxy::bare;
+use crate::proxy::strip_trailing_dot;
 use crate::web::target::Target;
 
 /// The ports of an entry without a port.
-const PORTS: [u16; 2] = [80, 443];
+const DEFAULT_PORTS: [u16; 2] = [80, 443];
 
 /// An entry that names no host, or one that is never connected to.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -118,8 +118,8 @@ impl Entry {
         let host = match (target.address(), rest) {
             (Some(_), Some(_)) => return Err(wrong("no name lies below an address")),
             (Some(address), None) => Pattern::Address(address.to_canonical()),
-            (None, Some(_)) => Pattern::Below(format!(".{}", bare(target.host()))),
-            (None, None) => Pattern::Name(bare(target.host()).to_owned()),
+            (None, Some(_)) => Pattern::Below(format!(".{}", strip_trailing_dot(target.host()))),
+            (None, None) => Pattern::Name(strip_trailing_dot(target.host()).to_owned()),
         };
         Ok(Self { host, port })
     }
@@ -127,7 +127,7 @@ impl Entry {
     fn allows(&self, target: &Target) -> bool {
         let port = target.port();
         let address = target.address().map(|address| address.to_canonical());
-        let host = bare(target.host());
+        let host = strip_trailing_dot(target.host());
         let named = match &self.host {
             Pattern::Name(name) => address.is_none() && host == name,
             Pattern::Below(end) => {
@@ -138,7 +138,7 @@ impl Entry {
         named
             && self
                 .port
-                .map_or_else(|| PORTS.contains(&port), |own| own == port)
+                .map_or_else(|| DEFAULT_PORTS.contains(&port), |own| own == port)
     }
 }
 

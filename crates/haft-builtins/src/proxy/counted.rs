@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 
 /// Counts how often bytes have passed in either direction, and pending decisions.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Moved(Arc<Counts>);
+pub(super) struct Traffic(Arc<Counts>);
 
 #[derive(Debug, Default)]
 struct Counts {
@@ -20,15 +20,15 @@ struct Counts {
     held: AtomicU64,
 }
 
-impl Moved {
+impl Traffic {
     fn note(&self) {
         self.0.passed.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns a value during whose lifetime the connection does not count as idle.
-    pub(super) fn hold(&self) -> Holding<'_> {
+    pub(super) fn hold(&self) -> HoldGuard<'_> {
         self.0.held.fetch_add(1, Ordering::Relaxed);
-        Holding(self)
+        HoldGuard(self)
     }
 
     fn is_held(&self) -> bool {
@@ -37,9 +37,9 @@ impl Moved {
 }
 
 /// Marks a connection that waits for a decision.
-pub(super) struct Holding<'a>(&'a Moved);
+pub(super) struct HoldGuard<'a>(&'a Traffic);
 
-impl Drop for Holding<'_> {
+impl Drop for HoldGuard<'_> {
     fn drop(&mut self) {
         // The idle time starts again.
         self.0.note();
@@ -48,7 +48,7 @@ impl Drop for Holding<'_> {
 }
 
 /// Completes when nothing has passed for this time, or for up to twice as long.
-pub(super) async fn idle(moved: &Moved, limit: Duration) {
+pub(super) async fn idle(moved: &Traffic, limit: Duration) {
     let passed = || moved.0.passed.load(Ordering::Relaxed);
     let mut seen = passed();
     loop {
@@ -65,11 +65,11 @@ pub(super) async fn idle(moved: &Moved, limit: Duration) {
 #[derive(Debug)]
 pub(super) struct Counted {
     stream: TcpStream,
-    moved: Moved,
+    moved: Traffic,
 }
 
 impl Counted {
-    pub(super) fn new(stream: TcpStream, moved: Moved) -> Self {
+    pub(super) fn new(stream: TcpStream, moved: Traffic) -> Self {
         Self { stream, moved }
     }
 }
@@ -115,11 +115,11 @@ impl AsyncWrite for Counted {
 mod tests {
     use std::time::Duration;
 
-    use super::{Moved, idle};
+    use super::{Traffic, idle};
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_is_idle_when_nothing_passes_for_the_whole_time() {
-        let (moved, limit) = (Moved::default(), Duration::from_secs(120));
+        let (moved, limit) = (Traffic::default(), Duration::from_secs(120));
         let busy = async {
             for _ in 0..10 {
                 tokio::time::sleep(limit / 2).await;
@@ -135,7 +135,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_that_waits_for_a_decision_is_not_idle() {
-        let (moved, limit) = (Moved::default(), Duration::from_secs(120));
+        let (moved, limit) = (Traffic::default(), Duration::from_secs(120));
         let held = async {
             let _holding = moved.hold();
             tokio::time::sleep(limit * 10).await;

@@ -19,7 +19,7 @@ use crate::web::target::Target;
 use crate::web::upstream::UpstreamProxy;
 
 /// Hop-by-hop headers, in addition to those that `Connection` names (RFC 9110 §7.6.1).
-const OF_A_HOP: [HeaderName; 11] = [
+const HOP_BY_HOP: [HeaderName; 11] = [
     CONNECTION,
     // The command must not choose which proxy on the way responds.
     MAX_FORWARDS,
@@ -58,7 +58,7 @@ pub(super) async fn forward(
     // The path as written, because only the host's interpretation matters.
     let path = head.uri.path_and_query().cloned();
     let path = path.unwrap_or(PathAndQuery::from_static("/"));
-    clean(&mut head.headers);
+    remove_hop_headers(&mut head.headers);
     head.uri = match &upstream.relay {
         None => Uri::from(path),
         Some(_) => whole(target, path)?,
@@ -88,13 +88,13 @@ pub(super) async fn forward(
     let answer = sender.send_request(Request::from_parts(head, body)).await;
     let answer = answer.map_err(failed)?;
     if let Some(proxy) = &upstream.relay
-        && let Some(fault) = ProxyFault::of_relay(answer.status())
+        && let Some(fault) = ProxyFault::from_relay_status(answer.status())
     {
-        let error = HttpError::of_proxy(proxy, target, fault);
-        return Err(Refusal::of_upstream(&error));
+        let error = HttpError::from_proxy_fault(proxy, target, fault);
+        return Err(Refusal::from_upstream_error(&error));
     }
     let (mut head, body) = answer.into_parts();
-    clean(&mut head.headers);
+    remove_hop_headers(&mut head.headers);
     let body = body.map_frame(move |frame| {
         let _held = &driver;
         frame
@@ -116,7 +116,7 @@ fn whole(target: &Target, path: PathAndQuery) -> Result<Uri, Refusal> {
         .map_err(|_| Refusal::Malformed("the host is not valid in a URL"))
 }
 
-fn clean(headers: &mut HeaderMap) {
+fn remove_hop_headers(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = headers
         .get_all(CONNECTION)
         .iter()
@@ -126,7 +126,7 @@ fn clean(headers: &mut HeaderMap) {
         // A hop cannot remove the header that frames the message.
         .filter(|name: &HeaderName| name != hyper::header::CONTENT_LENGTH)
         .collect();
-    for name in named.iter().chain(&OF_A_HOP) {
+    for name in named.iter().chain(&HOP_BY_HOP) {
         headers.remove(name);
     }
 }

@@ -1,12 +1,12 @@
 //! Parses the TLS hello that begins a tunnel, by hand and only for the name of the host; nothing else in it is trusted.
 
 /// Maximum bytes read before the hello must be complete; real ones, with today's keys, stay below 3 KiB.
-const LONGEST: usize = 16 << 10;
+const MAX_HELLO: usize = 16 << 10;
 /// Record and handshake types (RFC 8446 §4, §5.1), extensions (IANA).
-const HANDSHAKE: u8 = 22;
+const HANDSHAKE_RECORD: u8 = 22;
 const CLIENT_HELLO: u8 = 1;
-const SERVER_NAME: u16 = 0;
-const ENCRYPTED_HELLO: u16 = 0xfe0d;
+const SERVER_NAME_EXTENSION: u16 = 0;
+const ENCRYPTED_HELLO_EXTENSION: u16 = 0xfe0d;
 
 /// The result of parsing the bytes so far.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,12 +23,15 @@ const NO_TLS: Hello = Hello::Wrong("it does not begin with TLS");
 const BROKEN: Hello = Hello::Wrong("its TLS hello is malformed");
 
 /// Parses what a client has sent.
-pub(super) fn hello(bytes: &[u8]) -> Hello {
+pub(super) fn parse_hello(bytes: &[u8]) -> Hello {
     let (mut message, mut rest) = (Vec::new(), bytes);
     while !rest.is_empty() {
         match rest {
-            [HANDSHAKE] | [HANDSHAKE, 3] | [HANDSHAKE, 3, _] | [HANDSHAKE, 3, _, _] => break,
-            [HANDSHAKE, 3, _, high, low, after @ ..] => {
+            [HANDSHAKE_RECORD]
+            | [HANDSHAKE_RECORD, 3]
+            | [HANDSHAKE_RECORD, 3, _]
+            | [HANDSHAKE_RECORD, 3, _, _] => break,
+            [HANDSHAKE_RECORD, 3, _, high, low, after @ ..] => {
                 let length = usize::from(u16::from_be_bytes([*high, *low]));
                 if !(1..=1 << 14).contains(&length) {
                     return BROKEN;
@@ -43,7 +46,7 @@ pub(super) fn hello(bytes: &[u8]) -> Hello {
             return whole;
         }
     }
-    if bytes.len() >= LONGEST {
+    if bytes.len() >= MAX_HELLO {
         return Hello::Wrong("its TLS hello is too long");
     }
     Hello::More
@@ -59,7 +62,7 @@ fn whole(message: &[u8]) -> Option<Hello> {
     let length = length
         .iter()
         .fold(0, |sum, byte| sum << 8 | usize::from(*byte));
-    if length > LONGEST {
+    if length > MAX_HELLO {
         return Some(Hello::Wrong("its TLS hello is too long"));
     }
     if rest.len() < length {
@@ -69,7 +72,7 @@ fn whole(message: &[u8]) -> Option<Hello> {
     if rest.len() > length {
         return Some(BROKEN);
     }
-    Some(Reader(rest).hello().unwrap_or(BROKEN))
+    Some(Reader(rest).parse_body().unwrap_or(BROKEN))
 }
 
 /// Reads length-prefixed data from the front.
@@ -77,9 +80,9 @@ struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
     fn take(&mut self, count: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(count)?;
+        let (head, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
-        Some(taken)
+        Some(head)
     }
 
     fn byte(&mut self) -> Option<u8> {
@@ -90,7 +93,7 @@ impl<'a> Reader<'a> {
         Some(u16::from_be_bytes(self.take(2)?.try_into().ok()?))
     }
 
-    fn short(&mut self) -> Option<&'a [u8]> {
+    fn read_short_vector(&mut self) -> Option<&'a [u8]> {
         let count = self.byte()?;
         self.take(count.into())
     }
@@ -105,12 +108,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Parses the body of a hello. Returns `None` if it is not exactly one.
-    fn hello(&mut self) -> Option<Hello> {
+    fn parse_body(&mut self) -> Option<Hello> {
         // Version and random number, session, ciphers, compressions.
         self.take(2 + 32)?;
-        self.short()?;
+        self.read_short_vector()?;
         self.long()?;
-        self.short()?;
+        self.read_short_vector()?;
         if self.is_empty() {
             return Some(Hello::Names(None));
         }
@@ -123,9 +126,9 @@ impl<'a> Reader<'a> {
             let (kind, data) = (extensions.number()?, extensions.long()?);
             match kind {
                 // If the name appears twice, a server may choose a different one than this parser.
-                SERVER_NAME if name.is_some() => return None,
-                SERVER_NAME => name = Some(server_name(data)?),
-                ENCRYPTED_HELLO => {
+                SERVER_NAME_EXTENSION if name.is_some() => return None,
+                SERVER_NAME_EXTENSION => name = Some(server_name(data)?),
+                ENCRYPTED_HELLO_EXTENSION => {
                     return Some(Hello::Wrong("its TLS hello hides the host (ECH)"));
                 }
                 _ => {}
@@ -156,7 +159,7 @@ mod tests {
     use rustls::pki_types::ServerName;
     use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
-    use super::{BROKEN, Hello, LONGEST, NO_TLS, hello};
+    use super::{BROKEN, Hello, MAX_HELLO, NO_TLS, parse_hello};
 
     /// Returns the first message of a real client.
     fn real(name: &'static str) -> Vec<u8> {
@@ -204,15 +207,15 @@ mod tests {
     fn a_real_hello_names_its_host_however_it_is_cut() {
         let bytes = real("www.Example.com");
         let names = Hello::Names(Some("www.example.com".into()));
-        assert_eq!(hello(&bytes), names);
+        assert_eq!(parse_hello(&bytes), names);
         for end in 0..bytes.len() {
-            assert_eq!(hello(&bytes[..end]), Hello::More, "{end}");
+            assert_eq!(parse_hello(&bytes[..end]), Hello::More, "{end}");
         }
-        assert_eq!(hello(&real("93.184.216.34")), Hello::Names(None));
+        assert_eq!(parse_hello(&real("93.184.216.34")), Hello::Names(None));
         let extensions = named(&name(0, "a.example.com"));
         for cut in [1, 5, 40, 1 << 14] {
             let names = Hello::Names(Some("a.example.com".into()));
-            assert_eq!(hello(&made(&extensions, cut)), names, "{cut}");
+            assert_eq!(parse_hello(&made(&extensions, cut)), names, "{cut}");
         }
     }
 
@@ -258,30 +261,33 @@ mod tests {
             ("an encrypted hello", made(&hidden, 900), hides),
             ("no extension", made(&[], 900), Hello::Names(None)),
         ] {
-            assert_eq!(hello(&bytes), expect, "{what}");
+            assert_eq!(parse_hello(&bytes), expect, "{what}");
         }
-        let long = made(&extension(21, &vec![0; LONGEST]), 1 << 14);
-        assert_eq!(hello(&long), Hello::Wrong("its TLS hello is too long"));
+        let long = made(&extension(21, &vec![0; MAX_HELLO]), 1 << 14);
+        assert_eq!(
+            parse_hello(&long),
+            Hello::Wrong("its TLS hello is too long")
+        );
         let slow = made(&extension(21, &[0; 5_000]), 1);
         assert_eq!(
-            hello(&slow[..LONGEST]),
+            parse_hello(&slow[..MAX_HELLO]),
             Hello::Wrong("its TLS hello is too long")
         );
         let mut more = made(&named(&name(0, "a.example.com")), 900);
         let length = u16::from_be_bytes([more[3], more[4]]) + 1;
         more[3..5].copy_from_slice(&length.to_be_bytes());
         more.push(0);
-        assert_eq!(hello(&more), BROKEN);
+        assert_eq!(parse_hello(&more), BROKEN);
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..600), at in 0_usize..200, byte: u8) {
-            let _ = hello(&bytes);
+            let _ = parse_hello(&bytes);
             let mut near = made(&named(&name(0, "a.example.com")), 900);
             let at = at % near.len();
             near[at] = byte;
-            if let Hello::Names(Some(name)) = hello(&near) {
+            if let Hello::Names(Some(name)) = parse_hello(&near) {
                 prop_assert!(name.len() <= near.len());
             }
         }

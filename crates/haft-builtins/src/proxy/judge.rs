@@ -5,8 +5,8 @@ use std::future::ready;
 use std::net::IpAddr;
 
 use crate::proxy::allow::AllowList;
-use crate::proxy::bare;
 use crate::proxy::refusal::Refusal;
+use crate::proxy::strip_trailing_dot;
 use crate::web::http::OpenAddresses;
 use crate::web::network::BoxFuture;
 use crate::web::target::Target;
@@ -48,7 +48,7 @@ impl ConnectionJudge for AllowList {
         _: &'a [IpAddr],
     ) -> BoxFuture<'a, Result<Granted, Refusal>> {
         let allowed = self.allows(target);
-        let refused = || Refusal::not_listed(bare(target.host()), target.port());
+        let refused = || Refusal::not_listed(strip_trailing_dot(target.host()), target.port());
         Box::pin(ready(if allowed {
             Ok(Granted::Public)
         } else {

@@ -8,9 +8,9 @@ use super::allow::AllowList;
 use crate::web::http::HttpError;
 
 /// Maximum number of refusals stored per command; more are only counted.
-const KEPT: usize = 16;
+const MAX_REFUSALS: usize = 16;
 /// Maximum length of a refusal, in characters.
-const SHOWN: usize = 300;
+const MAX_SHOWN: usize = 300;
 
 /// The reason why a connection, or a request on it, was refused or failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -68,7 +68,7 @@ impl Refusal {
     }
 
     /// Returns the setting that would allow the connection, for the operator: the command and the model must not see it.
-    fn would_allow(&self) -> Option<String> {
+    fn allowing_setting(&self) -> Option<String> {
         match self {
             Self::NotListed { entry, .. } => Some(format!(
                 "`sandbox.allow_hosts = [\"{entry}\"]` lets commands connect to it"
@@ -79,7 +79,7 @@ impl Refusal {
         }
     }
 
-    pub(crate) fn of_upstream(error: &HttpError) -> Self {
+    pub(crate) fn from_upstream_error(error: &HttpError) -> Self {
         Self::Upstream {
             message: error.to_string(),
             operator: error.operator_advice(),
@@ -125,33 +125,33 @@ impl Refusals {
         if matches!(refusal, Refusal::Unreachable(_)) {
             return;
         }
-        let line: String = refusal.to_string().chars().take(SHOWN).collect();
-        let mut kept = self.0.lock();
-        if kept.lines.iter().any(|known| known.text == line) {
+        let line: String = refusal.to_string().chars().take(MAX_SHOWN).collect();
+        let mut log = self.0.lock();
+        if log.lines.iter().any(|known| known.text == line) {
             return;
         }
-        if kept.lines.len() < KEPT {
-            kept.lines.push(Line {
+        if log.lines.len() < MAX_REFUSALS {
+            log.lines.push(Line {
                 text: line,
-                would_allow: refusal.would_allow(),
+                would_allow: refusal.allowing_setting(),
             });
         } else {
-            kept.more += 1;
+            log.more += 1;
         }
     }
 
     /// Returns the setting that would allow the first refused connection, if there is one, for the operator.
-    pub(crate) fn would_allow(&self) -> Option<String> {
-        let kept = self.0.lock();
-        kept.lines.first()?.would_allow.clone()
+    pub(crate) fn allowing_setting(&self) -> Option<String> {
+        let log = self.0.lock();
+        log.lines.first()?.would_allow.clone()
     }
 
     /// Returns the lines, and one that counts those left out.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let kept = self.0.lock();
-        let mut lines: Vec<String> = kept.lines.iter().map(|line| line.text.clone()).collect();
-        if kept.more > 0 {
-            lines.push(format!("{} more were refused", kept.more));
+        let log = self.0.lock();
+        let mut lines: Vec<String> = log.lines.iter().map(|line| line.text.clone()).collect();
+        if log.more > 0 {
+            lines.push(format!("{} more were refused", log.more));
         }
         lines
     }
@@ -159,7 +159,7 @@ impl Refusals {
 
 #[cfg(test)]
 mod tests {
-    use super::{KEPT, Refusal, Refusals};
+    use super::{MAX_REFUSALS, Refusal, Refusals};
 
     #[test]
     fn j18_a_refusal_advises_nothing_that_settings_refuse() {
@@ -170,8 +170,8 @@ mod tests {
             "[::1]",
             "host.internal",
         ] {
-            let said = Refusal::not_listed(host, 80).to_string();
-            assert!(said.contains("no setting allows it"), "{said}");
+            let message = Refusal::not_listed(host, 80).to_string();
+            assert!(message.contains("no setting allows it"), "{message}");
         }
         let said = Refusal::not_listed("example.com", 8443).to_string();
         let expect = "example.com:8443 is not one of the hosts that commands may reach here";
@@ -186,19 +186,19 @@ mod tests {
             let refusals = Refusals::default();
             refusals.note(&refusal);
             let setting = format!("sandbox.allow_hosts = [\"{entry}\"]");
-            assert!(refusals.would_allow().unwrap().contains(&setting));
+            assert!(refusals.allowing_setting().unwrap().contains(&setting));
         }
         // The setting is that of the first line, or none.
         let refusals = Refusals::default();
         refusals.note(&Refusal::private("10.0.0.1", "private"));
         refusals.note(&Refusal::not_listed("example.com", 443));
-        assert_eq!(refusals.would_allow(), None);
+        assert_eq!(refusals.allowing_setting(), None);
     }
 
     #[test]
     fn refusals_are_kept_once_and_bounded() {
         let refusals = Refusals::default();
-        for number in 0..KEPT + 5 {
+        for number in 0..MAX_REFUSALS + 5 {
             for _ in 0..2 {
                 refusals.note(&Refusal::not_listed(&format!("h{number}.example.com"), 443));
             }
@@ -206,8 +206,8 @@ mod tests {
         refusals.note(&Refusal::Unreachable("example.com is away".into()));
         refusals.note(&Refusal::private(&"x".repeat(10_000), ""));
         let lines = refusals.lines();
-        assert_eq!(lines.len(), KEPT + 1);
-        assert_eq!(lines[KEPT], "11 more were refused");
+        assert_eq!(lines.len(), MAX_REFUSALS + 1);
+        assert_eq!(lines[MAX_REFUSALS], "11 more were refused");
         assert!(lines.iter().all(|line| line.len() <= 300));
     }
 }

@@ -5,9 +5,9 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::time::timeout;
 
-use crate::proxy::hello::{Hello, hello};
+use crate::proxy::hello::{Hello, parse_hello};
 use crate::proxy::refusal::Refusal;
-use crate::proxy::{SOON, bare};
+use crate::proxy::{STEP_TIMEOUT, strip_trailing_dot};
 use crate::web::stream::Stream;
 use crate::web::target::Target;
 
@@ -26,7 +26,7 @@ impl Tunnel {
         Self {
             client,
             upstream,
-            host: bare(target.host()).to_owned(),
+            host: strip_trailing_dot(target.host()).to_owned(),
             address: target.address().is_some(),
         }
     }
@@ -40,7 +40,7 @@ impl Tunnel {
             address,
         } = self;
         // A client that disconnected needs no response.
-        let Ok(Ok(client)) = timeout(SOON, client).await else {
+        let Ok(Ok(client)) = timeout(STEP_TIMEOUT, client).await else {
             return Ok(());
         };
         let mut client = TokioIo::new(client);
@@ -48,7 +48,7 @@ impl Tunnel {
             host: host.clone(),
             why,
         };
-        let first = timeout(SOON, first(&mut client)).await;
+        let first = timeout(STEP_TIMEOUT, first(&mut client)).await;
         let (bytes, name) = match first {
             Err(_) => return Err(closed("no TLS hello came in time".into())),
             Ok(Err(why)) => return Err(closed(why.into())),
@@ -76,7 +76,7 @@ type First = (Vec<u8>, Option<String>);
 async fn first(client: &mut (impl AsyncRead + Unpin)) -> Result<Option<First>, &'static str> {
     let mut bytes = Vec::new();
     loop {
-        match hello(&bytes) {
+        match parse_hello(&bytes) {
             Hello::More => {}
             Hello::Names(name) => return Ok(Some((bytes, name))),
             Hello::Wrong(why) => return Err(why),

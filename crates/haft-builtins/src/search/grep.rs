@@ -20,20 +20,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::Caller;
 use crate::files::text::clip;
-use crate::search::Brake;
+use crate::search::StopFlag;
 use crate::search::list::{limit, root};
 use crate::search::pattern::Pattern;
 use crate::search::source::{Source, Unsearched};
 use crate::search::walk::{Walk, WalkEntry};
 
 /// Maximum number of files of a folder that one thread searches while another is idle.
-const SHARE: usize = 32;
+const MAX_SHARE: usize = 32;
 /// Maximum bytes shown of one line.
 const MAX_LINE: usize = 1_000;
 /// Maximum bytes of lines collected per call.
 const MAX_TEXT: usize = 1 << 20;
 /// Memory of one thread for the lines around a match, in addition to the longest line, in bytes.
-const CONTEXT: usize = 16 << 20;
+const CONTEXT_MEMORY: usize = 16 << 20;
 
 /// What `grep_files` takes.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -127,7 +127,7 @@ struct Search<'a> {
     stop: &'a (dyn Fn() -> bool + Sync),
     kept: AtomicUsize,
     text: AtomicUsize,
-    brake: Brake,
+    brake: StopFlag,
     /// The reasons for files that were not searched completely.
     unsearched: Mutex<Vec<Unsearched>>,
     view: &'a WorkspaceView,
@@ -156,7 +156,7 @@ pub fn grep_files(
         stop,
         kept: AtomicUsize::new(0),
         text: AtomicUsize::new(0),
-        brake: Brake::default(),
+        brake: StopFlag::default(),
         unsearched: Mutex::default(),
         view: workspace,
         secrets: Mutex::default(),
@@ -216,10 +216,10 @@ fn notes(unsearched: &[Unsearched], pattern: &Pattern) -> Vec<String> {
 
 /// Returns a note on the files skipped because their names indicate secrets.
 fn left_out(mut secrets: Vec<String>) -> Option<String> {
-    const NAMED: usize = 5;
+    const MAX_NAMED: usize = 5;
     secrets.sort();
-    let more = secrets.len().saturating_sub(NAMED);
-    secrets.truncate(NAMED);
+    let more = secrets.len().saturating_sub(MAX_NAMED);
+    secrets.truncate(MAX_NAMED);
     let named = match (secrets.join(", "), more) {
         (named, _) if named.is_empty() => return None,
         (named, 0) => named,
@@ -236,7 +236,7 @@ fn narrowed<'a>(
     place: &'a Place,
     input: &GrepFilesInput,
 ) -> Result<Walk<'a>, ToolError> {
-    let mut walk = Walk::below(workspace, place).with_share(SHARE);
+    let mut walk = Walk::below(workspace, place).with_share(MAX_SHARE);
     if let Some(glob) = &input.glob {
         let base = workspace.root().join(match place.kind() {
             Some(Kind::Directory) => place.real(),
@@ -267,7 +267,7 @@ impl Search<'_> {
             .memory_map(MmapChoice::never())
             .bom_sniffing(false)
             .multi_line(pattern.spans_lines())
-            .heap_limit(Some(pattern.longest() + CONTEXT))
+            .heap_limit(Some(pattern.longest() + CONTEXT_MEMORY))
             .line_number(self.output == Output::Content);
         if self.output == Output::Content {
             searcher

@@ -10,16 +10,16 @@ use haft::error::ToolError;
 
 /// Maximum sizes of compiled expressions in bytes, the smallest first, each with the text processed at once: the longest line, or
 /// the largest file if matches may span lines. Each takes seconds at worst.
-const CLASSES: [(usize, usize); 4] = [
+const SIZE_CLASSES: [(usize, usize); 4] = [
     (16 << 10, 4 << 20),
     (128 << 10, 512 << 10),
     (512 << 10, 32 << 10),
     (2 << 20, 8 << 10),
 ];
 /// The same for an expression without special characters, whose cost does not depend on its size.
-const LITERAL: (usize, usize) = (2 << 20, 64 << 20);
+const LITERAL_SIZES: (usize, usize) = (2 << 20, 64 << 20);
 /// Memory for the states of one thread, in bytes.
-const STATES: usize = 8 << 20;
+const STATE_MEMORY: usize = 8 << 20;
 
 /// A compiled expression and the amount of text that it may process.
 #[derive(Debug)]
@@ -33,12 +33,16 @@ impl Pattern {
     /// Compiles an expression.
     pub(super) fn new(text: &str, ignore_case: bool, multiline: bool) -> Result<Self, ToolError> {
         let literal = !ignore_case && !text.chars().any(|c| r"\.+*?()|[]{}^$#&-~".contains(c));
-        let classes = if literal { &[LITERAL][..] } else { &CLASSES };
+        let classes = if literal {
+            &[LITERAL_SIZES][..]
+        } else {
+            &SIZE_CLASSES
+        };
         let mut builder = RegexMatcherBuilder::new();
         builder
             .case_insensitive(ignore_case)
             .multi_line(true)
-            .dfa_size_limit(STATES);
+            .dfa_size_limit(STATE_MEMORY);
         if !multiline {
             builder.line_terminator(Some(b'\n'));
         }
@@ -89,7 +93,7 @@ impl Pattern {
             mebi if mebi >= 1 << 20 => format!("{} MiB", mebi >> 20),
             kibi => format!("{} KiB", kibi >> 10),
         };
-        let (what, instead) = match (self.spans_lines, self.longest == LITERAL.1) {
+        let (what, instead) = match (self.spans_lines, self.longest == LITERAL_SIZES.1) {
             (true, _) => ("files", "; use a simpler one, or leave out multiline"),
             (false, true) => ("lines", ""),
             (false, false) => ("lines", "; use a simpler one, or search for a plain text"),
@@ -100,7 +104,7 @@ impl Pattern {
 
 #[cfg(test)]
 mod tests {
-    use super::{CLASSES, Pattern};
+    use super::{Pattern, SIZE_CLASSES};
 
     #[test]
     fn p11_what_may_take_long_gets_little_text_or_none() {
@@ -121,6 +125,6 @@ mod tests {
             assert!(refused.to_string().contains("size limit"), "{refused}");
             assert!(refused.advice().unwrap_or_default().contains("repeat less"));
         }
-        assert!(CLASSES.is_sorted_by(|a, b| a.0 < b.0 && a.1 > b.1));
+        assert!(SIZE_CLASSES.is_sorted_by(|a, b| a.0 < b.0 && a.1 > b.1));
     }
 }

@@ -12,7 +12,7 @@ use encoding_rs_io::{DecodeReaderBytes, DecodeReaderBytesBuilder};
 use crate::search::pattern::Pattern;
 
 /// Bytes decoded at once if a file is UTF-16.
-const DECODED: usize = 8 << 10;
+const DECODE_BYTES: usize = 8 << 10;
 
 /// The reason why a file was not searched completely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(super) enum Unsearched {
 
 /// A file's text as UTF-8, with a limit.
 pub(super) struct Source<'a> {
-    text: DecodeReaderBytes<Stopping<'a>, Vec<u8>>,
+    text: DecodeReaderBytes<StoppableFile<'a>, Vec<u8>>,
     longest: usize,
     /// True if matches may span lines, so that the whole text is processed at once.
     spans: bool,
@@ -37,7 +37,7 @@ pub(super) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Creates the source of a file's text for a pattern. Reading stops when `over` returns true.
+    /// Creates the source of a file's text for a pattern. Reading stops when `is_stopped` returns true.
     ///
     /// # Errors
     ///
@@ -45,13 +45,13 @@ impl<'a> Source<'a> {
     pub(super) fn new(
         file: &'a File,
         pattern: &Pattern,
-        over: &'a dyn Fn() -> bool,
+        is_stopped: &'a dyn Fn() -> bool,
     ) -> io::Result<Self> {
         let text = DecodeReaderBytesBuilder::new()
             .utf8_passthru(true)
             .strip_bom(true)
             .bom_override(true)
-            .build_with_buffer(Stopping { file, over }, vec![0; DECODED])?;
+            .build_with_buffer(StoppableFile { file, is_stopped }, vec![0; DECODE_BYTES])?;
         Ok(Self {
             text,
             longest: pattern.longest(),
@@ -91,14 +91,14 @@ impl Read for Source<'_> {
 }
 
 /// A file whose reads fail once the search is stopped.
-struct Stopping<'a> {
+struct StoppableFile<'a> {
     file: &'a File,
-    over: &'a dyn Fn() -> bool,
+    is_stopped: &'a dyn Fn() -> bool,
 }
 
-impl Read for Stopping<'_> {
+impl Read for StoppableFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if (self.over)() {
+        if (self.is_stopped)() {
             return Err(io::Error::other("the search was stopped"));
         }
         self.file.read(buffer)

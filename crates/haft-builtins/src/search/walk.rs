@@ -137,7 +137,7 @@ impl<'a> Walk<'a> {
         let work = || {
             let mut visit = visitor();
             while let Some((task, turn)) = queue.take() {
-                if self.carry_out(task, &turn, &mut visit).is_break() {
+                if self.run_task(task, &turn, &mut visit).is_break() {
                     queue.stop();
                 }
             }
@@ -167,7 +167,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn carry_out(
+    fn run_task(
         &self,
         task: Task,
         turn: &Turn<'_, Task>,
@@ -184,7 +184,7 @@ impl<'a> Walk<'a> {
                 };
                 let folder = Arc::new(folder);
                 if read.names.each.len() > self.share {
-                    read.share(&folder, self.share);
+                    read.share_entries(&folder, self.share);
                 }
                 turn.add(&mut read.tasks);
                 (folder, read.names)
@@ -227,7 +227,7 @@ impl<'a> Walk<'a> {
             path.extend_from_slice(name.as_bytes());
             let absolute = Path::new(OsStr::from_bytes(&path));
             let relative = Path::new(OsStr::from_bytes(&path[root..]));
-            if self.leaves_out(&rules, absolute, kind) || self.hides(relative) {
+            if self.is_ignored(&rules, absolute, kind) || self.hides(relative) {
                 continue;
             }
             read.names.push(name.as_bytes(), kind);
@@ -247,7 +247,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Globs take precedence over ignore files, those over types, and all of them over the leading dot of a name.
-    fn leaves_out(&self, rules: &Rules, path: &Path, kind: Kind) -> bool {
+    fn is_ignored(&self, rules: &Rules, path: &Path, kind: Kind) -> bool {
         let is_folder = kind == Kind::Directory;
         match self.globs.matched(path, is_folder) {
             Match::Ignore(_) => return true,
@@ -289,7 +289,7 @@ struct Read {
 
 impl Read {
     /// Leaves one part of the entries to this thread and the others to any thread.
-    fn share(&mut self, folder: &Arc<Folder>, most: usize) {
+    fn share_entries(&mut self, folder: &Arc<Folder>, most: usize) {
         let all = std::mem::take(&mut self.names);
         let mut parts = all.each.chunks(most).map(|part| {
             let mut names = Names::default();

@@ -18,7 +18,7 @@ pub(super) struct Values<'a> {
 }
 
 /// Fills in the text in one pass, so that placeholders within arguments are not expanded.
-pub(super) fn filled(text: &str, values: &Values<'_>) -> String {
+pub(super) fn fill_placeholders(text: &str, values: &Values<'_>) -> String {
     let given = values.arguments.unwrap_or_default();
     let words =
         plain_words(given).unwrap_or_else(|| given.split_whitespace().map(str::to_owned).collect());
@@ -103,7 +103,11 @@ mod tests {
             arguments,
             names: &names,
         };
-        assert_eq!(filled(text, &values), expect, "{text:?} {arguments:?}");
+        assert_eq!(
+            fill_placeholders(text, &values),
+            expect,
+            "{text:?} {arguments:?}"
+        );
     }
 
     #[test]

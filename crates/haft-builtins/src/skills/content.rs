@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use haft::skill::{Resources, Skill};
 
 /// Maximum number of files named.
-const FILES: usize = 200;
+const MAX_FILES: usize = 200;
 
 /// Wraps a skill's text.
-pub(super) fn wrapped(skill: &Skill, body: &str, files: &Resources, notes: &[String]) -> String {
-    let name = escaped(skill.name());
+pub(super) fn wrap_skill(skill: &Skill, body: &str, files: &Resources, notes: &[String]) -> String {
+    let name = escape_text(skill.name());
     let mut out = format!("<skill_content name=\"{name}\">\n");
     // The text must not close the element that contains it.
     out.push_str(
@@ -20,15 +20,15 @@ pub(super) fn wrapped(skill: &Skill, body: &str, files: &Resources, notes: &[Str
     let _ = write!(
         out,
         "\n\nSkill directory: {}\nRelative paths in this skill are relative to the skill directory.\n",
-        escaped(&skill.dir().to_string_lossy())
+        escape_text(&skill.dir().to_string_lossy())
     );
     if !files.files.is_empty() {
         out.push_str("\n<skill_resources>\n");
-        for file in files.files.iter().take(FILES) {
-            let _ = writeln!(out, "<file>{}</file>", escaped(&file.path));
+        for file in files.files.iter().take(MAX_FILES) {
+            let _ = writeln!(out, "<file>{}</file>", escape_text(&file.path));
         }
         out.push_str("</skill_resources>\n");
-        let more = files.files.len().saturating_sub(FILES);
+        let more = files.files.len().saturating_sub(MAX_FILES);
         if more > 0 {
             let _ = writeln!(out, "{more} more files are not named here.");
         }
@@ -41,7 +41,7 @@ pub(super) fn wrapped(skill: &Skill, body: &str, files: &Resources, notes: &[Str
 }
 
 /// Escapes text for an attribute or an element, with spaces for control characters.
-fn escaped(text: &str) -> String {
+fn escape_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -59,5 +59,5 @@ fn escaped(text: &str) -> String {
 /// Returns the names of the files for `data`, up to the maximum.
 pub(super) fn named(files: &Resources) -> Vec<String> {
     let paths = files.files.iter().map(|file| file.path.clone());
-    paths.take(FILES).collect()
+    paths.take(MAX_FILES).collect()
 }

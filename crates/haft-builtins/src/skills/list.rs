@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::describe::{builtin, known_as, read_only, stays_in_run};
-use crate::skills::{SKILLS, Shelf, seen_by};
+use crate::skills::{SKILLS, Shelf, visibility_check};
 use crate::work::blocking;
 
 /// What `list_skills` takes: nothing.
@@ -60,7 +60,7 @@ impl TypedTool for ListSkills {
     }
 
     async fn run(&self, _: Self::Input, context: &CallContext) -> Result<ToolResult, ToolError> {
-        let (shelf, seen) = (Arc::clone(&self.0), seen_by(context));
+        let (shelf, seen) = (Arc::clone(&self.0), visibility_check(context));
         let active = context.active_skills();
         let skills = blocking(move |_| {
             let shown = |skill: &haft::skill::Skill| {

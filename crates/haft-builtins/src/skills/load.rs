@@ -19,19 +19,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::describe::{builtin, known_as, stays_in_run};
-use crate::skills::body::{Values, filled, holds_commands};
-use crate::skills::content::{named, wrapped};
-use crate::skills::{SKILLS, Shelf, seen_by};
+use crate::skills::body::{Values, fill_placeholders, holds_commands};
+use crate::skills::content::{named, wrap_skill};
+use crate::skills::{SKILLS, Shelf, visibility_check};
 use crate::work::blocking;
 
 /// Maximum number of names in the schema's enum; for a larger set, only `list_skills` names them.
-const NAMES: usize = 100;
+const MAX_NAMES: usize = 100;
 /// Maximum size of the catalogue in the description, in bytes.
-const CATALOGUE: usize = 16 * 1024;
+const MAX_CATALOGUE: usize = 16 * 1024;
 /// Maximum length of a description in the catalogue, in characters.
-const LINE: usize = 250;
+const MAX_LINE: usize = 250;
 /// Maximum size of a skill's file that is returned, in bytes.
-const FILE: u64 = 1024 * 1024;
+const MAX_FILE: u64 = 1024 * 1024;
 
 /// What the tools take together; each one's schema has what it uses.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -77,11 +77,11 @@ pub struct LoadSkillData {
 
 /// Who may call the tool, and for which skill.
 #[derive(Debug)]
-enum Way {
+enum LoaderKind {
     /// `load_skill`: any skill that models may load.
     Any,
     /// `invoke_skill`: any skill that users may choose; not for a model.
-    Person,
+    User,
     /// A separate tool for this skill.
     Single(String),
 }
@@ -91,12 +91,15 @@ enum Way {
 pub(super) struct LoadSkill {
     spec: Arc<ToolSpec>,
     shelf: Arc<Shelf>,
-    way: Way,
+    way: LoaderKind,
 }
 
 impl LoadSkill {
     /// Creates `load_skill`.
-    pub(super) fn any(shelf: &Arc<Shelf>, skills: &[&Skill]) -> Result<Arc<dyn Tool>, NameError> {
+    pub(super) fn load_skill_tool(
+        shelf: &Arc<Shelf>,
+        skills: &[&Skill],
+    ) -> Result<Arc<dyn Tool>, NameError> {
         let description = format!(
             "Load a skill: instructions for a kind of work, and the files that go with it. Load it before you do what its \
              description names. With `resource`, read one of the skill's files instead. While a skill is active, its limits \
@@ -106,7 +109,7 @@ impl LoadSkill {
         let schema = json!({
             "type": "object",
             "properties": {
-                "skill": named_in(skills),
+                "skill": name_schema(skills),
                 "resource": {"type": "string", "description": "A file of the skill's to read instead of loading it, as its resources name it: references/forms.md."}
             },
             "required": ["skill"],
@@ -114,13 +117,13 @@ impl LoadSkill {
         });
         let spec = spec("load_skill", &description, schema)?;
         let spec = known_as(spec, &["skill", "activate_skill", "use_skill"]);
-        Ok(Self::made(spec, shelf, Way::Any))
+        Ok(Self::to_tool(spec, shelf, LoaderKind::Any))
     }
 
     /// Creates `invoke_skill`, which is callable but never listed.
     ///
     /// Its schema names no skills, because arguments are validated before the caller is known.
-    pub(super) fn by_person(shelf: &Arc<Shelf>) -> Result<Arc<dyn Tool>, NameError> {
+    pub(super) fn invoke_skill_tool(shelf: &Arc<Shelf>) -> Result<Arc<dyn Tool>, NameError> {
         let description = "Load a skill that the user chose, with what the user wrote after its name. Not for models.";
         let schema = json!({
             "type": "object",
@@ -132,11 +135,11 @@ impl LoadSkill {
             exposure: Exposure::Unlisted,
             ..spec("invoke_skill", description, schema)?
         };
-        Ok(Self::made(spec, shelf, Way::Person))
+        Ok(Self::to_tool(spec, shelf, LoaderKind::User))
     }
 
     /// Creates the tool of a single skill.
-    pub(super) fn single(
+    pub(super) fn single_skill_tool(
         shelf: &Arc<Shelf>,
         name: &str,
         skill: &Skill,
@@ -154,14 +157,14 @@ impl LoadSkill {
             aliases: skill.front().aliases.clone(),
             ..spec(name, skill.description(), schema)?
         };
-        Ok(Self::made(
+        Ok(Self::to_tool(
             spec,
             shelf,
-            Way::Single(skill.name().to_owned()),
+            LoaderKind::Single(skill.name().to_owned()),
         ))
     }
 
-    fn made(spec: ToolSpec, shelf: &Arc<Shelf>, way: Way) -> Arc<dyn Tool> {
+    fn to_tool(spec: ToolSpec, shelf: &Arc<Shelf>, way: LoaderKind) -> Arc<dyn Tool> {
         Arc::new(Self {
             spec: Arc::new(spec),
             shelf: Arc::clone(shelf),
@@ -175,16 +178,16 @@ impl LoadSkill {
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
         let by_person = matches!(context.origin(), Origin::Host | Origin::Prompt);
-        if matches!(self.way, Way::Person) && !by_person {
+        if matches!(self.way, LoaderKind::User) && !by_person {
             return Err(ToolError::denied("only users choose a skill this way")
                 .with_advice("load_skill loads the skills that models may load"));
         }
         let name = match &self.way {
-            Way::Single(name) => name.clone(),
-            Way::Any | Way::Person => input.skill.clone(),
+            LoaderKind::Single(name) => name.clone(),
+            LoaderKind::Any | LoaderKind::User => input.skill.clone(),
         };
-        let (shelf, seen) = (Arc::clone(&self.shelf), seen_by(context));
-        let for_person = matches!(self.way, Way::Person);
+        let (shelf, seen) = (Arc::clone(&self.shelf), visibility_check(context));
+        let for_person = matches!(self.way, LoaderKind::User);
         let resource = input.resource.clone();
         let read = blocking(move |_| {
             let skill = shelf.find(&seen, &name)?;
@@ -222,8 +225,8 @@ impl LoadSkill {
         });
         // The user's arguments are new for each call, so the text is returned again.
         let arguments = match &self.way {
-            Way::Person => Some(input.arguments.as_deref().unwrap_or_default()),
-            Way::Any | Way::Single(_) => input.arguments.as_deref(),
+            LoaderKind::User => Some(input.arguments.as_deref().unwrap_or_default()),
+            LoaderKind::Any | LoaderKind::Single(_) => input.arguments.as_deref(),
         };
         let data = LoadSkillData {
             name: skill.name().to_owned(),
@@ -237,13 +240,13 @@ impl LoadSkill {
             evicted: active.evicted.clone(),
         };
         if active.already && arguments.is_none() {
-            let told = format!(
+            let message = format!(
                 "The skill {} is active already; its text was given before and has not changed.",
                 skill.name()
             );
-            return ToolResult::text(told).with_data(&data);
+            return ToolResult::text(message).with_data(&data);
         }
-        let body = filled(
+        let body = fill_placeholders(
             text,
             &Values {
                 folder: &skill.dir().to_string_lossy(),
@@ -255,7 +258,7 @@ impl LoadSkill {
         );
         let notes = notes(skill, text, &active, files);
         let summary = format!("skill {} ({} tokens)", skill.name(), active.tokens);
-        let whole = ToolResult::text(wrapped(skill, &body, files, &notes));
+        let whole = ToolResult::text(wrap_skill(skill, &body, files, &notes));
         Ok(whole.with_data(&data)?.with_summary(summary))
     }
 }
@@ -302,9 +305,9 @@ fn spec(name: &str, description: &str, schema: Value) -> Result<ToolSpec, NameEr
 }
 
 /// Returns the schema of the argument that names a skill: an enum if the list is short.
-fn named_in(skills: &[&Skill]) -> Value {
+fn name_schema(skills: &[&Skill]) -> Value {
     let names: Vec<&str> = skills.iter().map(|skill| skill.name()).collect();
-    if names.len() > NAMES {
+    if names.len() > MAX_NAMES {
         return json!({"type": "string", "description": "The skill's name; list_skills names them all."});
     }
     json!({"type": "string", "enum": names, "description": "The skill's name."})
@@ -319,11 +322,11 @@ fn catalogue(skills: &[&Skill]) -> String {
             .split_whitespace()
             .collect::<Vec<_>>()
             .join(" ");
-        let mut line: String = words.chars().take(LINE).collect();
+        let mut line: String = words.chars().take(MAX_LINE).collect();
         if line.len() < words.len() {
             line.push('…');
         }
-        if out.len() + line.len() + skill.name().len() > CATALOGUE {
+        if out.len() + line.len() + skill.name().len() > MAX_CATALOGUE {
             let _ = write!(
                 out,
                 "\n{} more: list_skills names them.",
@@ -357,11 +360,11 @@ fn check_open(skill: &Skill, for_person: bool) -> Result<(), ToolError> {
 
 /// Reads one of the skill's files, if it is text.
 fn file(skill: &Skill, path: &str) -> Result<ToolResult, ToolError> {
-    let slice = skill.read_resource(path, 0..FILE)?;
+    let slice = skill.read_resource(path, 0..MAX_FILE)?;
     let shown = skill.dir().join(path);
     let place = shown.to_string_lossy();
-    if slice.total > FILE {
-        let message = format!("{path:?} has {} bytes, over {FILE}", slice.total);
+    if slice.total > MAX_FILE {
+        let message = format!("{path:?} has {} bytes, over {MAX_FILE}", slice.total);
         return Err(ToolError::failed(message).with_advice(format!(
             "while the skill is active, a command may read {place}"
         )));

@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::describe::{builtin, from_the_web, known_as};
+use crate::describe::{builtin, known_as, reads_from_web};
 use crate::web::WEB;
-use crate::web::fetch::page::Got;
+use crate::web::fetch::page::FetchedPage;
 use crate::web::http::HttpError;
 use crate::web::options::Web;
 use crate::web::reader::Format;
@@ -29,7 +29,7 @@ use crate::web::robots::Robots;
 use crate::web::target::Target;
 
 /// Maximum number of pages fetched at the same time.
-const AT_ONCE: usize = 4;
+const MAX_CONCURRENT: usize = 4;
 /// Maximum number of URLs per call.
 const MAX_URLS: usize = 10;
 
@@ -165,7 +165,7 @@ impl TypedTool for FetchUrl {
     type Input = FetchUrlInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {
-        let spec = from_the_web(builtin::<FetchUrlData>(spec, WEB));
+        let spec = reads_from_web(builtin::<FetchUrlData>(spec, WEB));
         known_as(spec, &["web_fetch", "curl", "wget", "browse", "http_get"])
     }
 
@@ -195,9 +195,9 @@ impl TypedTool for FetchUrl {
         let max = input.max_chars;
         if input.url.is_some() {
             let none = || Err(ToolError::failed("the page could not be fetched"));
-            return one(got.pop().unwrap_or_else(none)?, context, max).await;
+            return page_outcome(got.pop().unwrap_or_else(none)?, context, max).await;
         }
-        several(&urls, got, context, max).await
+        pages_outcome(&urls, got, context, max).await
     }
 }
 
@@ -210,8 +210,8 @@ fn connection(url: &str) -> Result<Effect, ToolError> {
 
 impl FetchUrl {
     /// Fetches all pages, a few at a time, and returns them in the order of the URLs.
-    async fn all(&self, urls: &[&str], format: Format) -> Vec<Result<Got, ToolError>> {
-        let turns = Arc::new(Semaphore::new(AT_ONCE));
+    async fn all(&self, urls: &[&str], format: Format) -> Vec<Result<FetchedPage, ToolError>> {
+        let turns = Arc::new(Semaphore::new(MAX_CONCURRENT));
         let mut tasks = JoinSet::new();
         for (nth, url) in urls.iter().enumerate() {
             let (shared, turns, url) = (Arc::clone(&self.0), Arc::clone(&turns), (*url).to_owned());
@@ -222,7 +222,8 @@ impl FetchUrl {
                 (nth, got)
             });
         }
-        let mut all: Vec<Option<Result<Got, ToolError>>> = urls.iter().map(|_| None).collect();
+        let mut all: Vec<Option<Result<FetchedPage, ToolError>>> =
+            urls.iter().map(|_| None).collect();
         while let Some(done) = tasks.join_next().await {
             if let Ok((nth, got)) = done {
                 all[nth] = Some(got);
@@ -239,7 +240,11 @@ impl FetchUrl {
     }
 }
 
-async fn one(got: Got, context: &CallContext, max: usize) -> Result<ToolResult, ToolError> {
+async fn page_outcome(
+    got: FetchedPage,
+    context: &CallContext,
+    max: usize,
+) -> Result<ToolResult, ToolError> {
     let summary = got.summary();
     let failed = got.failure();
     let (data, parts) = result::page_result(got, context, max).await;
@@ -258,9 +263,9 @@ async fn one(got: Got, context: &CallContext, max: usize) -> Result<ToolResult, 
     })
 }
 
-async fn several(
+async fn pages_outcome(
     urls: &[&str],
-    got: Vec<Result<Got, ToolError>>,
+    got: Vec<Result<FetchedPage, ToolError>>,
     context: &CallContext,
     max: usize,
 ) -> Result<ToolResult, ToolError> {

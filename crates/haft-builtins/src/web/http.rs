@@ -198,7 +198,7 @@ impl Http {
 
     /// Trusts these certificates instead of the system's.
     pub fn with_roots(mut self, roots: Vec<CertificateDer<'static>>) -> Self {
-        self.tls = Arc::new(Tls::trusting(roots));
+        self.tls = Arc::new(Tls::with_roots(roots));
         self
     }
 
@@ -309,13 +309,13 @@ impl Http {
         location: &str,
         headers: &mut HeaderMap,
     ) -> Result<Target, HttpError> {
-        let told = |why: Refused| HttpError::refused(location, why);
-        let next = from.join(location).map_err(told)?;
-        self.check(&next).map_err(told)?;
+        let refuse = |why: Refused| HttpError::refused(location, why);
+        let next = from.join(location).map_err(refuse)?;
+        self.check(&next).map_err(refuse)?;
         if next.host() != from.host() {
-            let kept = [ACCEPT, USER_AGENT];
+            let safe = [ACCEPT, USER_AGENT];
             let others: Vec<HeaderName> = headers.keys().cloned().collect();
-            for name in others.iter().filter(|name| !kept.contains(name)) {
+            for name in others.iter().filter(|name| !safe.contains(name)) {
                 headers.remove(name);
             }
         }

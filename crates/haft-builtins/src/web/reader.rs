@@ -28,11 +28,11 @@ pub use unconfined::UnconfinedReader;
 pub use worker::{WORKER, worker};
 
 /// Maximum number of readers at work at the same time; a file that never ends occupies one of them.
-const AT_ONCE: usize = 4;
+const MAX_READERS: usize = 4;
 /// Maximum size of a file's text, in bytes.
 const MAX_TEXT: usize = 8 << 20;
 /// Stack size of a thread that converts HTML. Walking the deepest tree needs part of it.
-const STACK: usize = 64 << 20;
+const STACK_BYTES: usize = 64 << 20;
 
 /// The reason why a file could not be read, as the end of a sentence.
 #[derive(Debug, Error)]

@@ -48,10 +48,11 @@ pub(crate) struct Follow<'a> {
 impl Follow<'_> {
     /// Checks a hop. A call is cleared for one host and port; any other needs its own permission.
     pub(crate) fn follows(&self, target: &Target) -> Result<(), HttpError> {
-        let host = bare(target);
+        let host = host_without_dot(target);
         let (url, cleared) = (target.url(), self.cleared.url());
         let same_port = url.port() == cleared.port();
-        if host == bare(&self.cleared) && url.scheme() == cleared.scheme() && same_port {
+        if host == host_without_dot(&self.cleared) && url.scheme() == cleared.scheme() && same_port
+        {
             return Ok(());
         }
         let (Some(rule), Some(tool)) = (&self.redirects.rule, &self.redirects.tool) else {
@@ -59,7 +60,8 @@ impl Follow<'_> {
         };
         let verdict = rule.verdict(tool, target.url().as_str(), host);
         // Another port of the same host may be another server.
-        let same = same_site(host, bare(&self.cleared)) && (same_port || url.port().is_none());
+        let same =
+            same_site(host, host_without_dot(&self.cleared)) && (same_port || url.port().is_none());
         if verdict == Verdict::Allow || (verdict == Verdict::Ask && same) {
             return Ok(());
         }
@@ -76,7 +78,7 @@ impl Gate for Follow<'_> {
     }
 }
 
-fn bare(target: &Target) -> &str {
+fn host_without_dot(target: &Target) -> &str {
     target.host().trim_end_matches('.')
 }
 

@@ -16,7 +16,7 @@ const MAX_BYTES: usize = 500 * 1024;
 /// Maximum number of hosts whose rules are cached.
 const MAX_HOSTS: usize = 256;
 /// Maximum time for a file.
-const PATIENCE: Duration = Duration::from_secs(10);
+const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The rules of the hosts fetched so far.
 #[derive(Debug, Clone, Default)]
@@ -35,8 +35,8 @@ impl Robots {
             return Ok(());
         }
         let place = url.origin().ascii_serialization();
-        let kept = self.lookup(&place);
-        let rules = match kept {
+        let cached = self.lookup(&place);
+        let rules = match cached {
             Some(rules) => rules,
             None => self.keep(&place, fetch(http, redirects, &place).await?),
         };
@@ -73,7 +73,7 @@ impl Robots {
 /// Fetches a host's file. It may redirect only to hosts that a page of that host may redirect to, since both are connections.
 async fn fetch(http: &Http, redirects: &Redirects, place: &str) -> Result<Rules, HttpError> {
     let limits = FetchLimits {
-        whole: PATIENCE,
+        whole: FETCH_TIMEOUT,
         max_bytes: MAX_BYTES,
         redirects: 5,
         ..http.limits().clone()
@@ -149,7 +149,7 @@ impl Rules {
                 _ => continue,
             };
             rules_came = true;
-            let pattern = normal(value);
+            let pattern = normalize(value);
             if pattern.is_empty() {
                 continue;
             }
@@ -170,7 +170,7 @@ impl Rules {
         if let Some(status) = self.failed {
             return Some(format!("nothing: it was answered with status {status}"));
         }
-        let path = normal(path);
+        let path = normalize(path);
         let matching = self.rules.iter().filter(|rule| fits(&rule.pattern, &path));
         let longest = matching.max_by_key(|rule| (rule.pattern.len(), rule.allow))?;
         (!longest.allow).then(|| {
@@ -181,7 +181,7 @@ impl Rules {
 }
 
 /// Normalizes the spelling: everything beyond ASCII percent-encoded, escapes in uppercase.
-fn normal(text: &str) -> String {
+fn normalize(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
@@ -194,10 +194,10 @@ fn normal(text: &str) -> String {
             }
             byte if byte.is_ascii_graphic() => out.push(char::from(byte)),
             byte => {
-                const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+                const HEX_DIGITS: &[u8; 16] = b"0123456789ABCDEF";
                 out.push('%');
-                out.push(char::from(DIGITS[usize::from(byte >> 4)]));
-                out.push(char::from(DIGITS[usize::from(byte & 15)]));
+                out.push(char::from(HEX_DIGITS[usize::from(byte >> 4)]));
+                out.push(char::from(HEX_DIGITS[usize::from(byte & 15)]));
             }
         }
     }

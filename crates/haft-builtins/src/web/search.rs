@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use service::{Provider, SearchError, SearchService, SearchSettings};
 
-use crate::describe::{builtin, from_the_web, known_as};
+use crate::describe::{builtin, known_as, reads_from_web};
 use crate::web::WEB;
 
 /// Maximum length of a query, in characters.
@@ -65,7 +65,7 @@ impl TypedTool for WebSearch {
     type Input = WebSearchInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {
-        let spec = from_the_web(builtin::<WebSearchData>(spec, WEB));
+        let spec = reads_from_web(builtin::<WebSearchData>(spec, WEB));
         known_as(spec, &["search_web", "internet_search", "google", "bing"])
     }
 

@@ -16,7 +16,7 @@ const BAD_PORTS: [u16; 83] = [
 ];
 
 /// Maximum length of a URL, in bytes.
-const LONGEST: usize = 8 * 1024;
+const MAX_URL: usize = 8 * 1024;
 
 /// The reason why a URL is not fetched.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -53,7 +53,7 @@ impl Target {
     /// # Errors
     /// [`Refused`] says which rule the URL breaks.
     pub fn parse(text: &str) -> Result<Self, Refused> {
-        unambiguous(text)?;
+        check_unambiguous(text)?;
         let url = Url::parse(text).map_err(|e| Refused::Malformed(e.to_string()))?;
         Self::of(url)
     }
@@ -140,7 +140,7 @@ fn scheme(text: &str) -> Option<&str> {
 /// Refuses what lenient parsers drop, convert or guess: blanks and control characters, backslashes (URL rule 2).
 fn clear_text(text: &str) -> Result<(), Refused> {
     let malformed = |why: &str| Err(Refused::Malformed(why.to_owned()));
-    if text.len() > LONGEST {
+    if text.len() > MAX_URL {
         return malformed("over 8 KiB");
     }
     if text.trim() != text || text.chars().any(char::is_control) {
@@ -154,7 +154,7 @@ fn clear_text(text: &str) -> Result<(), Refused> {
 }
 
 /// Performs the same check for an absolute URL, which must spell out its authority.
-fn unambiguous(text: &str) -> Result<(), Refused> {
+fn check_unambiguous(text: &str) -> Result<(), Refused> {
     clear_text(text)?;
     let malformed = |why: &str| Err(Refused::Malformed(why.to_owned()));
     let Some(scheme) = scheme(text) else {

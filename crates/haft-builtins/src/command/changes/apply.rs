@@ -22,7 +22,7 @@ use tokio::runtime::Handle;
 use crate::command::changes::data::Changed;
 use crate::command::changes::effects::Effects;
 use crate::command::changes::note::Fate;
-use crate::command::changes::pending::{PendingChanges, gone};
+use crate::command::changes::pending::{PendingChanges, view_missing};
 use crate::command::changes::{ChangeMode, Views};
 use crate::command::{COMMANDS, RunData};
 use crate::describe::{builtin, writes};
@@ -72,9 +72,9 @@ pub(crate) struct ApplyChanges(pub(crate) Arc<Views>);
 
 impl ApplyChanges {
     /// Returns the changes that this process is deciding, or loads them from disk.
-    fn looked(&self, input: &ApplyChangesInput) -> Result<Arc<PendingChanges>, ToolError> {
-        if let Some(kept) = self.0.opened(&input.view) {
-            return Ok(kept);
+    fn find_or_load(&self, input: &ApplyChangesInput) -> Result<Arc<PendingChanges>, ToolError> {
+        if let Some(changes) = self.0.opened(&input.view) {
+            return Ok(changes);
         }
         let run = RunId::new(input.run.clone());
         Ok(Arc::new(PendingChanges::look(&self.0, &run, &input.view)?))
@@ -97,7 +97,7 @@ impl TypedTool for ApplyChanges {
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         // Only the run itself can tell for sure whether the files are still as shown. If this request failed now, an approval could
         // never be carried out.
-        let kept = self.looked(input)?;
+        let kept = self.find_or_load(input)?;
         let fate = input.part.fate();
         let select = |change: &ViewChange| kept.has_fate(&change.path, &fate);
         Ok(self.0.permissions(&kept, input.part, &select))
@@ -110,7 +110,7 @@ impl TypedTool for ApplyChanges {
     }
 
     fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
-        let Ok(kept) = self.looked(input) else {
+        let Ok(kept) = self.find_or_load(input) else {
             // `permissions` reports the error.
             return Vec::new();
         };
@@ -134,7 +134,7 @@ impl TypedTool for ApplyChanges {
             } else {
                 let view = views
                     .reopen(&run, &input.view)
-                    .map_err(|error| gone(&error))?;
+                    .map_err(|error| view_missing(&error))?;
                 Arc::new(PendingChanges::load(&views, &run, view)?)
             };
             check(&kept, &input)?;
@@ -157,8 +157,8 @@ impl TypedTool for ApplyChanges {
 }
 
 /// Fails if these are not the changes that the input names.
-fn check(kept: &PendingChanges, input: &ApplyChangesInput) -> Result<(), ToolError> {
-    if kept.sha256(&input.part.fate()) == input.sha256 {
+fn check(changes: &PendingChanges, input: &ApplyChangesInput) -> Result<(), ToolError> {
+    if changes.sha256(&input.part.fate()) == input.sha256 {
         return Ok(());
     }
     Err(ToolError::conflict(
@@ -176,13 +176,13 @@ fn check(kept: &PendingChanges, input: &ApplyChangesInput) -> Result<(), ToolErr
 /// Fails if applying these changes needs more than was judged.
 fn cleared(
     views: &Views,
-    kept: &PendingChanges,
+    changes: &PendingChanges,
     input: &ApplyChangesInput,
     context: &CallContext,
 ) -> Result<(), ToolError> {
     let fate = input.part.fate();
-    let select = |change: &ViewChange| kept.has_fate(&change.path, &fate);
-    let wanted = views.permissions(kept, input.part, &select);
+    let select = |change: &ViewChange| changes.has_fate(&change.path, &fate);
+    let wanted = views.permissions(changes, input.part, &select);
     if context.judgement().covers(&wanted) {
         return Ok(());
     }
@@ -196,28 +196,28 @@ impl Views {
     /// Returns what applying the selected changes would do: first that anything is applied at all, then each change.
     pub(super) fn permissions(
         &self,
-        kept: &PendingChanges,
+        changes: &PendingChanges,
         part: Part,
         select: &dyn Fn(&ViewChange) -> bool,
     ) -> Vec<Permission> {
-        let approved = kept.with_note(|note| note.approved);
+        let approved = changes.with_note(|note| note.approved);
         // Changes that were asked about remain so, even if a change applied earlier makes git ignore them.
         let ask_ignored = self.options.ask_ignored || part == Part::Asked;
         let effects = Effects::new(&self.workspace, approved, ask_ignored);
-        let mut effects = effects.with_repositories(&self.workspace, &kept.collected.changes);
-        let mut apply = Permission::apply(kept.with_note(|note| note.command.clone()));
+        let mut effects = effects.with_repositories(&self.workspace, &changes.collected.changes);
+        let mut apply = Permission::apply(changes.with_note(|note| note.command.clone()));
         if self.options.mode == ChangeMode::Review {
             // No profile allows this.
             apply.risk = Risk::Critical;
         }
-        let each = kept.collected.changes.iter();
+        let each = changes.collected.changes.iter();
         let each = each
             .filter(|change| select(change))
             .map(|change| effects.of(change));
         std::iter::once(apply).chain(each).collect()
     }
 
-    pub(super) fn reviews(&self) -> bool {
+    pub(super) fn is_review_mode(&self) -> bool {
         self.options.mode == ChangeMode::Review
     }
 }
@@ -266,29 +266,30 @@ impl PendingChanges {
         let selected = |path: &Path| self.has_fate(path, fate);
         let made = self.collected.applied(workspace, &selected).into_iter();
         let made: HashSet<PathBuf> = made.map(Path::to_path_buf).collect();
-        let begun = self.collected.begun(workspace, &selected).into_iter();
-        let begun: HashMap<PathBuf, &str> =
-            begun.map(|(path, what)| (path.to_owned(), what)).collect();
+        let started = self.collected.begun(workspace, &selected).into_iter();
+        let started: HashMap<PathBuf, &str> = started
+            .map(|(path, what)| (path.to_owned(), what))
+            .collect();
         let changes = self.changes_of(fate).into_iter();
         let of_made = changes.filter(|change| made.contains(&change.path));
         let of_made: Vec<Changed> = of_made.map(Changed::of).collect();
-        if self.collected.is_touched() && (!made.is_empty() || !begun.is_empty()) {
-            self.leave();
+        if self.collected.is_touched() && (!made.is_empty() || !started.is_empty()) {
+            self.keep_files();
         }
         self.decide(fate, |path| {
             if made.contains(path) {
                 Fate::Applied
-            } else if let Some(what) = begun.get(path) {
+            } else if let Some(what) = started.get(path) {
                 Fate::Failed(format!("{what}: {error}"))
             } else {
-                not_applied(error)
+                failed_fate(error)
             }
         });
         self.with_note(|note| note.applied.extend(of_made));
     }
 }
 
-fn not_applied(error: &WorkspaceError) -> Fate {
+fn failed_fate(error: &WorkspaceError) -> Fate {
     match error {
         WorkspaceError::Changed(_) => Fate::Conflict(error.to_string()),
         _ => Fate::Failed(error.to_string()),

@@ -16,7 +16,7 @@ use crate::command::changes::Views;
 use crate::command::changes::folder::{UPPER, WORK, lock, make_folder};
 
 /// Folders below HOME where build tools cache downloads and builds for all projects. None holds settings or credentials.
-const FOLDERS: [&str; 16] = [
+const CACHE_FOLDERS: [&str; 16] = [
     ".bun/install/cache",
     ".cache/composer",
     ".cache/deno",
@@ -66,7 +66,7 @@ impl Views {
         let log = &self.options.log;
         let shared = log.caches_folder(run).map_err(io::Error::other)?;
         let mut caches = Caches::default();
-        for at in FOLDERS {
+        for at in CACHE_FOLDERS {
             let Some(folder) = self.cache(at, denials) else {
                 continue;
             };

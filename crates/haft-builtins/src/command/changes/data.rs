@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Maximum number of merely added or modified files that a result names.
-const MOST_NAMED: usize = 200;
+const MAX_NAMED: usize = 200;
 
 /// A change of a command that was applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -58,10 +58,10 @@ pub struct NotApplied {
 /// changes are always named.
 pub(super) fn named(changes: Vec<Changed>) -> (Vec<Changed>, u64) {
     let (mut adding, mut more) = (0, 0);
-    let mut named = Vec::with_capacity(changes.len().min(MOST_NAMED));
+    let mut named = Vec::with_capacity(changes.len().min(MAX_NAMED));
     for change in changes {
         adding += usize::from(change.only_adds());
-        if change.only_adds() && adding > MOST_NAMED {
+        if change.only_adds() && adding > MAX_NAMED {
             more += 1;
         } else {
             named.push(change);

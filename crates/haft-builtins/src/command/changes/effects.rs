@@ -12,10 +12,10 @@ use haft::workspace::Workspace;
 
 use crate::command::changes::ignored::Ignored;
 use crate::command::git_changes::extra_protected;
-use crate::command::lexical::{cleaned, climbs};
+use crate::command::lexical::{goes_down_and_up, normalize};
 
 /// Locations of system programs, which links may point to: the user who runs haft cannot change them.
-const SYSTEM: [&str; 4] = ["/usr/", "/bin/", "/lib/", "/lib64/"];
+const SYSTEM_FOLDERS: [&str; 4] = ["/usr/", "/bin/", "/lib/", "/lib64/"];
 
 /// Derives the permissions of one command's changes.
 pub(super) struct Effects<'a> {
@@ -102,18 +102,18 @@ impl<'a> Effects<'a> {
             return None;
         };
         let folder = change.path.parent().unwrap_or(Path::new(""));
-        if climbs(&target.0) {
+        if goes_down_and_up(&target.0) {
             // The target depends on other links, so its text alone does not tell.
             let whole = self.root.join(folder).join(&target.0);
             return Some(whole.to_string_lossy().into_owned());
         }
-        let whole = cleaned(&self.root.join(folder).join(&target.0));
+        let whole = normalize(&self.root.join(folder).join(&target.0));
         let text = match whole.strip_prefix(self.root) {
             Ok(inside) if inside == Path::new("") => ".".to_owned(),
             Ok(inside) => inside.to_string_lossy().into_owned(),
             Err(_) => whole.to_string_lossy().into_owned(),
         };
-        let system = SYSTEM.iter().any(|folder| text.starts_with(folder));
+        let system = SYSTEM_FOLDERS.iter().any(|folder| text.starts_with(folder));
         (!system).then_some(text)
     }
 }

@@ -21,14 +21,14 @@ impl<'a> Fates<'a> {
     /// Creates the fates from the policy's verdicts. If the user `reviews` everything, allowed changes are asked about too.
     pub(super) fn new(
         changes: &'a [ViewChange],
-        said: impl Iterator<Item = EffectVerdict>,
+        verdicts: impl Iterator<Item = EffectVerdict>,
         reviews: bool,
     ) -> Self {
-        let each = changes.iter().zip(said);
+        let each = changes.iter().zip(verdicts);
         Self {
             changes,
             fates: each
-                .map(|(change, said)| fate(change, said, reviews))
+                .map(|(change, verdict)| fate(change, verdict, reviews))
                 .collect(),
         }
     }
@@ -43,7 +43,7 @@ impl<'a> Fates<'a> {
     }
 
     /// Makes a single decision for changes that only make sense together.
-    pub(super) fn together(mut self, on_partial: OnPartial) -> BTreeMap<PathText, Fate> {
+    pub(super) fn decide_jointly(mut self, on_partial: OnPartial) -> BTreeMap<PathText, Fate> {
         self.join_repositories();
         self.join_deleted_folders();
         self.join_folders();
@@ -159,9 +159,9 @@ impl<'a> Fates<'a> {
 }
 
 /// Returns the fate of one change according to the policy.
-fn fate(change: &ViewChange, said: EffectVerdict, reviews: bool) -> Fate {
-    match (change.conflict, said.verdict) {
-        (_, Verdict::Deny) => Fate::Refused(said.reason),
+fn fate(change: &ViewChange, verdict: EffectVerdict, reviews: bool) -> Fate {
+    match (change.conflict, verdict.verdict) {
+        (_, Verdict::Deny) => Fate::Refused(verdict.reason),
         (Some(why), _) => Fate::Conflict(why.to_owned()),
         (None, Verdict::Ask) => Fate::Asked,
         (None, Verdict::Allow) if reviews => Fate::Asked,

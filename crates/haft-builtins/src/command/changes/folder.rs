@@ -13,7 +13,7 @@ pub(super) const UPPER: &str = "upper";
 pub(super) const WORK: &str = "work";
 
 /// The file that marks that haft has begun to apply the changes.
-pub(super) const BEGUN: &str = "begun";
+pub(super) const STARTED_MARK: &str = "begun";
 
 /// Creates a folder that only its owner can enter, with its parents.
 pub(super) fn make_folder(path: &Path) -> io::Result<()> {

@@ -11,7 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::command::index;
 
 /// Maximum size of a pattern file, in bytes.
-const LONGEST: u64 = 1 << 20;
+const MAX_PATTERN_FILE: u64 = 1 << 20;
 
 /// The ignore rules of the workspace's repository. Pattern files outside the workspace do not count: haft asks about a file that
 /// only they ignore.
@@ -28,7 +28,7 @@ pub(super) struct Ignored {
 impl Ignored {
     /// Returns `None` if the workspace is not a repository or its index cannot be read.
     pub(super) fn of(workspace: &Workspace) -> Option<Self> {
-        let tracked = index::tracked(workspace)?;
+        let tracked = index::tracked_files(workspace)?;
         Some(Self {
             tracked: tracked.into_iter().collect(),
             patterns: Mutex::default(),
@@ -121,9 +121,14 @@ fn patterns(workspace: &Workspace, folder: &Path, name: &str) -> Option<Gitignor
         return Some(Gitignore::empty());
     }
     let open = workspace.open_file(&file).ok()?;
-    let within = open.stamp.bytes() <= LONGEST;
+    let within = open.stamp.bytes() <= MAX_PATTERN_FILE;
     let mut text = String::new();
-    within.then(|| open.file.take(LONGEST).read_to_string(&mut text).ok())??;
+    within.then(|| {
+        open.file
+            .take(MAX_PATTERN_FILE)
+            .read_to_string(&mut text)
+            .ok()
+    })??;
     // Git treats braces literally, but the matcher does not.
     if text.starts_with('\u{feff}') || text.contains(['{', '}']) {
         return None;

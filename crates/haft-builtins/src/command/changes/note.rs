@@ -20,7 +20,7 @@ use crate::command::changes::failed;
 /// The file with the record of an ended command, next to its changes.
 pub(super) const NOTE: &str = "view.json";
 /// Maximum size of a note, in bytes.
-const LONGEST: u64 = 256 << 20;
+const MAX_NOTE: u64 = 256 << 20;
 /// The record of an ended command.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Note {
@@ -113,7 +113,7 @@ impl CommandReport {
 /// Reads the note in a view's folder.
 pub(super) fn read(folder: &Path) -> io::Result<Note> {
     let path = folder.join(NOTE);
-    if fs::metadata(&path)?.len() > LONGEST {
+    if fs::metadata(&path)?.len() > MAX_NOTE {
         return Err(io::Error::other("its note is too long"));
     }
     Ok(serde_json::from_slice(&fs::read(path)?)?)

@@ -22,7 +22,7 @@ use crate::command::changes::view::OpenView;
 use crate::command::changes::{Views, failed, versions};
 
 /// Maximum number of paths that a message names.
-const MOST_SAID: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// An ended command whose changes are being decided.
 #[derive(Debug)]
@@ -44,8 +44,10 @@ impl PendingChanges {
 
     /// Reads the note and the current changes, for inspection only.
     pub(super) fn look(views: &Views, run: &RunId, name: &str) -> Result<Self, ToolError> {
-        let folder = views.folder(run, name).map_err(|error| gone(&error))?;
-        let note = read(&folder).map_err(|error| gone(&error))?;
+        let folder = views
+            .folder(run, name)
+            .map_err(|error| view_missing(&error))?;
+        let note = read(&folder).map_err(|error| view_missing(&error))?;
         let upper = folder.join(UPPER);
         let collected = Collected::collect_again(&views.workspace, &upper, note.since);
         Ok(Self {
@@ -90,9 +92,9 @@ impl PendingChanges {
     }
 
     /// Leaves the view's files in place whatever is decided, because some exist nowhere else.
-    pub(super) fn leave(&self) {
+    pub(super) fn keep_files(&self) {
         if let Some(view) = &self.view {
-            view.leave();
+            view.keep_until_run_ends();
             // No process may decide about it again.
             let _ = fs::remove_file(view.folder.join(NOTE));
         }
@@ -153,7 +155,7 @@ impl PendingChanges {
     }
 
     /// Adds to the error where files are that exist nowhere else, if there are any.
-    fn with_left(&self, error: ToolError) -> ToolError {
+    fn with_remaining_files(&self, error: ToolError) -> ToolError {
         let Some(upper) = self.view.as_ref().and_then(OpenView::left) else {
             return error;
         };
@@ -199,8 +201,8 @@ impl PendingChanges {
             .not_applied
             .get(note.dropped.len()..)
             .unwrap_or_default();
-        let error = not_all(&note.said, refused, why_not);
-        let error = error.map(|error| self.with_left(error));
+        let error = partly_applied(&note.said, refused, why_not);
+        let error = error.map(|error| self.with_remaining_files(error));
         let mut result = ToolResult::data(&data)?;
         result.artifacts.clone_from(&note.said.artifacts);
         for (_, version) in versions {
@@ -244,15 +246,19 @@ impl WhyNot {
 }
 
 /// Builds the error for changes that were not applied. If the command itself failed, the error says both.
-fn not_all(said: &CommandReport, not_applied: &[NotApplied], why_not: WhyNot) -> Option<ToolError> {
+fn partly_applied(
+    report: &CommandReport,
+    not_applied: &[NotApplied],
+    why_not: WhyNot,
+) -> Option<ToolError> {
     if not_applied.is_empty() {
         return None;
     }
-    let first = not_applied.iter().take(MOST_SAID);
+    let first = not_applied.iter().take(MAX_NAMED);
     let mut names: Vec<String> = first
         .map(|one| format!("{}: {}", one.path, one.why))
         .collect();
-    let more = not_applied.len().saturating_sub(MOST_SAID);
+    let more = not_applied.len().saturating_sub(MAX_NAMED);
     if more > 0 {
         names.push(format!("and {more} more"));
     }
@@ -261,20 +267,20 @@ fn not_all(said: &CommandReport, not_applied: &[NotApplied], why_not: WhyNot) ->
         count => format!("{count} changes were"),
     };
     let words = format!("{count} not applied ({})", names.join("; "));
-    Some(match said.error() {
+    Some(match report.error() {
         Some(error) => {
             let kind = error.kind();
-            let told = ToolError::new(kind, format!("{}; {words}", error.message()));
+            let joint = ToolError::new(kind, format!("{}; {words}", error.message()));
             match error.advice() {
-                Some(advice) => told.with_advice(advice.to_owned()),
-                None => told,
+                Some(advice) => joint.with_advice(advice.to_owned()),
+                None => joint,
             }
         }
         None => why_not.error(words),
     })
 }
 
-pub(super) fn gone(error: &io::Error) -> ToolError {
+pub(super) fn view_missing(error: &io::Error) -> ToolError {
     ToolError::conflict(format!(
         "the command's copy of the workspace no longer exists: {error}"
     ))

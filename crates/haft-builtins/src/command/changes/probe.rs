@@ -13,15 +13,15 @@ use crate::command::changes::folder::remove;
 use crate::command::changes::view::OpenView;
 
 /// The table of this process's mounts.
-const MOUNTS: &str = "/proc/self/mountinfo";
+const MOUNT_INFO: &str = "/proc/self/mountinfo";
 
 /// Fails if there is a mount point below the root, because an overlay would not show it.
 pub(super) fn check_mounts(root: &Path) -> Result<(), String> {
-    let table = fs::read(MOUNTS).map_err(|error| format!("{MOUNTS}: {error}"))?;
+    let table = fs::read(MOUNT_INFO).map_err(|error| format!("{MOUNT_INFO}: {error}"))?;
     let below = table
         .split(|byte| *byte == b'\n')
         .filter_map(|line| line.split(|byte| *byte == b' ').nth(4))
-        .map(unescaped)
+        .map(decode_octal)
         .find(|point| point.starts_with(root) && point != root);
     match below {
         Some(point) => Err(format!("{} is a mount point", point.display())),
@@ -30,7 +30,7 @@ pub(super) fn check_mounts(root: &Path) -> Result<(), String> {
 }
 
 /// Decodes a path of the mount table, which writes blanks and similar characters as three octal digits.
-fn unescaped(written: &[u8]) -> PathBuf {
+fn decode_octal(written: &[u8]) -> PathBuf {
     let (mut path, mut at) = (Vec::with_capacity(written.len()), 0);
     while let Some(byte) = written.get(at) {
         let digits = (*byte == b'\\')
@@ -60,14 +60,14 @@ pub(super) fn probe(views: &Views) -> Result<Visibility, String> {
     // The folder belongs to a run that does not exist.
     let made = folder.ancestors().nth(2).map(Path::to_path_buf);
     let view = views.make(&run, &call, "").map_err(|e| e.to_string());
-    let tried = view.and_then(|view| tried(views, &view, &run));
+    let tried = view.and_then(|view| try_view(views, &view, &run));
     if let Some(made) = made {
         remove(&made);
     }
     tried
 }
 
-fn tried(views: &Views, view: &OpenView, run: &RunId) -> Result<Visibility, String> {
+fn try_view(views: &Views, view: &OpenView, run: &RunId) -> Result<Visibility, String> {
     let caches = views.caches(run, &view.folder, &Denials::default());
     match caches {
         Ok(caches) if !caches.folders().is_empty() => {

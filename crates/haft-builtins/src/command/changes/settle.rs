@@ -15,7 +15,7 @@ use crate::command::changes::data::NotApplied;
 use crate::command::changes::fates::Fates;
 use crate::command::changes::note::{CommandReport, Fate, Note};
 use crate::command::changes::pending::PendingChanges;
-use crate::command::changes::unread::unseen;
+use crate::command::changes::unread::repositories_with_hidden_files;
 use crate::command::changes::{APPLY, OpenView, Views, failed};
 use crate::work::blocking;
 
@@ -61,7 +61,7 @@ pub(crate) async fn settle(
 }
 
 /// Resumes the decision about a command that ended in an earlier call with the same arguments.
-pub(crate) async fn go_on(
+pub(crate) async fn resume_decision(
     views: &Arc<Views>,
     view: OpenView,
     context: &CallContext,
@@ -96,10 +96,12 @@ async fn collect(
         let collected = match Collected::collect(&views.workspace, &upper, view.since) {
             Ok(collected) => collected,
             Err(error) => {
-                let told = ToolError::failed(format!(
+                let failure = ToolError::failed(format!(
                     "nothing that the command changed was applied: {error}"
                 ));
-                return Ok(Collection::Nothing(Box::new(ended.result.with_error(told))));
+                return Ok(Collection::Nothing(Box::new(
+                    ended.result.with_error(failure),
+                )));
             }
         };
         if collected.changes.is_empty() && collected.dropped.is_empty() {
@@ -130,65 +132,68 @@ async fn collect(
 }
 
 /// Determines the fate of each change.
-fn judge(views: &Views, kept: &PendingChanges, context: &CallContext) {
-    let all = views.permissions(kept, Part::Allowed, &|_| true);
+fn judge(views: &Views, changes: &PendingChanges, context: &CallContext) {
+    let all = views.permissions(changes, Part::Allowed, &|_| true);
     // The first verdict is about applying anything at all.
-    let said = context.verdicts(APPLY, &all).into_iter().skip(1);
-    let mut fates = Fates::new(&kept.collected.changes, said, views.reviews());
-    let upper = kept.upper().unwrap_or_default();
-    for (repository, why) in unseen(
+    let verdicts = context.verdicts(APPLY, &all).into_iter().skip(1);
+    let mut fates = Fates::new(&changes.collected.changes, verdicts, views.is_review_mode());
+    let upper = changes.upper().unwrap_or_default();
+    for (repository, why) in repositories_with_hidden_files(
         &upper,
-        &kept.collected,
+        &changes.collected,
         &views.workspace,
         &context.denials(),
     ) {
         fates.refuse_below(&repository, &why);
     }
-    let fates = fates.together(views.options.on_partial);
-    kept.with_note(|note| note.fates = fates);
+    let fates = fates.decide_jointly(views.options.on_partial);
+    changes.with_note(|note| note.fates = fates);
 }
 
 /// Asks the user about the remaining changes and returns the result for all of them.
-async fn ask(kept: &Arc<PendingChanges>, context: &CallContext) -> Result<ToolResult, ToolError> {
-    let outcome = call(kept, Part::Asked, context).await;
+async fn ask(
+    changes: &Arc<PendingChanges>,
+    context: &CallContext,
+) -> Result<ToolResult, ToolError> {
+    let outcome = call(changes, Part::Asked, context).await;
     if outcome.status == Status::Suspended
         && let Some(approval) = &outcome.approval
     {
-        let told = format!(
+        let notice = format!(
             "The command has ended. Changes that it made on its copy wait for a person (approval {approval}) and are not in the \
              workspace yet. Calling again with the same arguments gives the result when it is decided."
         );
         return Err(ToolError::suspended(
             ApprovalId::new(approval.clone()),
-            told,
+            notice,
         ));
     }
-    kept.keep(false);
-    if !kept.changes_of(&Fate::Asked).is_empty() {
+    changes.keep(false);
+    if !changes.changes_of(&Fate::Asked).is_empty() {
         if outcome.data.is_some() {
             // Another process applied the changes.
             return Ok(again(outcome));
         }
         let why = refusal(&outcome);
         let kind = outcome.error.as_ref().map(|error| error.kind);
-        kept.decide(&Fate::Asked, |_| match kind {
+        changes.decide(&Fate::Asked, |_| match kind {
             Some(ErrorKind::Conflict) => Fate::Conflict(why.clone()),
             Some(ErrorKind::Failed | ErrorKind::Unavailable) => Fate::Failed(why.clone()),
             _ => Fate::Refused(why.clone()),
         });
     }
-    kept.result(context).await
+    changes.result(context).await
 }
 
-async fn call(kept: &PendingChanges, part: Part, context: &CallContext) -> Outcome {
-    let (command, run) = kept.with_note(|note| (note.command.clone(), note.run.to_string()));
+async fn call(changes: &PendingChanges, part: Part, context: &CallContext) -> Outcome {
+    let (command, run) = changes.with_note(|note| (note.command.clone(), note.run.to_string()));
     let input = ApplyChangesInput {
         command,
         run,
-        view: kept.name(),
+        view: changes.name(),
         part,
-        sha256: kept.sha256(&part.fate()),
-        network: kept.with_note(|note| note.said.network()),
+        sha256: changes.sha256(&part.fate()),
+        network: changes.with_note(|note| note.said.network()),
     };
     // Plain data: serialization does not fail.
     let arguments = serde_json::to_string(&input).unwrap_or_default();
@@ -210,10 +215,10 @@ fn refusal(outcome: &Outcome) -> String {
 /// Returns the result of the call that another process made.
 fn again(outcome: Outcome) -> ToolResult {
     let error = outcome.error.map(|error| {
-        let told = ToolError::new(error.kind, error.message);
+        let tool_error = ToolError::new(error.kind, error.message);
         match error.advice {
-            Some(advice) => told.with_advice(advice),
-            None => told,
+            Some(advice) => tool_error.with_advice(advice),
+            None => tool_error,
         }
     });
     ToolResult {

@@ -8,15 +8,15 @@ use std::time::{Duration, SystemTime};
 use haft::approval;
 
 use crate::command::changes::CommandChanges;
-use crate::command::changes::folder::{BEGUN, is_folder, lock, remove};
+use crate::command::changes::folder::{STARTED_MARK, is_folder, lock, remove};
 use crate::command::changes::note::NOTE;
 
 /// Age at which an unlocked view without a pending decision counts as left by a killed process.
-const LEFT: Duration = Duration::from_hours(1);
+const ABANDONED_AGE: Duration = Duration::from_hours(1);
 /// Age at which a run's unused cache additions are removed.
-const UNUSED: Duration = Duration::from_hours(24);
+const UNUSED_CACHE_AGE: Duration = Duration::from_hours(24);
 /// The file in haft's state folder whose modification time is that of the last sweep.
-const MARK: &str = "views-swept";
+const SWEEP_MARK: &str = "views-swept";
 
 impl CommandChanges {
     /// Calls [`sweep`](Self::sweep), unless the last one, by any process, was less than `every` ago.
@@ -24,7 +24,7 @@ impl CommandChanges {
     /// # Errors
     /// If the runs cannot be listed, or the time of the sweep cannot be recorded.
     pub fn sweep_if_due(&self, now: SystemTime, every: Duration) -> io::Result<Option<u64>> {
-        let mark = self.views.options.log.home().join(MARK);
+        let mark = self.views.options.log.home().join(SWEEP_MARK);
         // A time in the future, from a clock that was set back, does not delay the sweep.
         let passed = |last: SystemTime| now.duration_since(last).ok();
         let last = fs::metadata(&mark).and_then(|meta| meta.modified());
@@ -57,7 +57,8 @@ impl CommandChanges {
             }
         }
         for caches in log.all_caches()? {
-            removed += u64::from(is_older(&caches, UNUSED, now) && remove_unlocked(&caches));
+            removed +=
+                u64::from(is_older(&caches, UNUSED_CACHE_AGE, now) && remove_unlocked(&caches));
         }
         Ok(removed)
     }
@@ -65,15 +66,15 @@ impl CommandChanges {
 
 fn sweep_view(folder: &Path, now: SystemTime) -> bool {
     // Half-applied changes may exist nowhere else.
-    if !is_folder(folder) || folder.join(BEGUN).exists() {
+    if !is_folder(folder) || folder.join(STARTED_MARK).exists() {
         return false;
     }
     let note = folder.join(NOTE);
     let over = if note.exists() {
         // A decision would come too late.
-        is_older(&note, approval::STANDS + LEFT, now)
+        is_older(&note, approval::STANDS + ABANDONED_AGE, now)
     } else {
-        is_older(folder, LEFT, now)
+        is_older(folder, ABANDONED_AGE, now)
     };
     over && remove_unlocked(folder)
 }

@@ -11,18 +11,18 @@ use haft::policy::Denials;
 use haft::workspace::Workspace;
 
 use crate::command::index;
-use crate::command::lexical::cleaned;
+use crate::command::lexical::normalize;
 
 /// The signature at the start of every index.
-const INDEX: &[u8] = b"DIRC";
+const INDEX_SIGNATURE: &[u8] = b"DIRC";
 /// Maximum size of a file that names a work tree, in bytes.
-const LONGEST: u64 = 64 << 10;
+const MAX_POINTER_FILE: u64 = 64 << 10;
 /// Maximum size of an index, in bytes.
-const LONGEST_INDEX: u64 = 64 << 20;
+const MAX_INDEX: u64 = 64 << 20;
 
 /// Returns the repositories in which git would record hidden files differently than before, each with the reason why none of its
 /// changes may be applied. `upper` holds the command's changes.
-pub(super) fn unseen(
+pub(super) fn repositories_with_hidden_files(
     upper: &Path,
     collected: &Collected,
     workspace: &Workspace,
@@ -41,8 +41,8 @@ pub(super) fn unseen(
     let refused = changes.filter(|change| look.is_index(change));
     let refused = refused.filter_map(|change| {
         let why = look.at(&change.path)?;
-        let told = format!("{}: {why}", change.path.display());
-        Some((repository(&change.path), told))
+        let reason = format!("{}: {why}", change.path.display());
+        Some((repository(&change.path), reason))
     });
     refused.collect()
 }
@@ -68,8 +68,10 @@ impl Look<'_> {
     /// Returns true if a change leaves an index, in a folder of any name.
     fn is_index(&self, change: &ViewChange) -> bool {
         let named = change.path.file_name() == Some(OsStr::new("index"));
-        let content = || self.collected.content(&change.path, LONGEST_INDEX);
-        named && change.after.is_some() && content().is_ok_and(|bytes| bytes.starts_with(INDEX))
+        let content = || self.collected.content(&change.path, MAX_INDEX);
+        named
+            && change.after.is_some()
+            && content().is_ok_and(|bytes| bytes.starts_with(INDEX_SIGNATURE))
     }
 
     /// Returns why an index must not be applied, or `None` if it may be.
@@ -128,28 +130,28 @@ impl Look<'_> {
             linked
                 .as_deref()
                 .and_then(|to| Path::new(to.trim()).parent())
-                .and_then(|to| self.inside(folder, to)),
+                .and_then(|to| self.resolve_inside(folder, to)),
         );
         // For a submodule: the setting `core.worktree`.
         let settings = self.text(&folder.join("config")).unwrap_or_default();
         let lines = settings.lines().filter_map(|line| line.split_once('='));
         let named = lines.filter(|(key, _)| key.trim().eq_ignore_ascii_case("worktree"));
-        trees.extend(
-            named.filter_map(|(_, to)| self.inside(folder, Path::new(to.trim().trim_matches('"')))),
-        );
+        trees.extend(named.filter_map(|(_, to)| {
+            self.resolve_inside(folder, Path::new(to.trim().trim_matches('"')))
+        }));
         trees
     }
 
     /// Reads a small file as the command left it, or as it is in the workspace.
     fn text(&self, path: &Path) -> Option<String> {
-        let left = self.collected.content(path, LONGEST).ok();
+        let left = self.collected.content(path, MAX_POINTER_FILE).ok();
         let bytes = left.or_else(|| std::fs::read(self.workspace.root().join(path)).ok())?;
         String::from_utf8(bytes).ok()
     }
 
     /// Resolves a folder named by a file in `from`, if it is below the root.
-    fn inside(&self, from: &Path, to: &Path) -> Option<PathBuf> {
-        let whole = cleaned(&self.workspace.root().join(from).join(to));
+    fn resolve_inside(&self, from: &Path, to: &Path) -> Option<PathBuf> {
+        let whole = normalize(&self.workspace.root().join(from).join(to));
         Some(whole.strip_prefix(self.workspace.root()).ok()?.to_owned())
     }
 }

@@ -7,8 +7,8 @@ use haft::result::Artifact;
 use crate::command::changes::note::{Fate, Note};
 
 /// Maximum number of files stored per command, and maximum size of each in bytes.
-const MOST: usize = 20;
-const LONGEST: u64 = 16 << 20;
+const MAX_FILES: usize = 20;
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// Stores the versions and returns their artifacts by path; none without an artifact store.
 pub(super) async fn keep(
@@ -22,8 +22,8 @@ pub(super) async fn keep(
     let fates = note.fates.iter();
     let in_conflict = fates.filter(|(_, fate)| matches!(fate, Fate::Conflict(_)));
     let mut versions = Vec::new();
-    for (path, _) in in_conflict.take(MOST) {
-        let Ok(bytes) = collected.content(&path.0, LONGEST) else {
+    for (path, _) in in_conflict.take(MAX_FILES) {
+        let Ok(bytes) = collected.content(&path.0, MAX_FILE_BYTES) else {
             continue;
         };
         let text = std::str::from_utf8(&bytes).is_ok();

@@ -13,7 +13,7 @@ use haft_sandbox::{HomeFolder, View};
 use sha2::{Digest as _, Sha256};
 
 use crate::command::changes::caches::Caches;
-use crate::command::changes::folder::{BEGUN, UPPER, WORK, lock, make_folder, remove};
+use crate::command::changes::folder::{STARTED_MARK, UPPER, WORK, lock, make_folder, remove};
 use crate::command::changes::note;
 use crate::command::changes::{Views, failed};
 use haft::text::hex;
@@ -27,7 +27,7 @@ pub(crate) struct OpenView {
     /// The time before the command started.
     pub(super) since: Since,
     caches: Caches,
-    kept: AtomicBool,
+    keep: AtomicBool,
     /// True if the view stays after the decision, because it holds files that exist nowhere else.
     left: AtomicBool,
     _lock: File,
@@ -54,16 +54,16 @@ impl OpenView {
 
     /// Sets whether the view stays for a decision.
     pub(super) fn keep(&self, kept: bool) {
-        self.kept.store(kept, Ordering::Release);
+        self.keep.store(kept, Ordering::Release);
     }
 
     /// Records in the folder that applying begins. If the process is killed after that, the view may hold the only copy of files.
     pub(super) fn begin(&self) -> io::Result<()> {
-        File::create(self.folder.join(BEGUN)).map(drop)
+        File::create(self.folder.join(STARTED_MARK)).map(drop)
     }
 
     /// Keeps the view until its run is deleted.
-    pub(super) fn leave(&self) {
+    pub(super) fn keep_until_run_ends(&self) {
         self.left.store(true, Ordering::Release);
     }
 
@@ -76,7 +76,7 @@ impl OpenView {
 
 impl Drop for OpenView {
     fn drop(&mut self) {
-        if !self.kept.load(Ordering::Acquire) && self.left().is_none() {
+        if !self.keep.load(Ordering::Acquire) && self.left().is_none() {
             remove(&self.folder);
         }
     }
@@ -129,7 +129,7 @@ impl Views {
             _lock: lock(&folder)?,
             folder,
             caches: Caches::default(),
-            kept: AtomicBool::new(false),
+            keep: AtomicBool::new(false),
             left: AtomicBool::new(false),
         };
         let upper = view.folder.join(UPPER);
@@ -142,7 +142,7 @@ impl Views {
     }
 
     /// Returns the view of an earlier call with this input that has a pending decision, unless another process has it locked.
-    pub(crate) fn waiting(&self, run: &RunId, input: &str) -> Option<OpenView> {
+    pub(crate) fn find_pending(&self, run: &RunId, input: &str) -> Option<OpenView> {
         let all = self.options.log.views_folder(run).ok()?;
         let ending = format!("-{}", short_hash(input));
         let mut names: Vec<_> = fs::read_dir(all).ok()?.flatten().collect();
@@ -182,7 +182,7 @@ impl Views {
             folder,
             since,
             caches: Caches::default(),
-            kept: AtomicBool::new(true),
+            keep: AtomicBool::new(true),
             left: AtomicBool::new(false),
             _lock: lock,
         })

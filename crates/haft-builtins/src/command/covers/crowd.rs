@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use haft_sandbox::{Guard, GuardKind};
 
 /// Returns an equivalent cover with fewer guards: a folder whose whole contents are hidden gets a single guard.
-pub(super) fn fold(root: &Path, guards: Vec<Guard>) -> Vec<Guard> {
+pub(super) fn merge_guards(root: &Path, guards: Vec<Guard>) -> Vec<Guard> {
     let (apart, mut others): (Vec<_>, Vec<_>) = guards
         .into_iter()
         .partition(|guard| guard.kind == GuardKind::Hidden && !guard.any_depth);
@@ -37,12 +37,12 @@ pub(super) fn fold(root: &Path, guards: Vec<Guard>) -> Vec<Guard> {
         hidden.insert(folder.clone(), Guard::hide_dir(folder));
     }
     let hidden: Vec<Guard> = hidden.into_values().collect();
-    leave_out_below(&hidden, &mut others);
+    remove_nested_guards(&hidden, &mut others);
     hidden.into_iter().chain(others).collect()
 }
 
 /// Removes guards inside folders that other guards hide as a whole, because there is nothing to put them on.
-pub(super) fn leave_out_below(hiding: &[Guard], guards: &mut Vec<Guard>) {
+pub(super) fn remove_nested_guards(hiding: &[Guard], guards: &mut Vec<Guard>) {
     let hides = |guard: &&Guard| guard.kind == GuardKind::Hidden && guard.folder;
     let folders: HashSet<&Path> = hiding.iter().filter(hides).map(|g| &*g.path).collect();
     guards.retain(|guard| {

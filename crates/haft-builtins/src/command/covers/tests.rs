@@ -9,7 +9,7 @@ use haft::policy::{Denials, Policy, Profile, RuleSet, SecretFiles};
 use haft::workspace::Workspace;
 use haft_sandbox::{Guard, GuardKind};
 
-use super::{MOST_DENIED, crowd, find, own, protected_guards};
+use super::{MAX_DENIED, crowd, find, own, protected_guards};
 use crate::command::walk::{Stop, Walk};
 
 fn denials(workspace: &Workspace, deny: &[&str]) -> Denials {
@@ -458,7 +458,7 @@ fn a_folder_of_which_all_is_hidden_is_hidden_whole() {
     ]);
     let read_only = Guard::protect_file("keys/old/b.pem");
     let all = [all, vec![read_only, Guard::protect_file("mixed/readme")]].concat();
-    let folded = crowd::fold(dir.path(), all);
+    let folded = crowd::merge_guards(dir.path(), all);
     let expect = [
         "hide keys/",
         "hide mixed/d.pem",
@@ -488,7 +488,7 @@ fn the_folder_with_most_of_what_is_covered_is_named() {
 async fn very_many_secrets_refuse_no_command_where_a_folder_holds_nothing_else() {
     let names = |folder: &str| -> Vec<String> {
         let name = |at| format!("{folder}/{at}.pem");
-        (0..=MOST_DENIED).map(name).collect()
+        (0..=MAX_DENIED).map(name).collect()
     };
     let paths = names("certs/dev");
     let paths: Vec<&str> = paths.iter().map(String::as_str).collect();

@@ -95,18 +95,18 @@ pub(super) fn fit(
 
 impl Fitted {
     fn note(&mut self, hunk: &Hunk<'_>, spot: &Spot<'_, '_>, drift: isize) {
-        let mut said = Vec::new();
+        let mut differences = Vec::new();
         if spot.level != Level::Exact {
-            said.push(format!("fits but for {}", spot.level.but_for()));
+            differences.push(format!("fits but for {}", spot.level.ignored_difference()));
         }
         if drift != 0 && hunk.stated.is_some() {
-            said.push(format!("was put {drift:+} lines from where it says"));
+            differences.push(format!("was put {drift:+} lines from where it says"));
         }
-        if !said.is_empty() && self.notes.len() < MAX_NOTES {
+        if !differences.is_empty() && self.notes.len() < MAX_NOTES {
             let (line, start) = (hunk.line, spot.start + 1);
-            let said = said.join(" and ");
+            let differences = differences.join(" and ");
             self.notes.push(format!(
-                "the hunk at line {line} of the patch {said}, at line {start}"
+                "the hunk at line {line} of the patch {differences}, at line {start}"
             ));
         }
     }

@@ -13,25 +13,25 @@ pub(super) struct Names {
 
 impl Names {
     /// Returns the one file that the names refer to.
-    pub(super) fn one(&self) -> Result<String, String> {
+    pub(super) fn single_name(&self) -> Result<String, String> {
         match (&self.old, &self.new, &self.git) {
-            (Some(old), Some(new), _) => same(old, new)
+            (Some(old), Some(new), _) => common_name(old, new)
                 .map(str::to_owned)
                 .ok_or_else(|| format!("expected one file, found {old:?} and {new:?}")),
             (_, _, Some(git)) => Ok(git.clone()),
-            (Some(old), None, None) => Ok(stripped(old, "a/")),
-            (None, Some(new), None) => Ok(stripped(new, "b/")),
+            (Some(old), None, None) => Ok(strip_prefix_or_keep(old, "a/")),
+            (None, Some(new), None) => Ok(strip_prefix_or_keep(new, "b/")),
             (None, None, None) => Err("expected the file's path".to_owned()),
         }
     }
 }
 
-fn stripped(name: &str, prefix: &str) -> String {
+fn strip_prefix_or_keep(name: &str, prefix: &str) -> String {
     name.strip_prefix(prefix).unwrap_or(name).to_owned()
 }
 
 /// Returns the common name of both sides: equal, or equal below two different first folders, or different only by `.orig`.
-fn same<'a>(old: &'a str, new: &'a str) -> Option<&'a str> {
+fn common_name<'a>(old: &'a str, new: &'a str) -> Option<&'a str> {
     if old == new
         || old
             .strip_prefix(new)
@@ -47,22 +47,22 @@ fn same<'a>(old: &'a str, new: &'a str) -> Option<&'a str> {
 /// Returns the file of `a/NAME b/NAME`, if both names are the same.
 pub(super) fn pair(text: &str) -> Option<String> {
     if text.starts_with('"') {
-        let end = closing(text)?;
+        let end = closing_quote(text)?;
         let (old, new) = (&text[..=end], text[end + 1..].trim());
-        return same(&name(old).ok()?, &name(new).ok()?).map(str::to_owned);
+        return common_name(&name(old).ok()?, &name(new).ok()?).map(str::to_owned);
     }
     // A name may contain blanks, so split where both halves are equal.
     let middle = text.len().checked_sub(1)? / 2;
     let (old, new) = (text.get(..middle)?, text.get(middle + 1..)?);
-    same(old, new).map(str::to_owned)
+    common_name(old, new).map(str::to_owned)
 }
 
 /// Reads a name as written after `---` and `+++`: quoted as in C, or plain up to a tab.
 pub(super) fn name(text: &str) -> Result<String, String> {
     let text = text.trim_end();
     let name = if text.starts_with('"') {
-        let end = closing(text).ok_or("expected a closing quote")?;
-        unquoted(&text[1..end])?
+        let end = closing_quote(text).ok_or("expected a closing quote")?;
+        unquote(&text[1..end])?
     } else {
         text.split('\t')
             .next()
@@ -77,7 +77,7 @@ pub(super) fn name(text: &str) -> Result<String, String> {
 }
 
 /// Returns the position of the closing quote.
-fn closing(text: &str) -> Option<usize> {
+fn closing_quote(text: &str) -> Option<usize> {
     let mut escaped = false;
     text.bytes().enumerate().skip(1).find_map(|(at, byte)| {
         let ends = byte == b'"' && !escaped;
@@ -86,7 +86,7 @@ fn closing(text: &str) -> Option<usize> {
     })
 }
 
-fn unquoted(text: &str) -> Result<String, String> {
+fn unquote(text: &str) -> Result<String, String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes().peekable();
     while let Some(byte) = rest.next() {
@@ -134,7 +134,7 @@ mod tests {
             ("/a/x", "/b/x", None),
             ("a/", "b/", None),
         ] {
-            assert_eq!(same(old, new), expect, "{old} {new}");
+            assert_eq!(common_name(old, new), expect, "{old} {new}");
         }
     }
 

@@ -17,7 +17,7 @@ pub(super) fn parse(patch: &str) -> Result<Vec<Section<'_>>, PatchError> {
         return Err(PatchError::new(1, what));
     }
     let lines = lines(patch);
-    let lines = unwrapped(&lines);
+    let lines = unwrap_patch(&lines);
     let mut reader = Reader::new(lines);
     reader.skip_blank();
     let sections = match reader.peek() {
@@ -66,7 +66,7 @@ fn lines(patch: &str) -> Vec<(usize, &str)> {
 }
 
 /// Removes what models put around a patch: a code fence, or the command and delimiter of a here-document.
-fn unwrapped<'l, 'a>(lines: &'l [(usize, &'a str)]) -> &'l [(usize, &'a str)] {
+fn unwrap_patch<'l, 'a>(lines: &'l [(usize, &'a str)]) -> &'l [(usize, &'a str)] {
     let full = |(_, line): &(usize, &str)| !line.trim().is_empty();
     let (Some(first), Some(last)) = (lines.iter().position(full), lines.iter().rposition(full))
     else {

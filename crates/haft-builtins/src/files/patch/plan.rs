@@ -11,7 +11,7 @@ use crate::files::patch::fit::{FitError, Fitted, fit};
 use crate::files::patch::section::{Action, Hunk, Section};
 use crate::files::read::{cancelled, whole};
 use crate::files::seen::Purpose;
-use crate::files::text::grouped;
+use crate::files::text::with_separators;
 use crate::files::{Caller, Files};
 
 /// Maximum size of all files of a patch together, in bytes.
@@ -84,7 +84,7 @@ pub(super) fn targets(
         };
         for place in from.iter().chain(&to) {
             if let Some(first) = known.insert(place.real().to_path_buf(), section.line) {
-                return Err(twice(section, place, first));
+                return Err(named_twice(section, place, first));
             }
         }
         found.push(Target { from, to });
@@ -92,7 +92,7 @@ pub(super) fn targets(
     Ok(found)
 }
 
-fn twice(section: &Section<'_>, place: &Place, first: usize) -> ToolError {
+fn named_twice(section: &Section<'_>, place: &Place, first: usize) -> ToolError {
     let (line, path) = (section.line, place.display());
     if first == line {
         let message = format!("line {line} of the patch: {path:?} is moved onto itself");
@@ -117,10 +117,10 @@ pub(super) fn plan<'p>(
     for (section, mut target) in sections.iter().zip(targets(&files.workspace, sections)?) {
         target.from = target.from.map(|from| caller.changes(from)).transpose()?;
         target.to = target.to.map(|to| caller.changes(to)).transpose()?;
-        let one = work_out(files, section, target, caller, stop)?;
+        let one = plan_section(files, section, target, caller, stop)?;
         total += one.old.len() as u64 + one.new.as_ref().map_or(0, |new| new.len() as u64);
         if total > MAX_TOTAL {
-            let most = grouped(MAX_TOTAL);
+            let most = with_separators(MAX_TOTAL);
             let message = format!("the patch's files have more than {most} bytes together");
             return Err(ToolError::failed(message).with_advice("apply it in parts"));
         }
@@ -129,7 +129,7 @@ pub(super) fn plan<'p>(
     Ok(planned)
 }
 
-fn work_out<'p>(
+fn plan_section<'p>(
     files: &Files,
     section: &'p Section<'p>,
     target: Target,
@@ -183,7 +183,7 @@ fn before(
         return Err(ToolError::failed(message)
             .with_advice("a patch moves and deletes regular files; name the file it leads to"));
     }
-    if place.kind() == Some(Kind::File) && files.must_have_read(caller) {
+    if place.kind() == Some(Kind::File) && files.requires_reading(caller) {
         files
             .seen
             .require(&caller.run, &files.workspace, place, Purpose::Change)?;
@@ -204,15 +204,15 @@ pub(super) fn added(lines: &[&str], ends: bool) -> Fitted {
 }
 
 fn fit_failure(path: &str, error: &FitError) -> ToolError {
-    let told = ToolError::failed(format!("{path:?}: {error}"));
+    let tool_error = ToolError::failed(format!("{path:?}: {error}"));
     match error {
-        FitError::Absent { .. } => told.with_advice(
+        FitError::Absent { .. } => tool_error.with_advice(
             "no file was changed; read the file again and write the hunk's lines as they are there",
         ),
-        FitError::Ambiguous { .. } => told.with_advice(
+        FitError::Ambiguous { .. } => tool_error.with_advice(
             "no file was changed; add lines around the change, or `@@ LINE` with a line that is above it once",
         ),
-        FitError::TooLong => told,
+        FitError::TooLong => tool_error,
         FitError::Stopped => cancelled(),
     }
 }

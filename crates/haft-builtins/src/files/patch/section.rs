@@ -119,7 +119,7 @@ impl<'a, 'l> Reader<'a, 'l> {
     }
 
     /// Returns the line after the next.
-    pub(super) fn second(&self) -> Option<&'a str> {
+    pub(super) fn peek_second(&self) -> Option<&'a str> {
         self.lines.get(self.at + 1).map(|(_, text)| *text)
     }
 

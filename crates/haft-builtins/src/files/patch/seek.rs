@@ -19,7 +19,7 @@ impl Level {
     const ALL: [Self; 4] = [Self::Exact, Self::Trailing, Self::Outer, Self::Marks];
 
     /// Returns what the comparison ignores, for a note.
-    pub(super) fn but_for(self) -> &'static str {
+    pub(super) fn ignored_difference(self) -> &'static str {
         match self {
             Self::Exact => "nothing",
             Self::Trailing => "trailing blanks",
@@ -52,7 +52,7 @@ impl Level {
     }
 
     /// Returns true if two lines match.
-    pub(super) fn same(self, one: &[u8], other: &[u8]) -> bool {
+    pub(super) fn lines_match(self, one: &[u8], other: &[u8]) -> bool {
         self.key(one) == self.key(other)
     }
 }
@@ -139,7 +139,7 @@ impl<'a> Text<'a> {
         let alike = |at: usize| {
             let pairs = self.lines[at..].iter().zip(pattern);
             pairs
-                .take_while(|(line, wanted)| level.same(line.text, wanted))
+                .take_while(|(line, wanted)| level.lines_match(line.text, wanted))
                 .count()
         };
         let tried = starts.into_iter().take(MAX_TRIED).map(|at| (at, alike(at)));
@@ -198,11 +198,11 @@ mod tests {
         ] {
             let level = Level::ALL
                 .into_iter()
-                .find(|level| level.same(one.as_bytes(), other.as_bytes()));
+                .find(|level| level.lines_match(one.as_bytes(), other.as_bytes()));
             assert_eq!(level, expect, "{one:?} {other:?}");
         }
-        assert!(Level::Outer.same(b" \xff ", b"\xff"));
-        assert!(!Level::Marks.same(b"\xff", b"\xfe"));
+        assert!(Level::Outer.lines_match(b" \xff ", b"\xff"));
+        assert!(!Level::Marks.lines_match(b"\xff", b"\xfe"));
     }
 
     proptest! {

@@ -86,7 +86,7 @@ pub(super) fn read<'a>(reader: &mut Reader<'a, '_>) -> Result<Vec<Section<'a>>, 
 
 fn begins_file(reader: &Reader<'_, '_>) -> bool {
     let starts = |line: Option<&str>, word| line.is_some_and(|line| line.starts_with(word));
-    starts(reader.peek(), "--- ") && starts(reader.second(), "+++ ")
+    starts(reader.peek(), "--- ") && starts(reader.peek_second(), "+++ ")
 }
 
 fn both_names(reader: &mut Reader<'_, '_>, head: &mut Head) -> Result<(), PatchError> {
@@ -122,7 +122,7 @@ fn git_head(reader: &mut Reader<'_, '_>) -> Result<Head, PatchError> {
             both_names(reader, &mut head)?;
             break;
         }
-        let (word, rest) = git_word(line);
+        let (word, rest) = git_keyword(line);
         let name = |text: &str| names::name(text).map_err(|what| reader.error(what));
         match word {
             "rename from " => head.renamed.0 = Some(name(rest)?),
@@ -146,7 +146,7 @@ fn git_head(reader: &mut Reader<'_, '_>) -> Result<Head, PatchError> {
 }
 
 /// Returns the keyword at the start of a git header line and the rest; the keyword is empty for other lines.
-fn git_word(line: &str) -> (&'static str, &str) {
+fn git_keyword(line: &str) -> (&'static str, &str) {
     const WORDS: [&str; 12] = [
         "rename from ",
         "rename to ",
@@ -204,7 +204,7 @@ fn section<'a>(reader: &mut Reader<'a, '_>, head: Head) -> Result<Section<'a>, P
             (from.clone(), Action::Update { hunks, to })
         }
         (None, None) => {
-            let path = head.names.one().map_err(fault)?;
+            let path = head.names.single_name().map_err(fault)?;
             let action = if head.created && head.deleted {
                 return Err(fault("it makes and deletes a file at once".to_owned()));
             } else if head.created {
@@ -274,11 +274,11 @@ fn hunk<'a>(reader: &mut Reader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
             Some(Some(b'-')) => Kind::Remove,
             Some(Some(b'+')) => Kind::Add,
             Some(Some(b'\\')) => {
-                open_end(&mut hunk);
+                mark_no_newline(&mut hunk);
                 reader.skip();
                 continue;
             }
-            _ => return Err(miscounted(body, line, &header)),
+            _ => return Err(count_mismatch(body, line, &header)),
         };
         let left = match kind {
             Kind::Keep => (old_left.checked_sub(1), new_left.checked_sub(1)),
@@ -286,7 +286,7 @@ fn hunk<'a>(reader: &mut Reader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
             Kind::Add => (Some(old_left), new_left.checked_sub(1)),
         };
         let (Some(o), Some(n)) = left else {
-            return Err(miscounted(body, line, &header));
+            return Err(count_mismatch(body, line, &header));
         };
         (old_left, new_left) = (o, n);
         hunk.ops.push(Op {
@@ -300,20 +300,20 @@ fn hunk<'a>(reader: &mut Reader<'a, '_>) -> Result<Hunk<'a>, PatchError> {
         reader.skip();
     }
     if reader.after("\\").is_some() {
-        open_end(&mut hunk);
+        mark_no_newline(&mut hunk);
     }
     hunk.at_end = hunk.old_open;
     // `-- ` begins an e-mail signature.
     let signature = |text: &str| text.trim_end() == "--";
     let more = |text: &str| text.starts_with([' ', '+', '-', '\\']) && !signature(text);
     if reader.peek().is_some_and(more) && !begins_file(reader) {
-        return Err(miscounted(body, line, &header));
+        return Err(count_mismatch(body, line, &header));
     }
     Ok(hunk)
 }
 
 /// Records that the previous line has no ending, for the side or sides that it belongs to.
-fn open_end(hunk: &mut Hunk<'_>) {
+fn mark_no_newline(hunk: &mut Hunk<'_>) {
     match hunk.ops.last().map(|op| op.kind) {
         Some(Kind::Keep) => (hunk.old_open, hunk.new_open) = (true, true),
         Some(Kind::Remove) => hunk.old_open = true,
@@ -329,7 +329,7 @@ struct Counts {
 }
 
 /// Counts the actual lines, to say what the header should be.
-fn miscounted(mut body: Reader<'_, '_>, line: usize, header: &Counts) -> PatchError {
+fn count_mismatch(mut body: Reader<'_, '_>, line: usize, header: &Counts) -> PatchError {
     let (mut old, mut new) = (0_usize, 0_usize);
     while let Some(text) = body.peek() {
         if begins_file(&body) {
@@ -341,7 +341,7 @@ fn miscounted(mut body: Reader<'_, '_>, line: usize, header: &Counts) -> PatchEr
             Some(b'+') => new += 1,
             Some(b'\\') => {}
             None if body
-                .second()
+                .peek_second()
                 .is_some_and(|next| next.starts_with([' ', '+', '-'])) =>
             {
                 (old, new) = (old + 1, new + 1);

@@ -13,7 +13,7 @@ const MAX_DEPTH: usize = 8;
 /// Maximum length of a name, in bytes.
 const MAX_NAME: usize = 128;
 /// Sequences that another program might read as a separator, a parent or an end.
-const TRICKS: [&str; 6] = ["%2e", "%2f", "%5c", "%00", "%25", "\\"];
+const FORBIDDEN_SEQUENCES: [&str; 6] = ["%2e", "%2f", "%5c", "%00", "%25", "\\"];
 
 /// A path of the memory, with a single possible spelling.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,7 +32,12 @@ impl MemoryPath {
         let below = below.ok_or_else(|| ToolError::denied(outside))?;
         let lower = text.to_lowercase();
         let escapes = below.split('/').any(|name| matches!(name, "." | ".."));
-        if escapes || text.contains('\0') || TRICKS.iter().any(|trick| lower.contains(trick)) {
+        if escapes
+            || text.contains('\0')
+            || FORBIDDEN_SEQUENCES
+                .iter()
+                .any(|trick| lower.contains(trick))
+        {
             let message = format!("Path {shown} would escape {ROOT} directory");
             return Err(ToolError::denied(message));
         }

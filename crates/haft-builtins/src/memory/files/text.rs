@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Number of directory levels shown.
-const LEVELS: usize = 2;
+const LISTED_LEVELS: usize = 2;
 /// Number of lines shown before and after a change.
-const AROUND: usize = 2;
+const CONTEXT_LINES: usize = 2;
 
 /// Formats lines with line numbers, starting at `first` (counted from 1).
-pub(super) fn numbered(lines: &[&str], first: usize) -> String {
+pub(super) fn number_lines(lines: &[&str], first: usize) -> String {
     let numbered = lines
         .iter()
         .enumerate()
@@ -20,9 +20,9 @@ pub(super) fn numbered(lines: &[&str], first: usize) -> String {
 /// Formats the lines around one (counted from 0).
 pub(super) fn snippet(content: &str, changed: usize) -> String {
     let lines: Vec<&str> = content.split('\n').collect();
-    let start = changed.saturating_sub(AROUND).min(lines.len());
-    let end = (changed + AROUND + 1).min(lines.len());
-    numbered(&lines[start..end], start + 1)
+    let start = changed.saturating_sub(CONTEXT_LINES).min(lines.len());
+    let end = (changed + CONTEXT_LINES + 1).min(lines.len());
+    number_lines(&lines[start..end], start + 1)
 }
 
 /// Formats a directory: its files two levels deep with their sizes, without hidden ones.
@@ -32,7 +32,7 @@ pub(super) fn listing<'a>(dir: &str, files: impl Iterator<Item = (&'a str, usize
     for (below, bytes) in files {
         total += bytes;
         let names: Vec<&str> = below.split('/').collect();
-        for depth in 1..=names.len().min(LEVELS) {
+        for depth in 1..=names.len().min(LISTED_LEVELS) {
             let entry = shown.entry(names[..depth].to_vec()).or_default();
             entry.0 += bytes;
             entry.1 = depth < names.len();

@@ -10,7 +10,7 @@ use haft::memory::{
 };
 
 use crate::memory::files::path::MemoryPath;
-use crate::memory::files::text::{listing, numbered, snippet};
+use crate::memory::files::text::{listing, number_lines, snippet};
 use crate::memory::labels::{labels, note};
 use crate::memory::{Memory, asker, to_tool_error};
 use haft::text::clip;
@@ -18,7 +18,7 @@ use haft::text::clip;
 /// Maximum number of files per project.
 const MAX_FILES: usize = 500;
 /// Maximum length of a text that an error repeats, in characters.
-const REPEATED: usize = 1_000;
+const MAX_QUOTED: usize = 1_000;
 
 /// One file.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ struct File {
     /// This run's candidate for the file, with its revision.
     own: Option<(MemoryId, u64)>,
     /// True if the file is deleted from this run's point of view.
-    gone: bool,
+    deleted: bool,
 }
 
 /// A change, made when the command is complete.
@@ -68,21 +68,21 @@ impl Tree {
         };
         for record in store.list(&asker, &filter).await.map_err(to_tool_error)? {
             note(&record.tags, context);
-            tree.lay(record);
+            tree.overlay(record);
         }
         if memory.0.mode == WriteMode::Candidate {
             filter.state = Some(State::Candidate);
             filter.run = Some(context.run().clone());
             for record in store.list(&asker, &filter).await.map_err(to_tool_error)? {
                 note(&record.tags, context);
-                tree.lay(record);
+                tree.overlay(record);
             }
         }
         Ok(tree)
     }
 
     /// Overlays the current files with a record.
-    fn lay(&mut self, record: Record) {
+    fn overlay(&mut self, record: Record) {
         let Some(path) = record.path else { return };
         if record.state == State::Accepted && record.deletes {
             return;
@@ -97,21 +97,24 @@ impl Tree {
             file.own = Some(this);
         }
         file.content = record.content;
-        file.gone = record.deletes;
+        file.deleted = record.deletes;
     }
 
-    fn live(&self) -> impl Iterator<Item = (&str, &File)> {
-        let live = self.files.iter().filter(|(_, file)| !file.gone);
+    fn current_files(&self) -> impl Iterator<Item = (&str, &File)> {
+        let live = self.files.iter().filter(|(_, file)| !file.deleted);
         live.map(|(path, file)| (path.as_str(), file))
     }
 
     fn file(&self, path: &MemoryPath) -> Option<&File> {
-        self.files.get(path.as_str()).filter(|file| !file.gone)
+        self.files.get(path.as_str()).filter(|file| !file.deleted)
     }
 
     fn is_dir(&self, path: &MemoryPath) -> bool {
         let prefix = path.prefix();
-        path.is_root() || self.live().any(|(name, _)| name.starts_with(&prefix))
+        path.is_root()
+            || self
+                .current_files()
+                .any(|(name, _)| name.starts_with(&prefix))
     }
 
     /// Returns the content of a file, or fails if the path is not a file.
@@ -134,14 +137,14 @@ impl Tree {
         if self.file(path).is_none() && self.is_dir(path) {
             let prefix = path.prefix();
             let below = self
-                .live()
+                .current_files()
                 .filter_map(|(name, file)| Some((name.strip_prefix(&prefix)?, file.content.len())));
             return Ok(listing(path.as_str(), below));
         }
         let content = self.content(path)?;
         let lines: Vec<&str> = content.split('\n').collect();
         let (from, to) = span(range, lines.len())?;
-        let shown = numbered(&lines[from - 1..to], from);
+        let shown = number_lines(&lines[from - 1..to], from);
         Ok(format!(
             "Here's the content of {path} with line numbers:\n{shown}"
         ))
@@ -149,8 +152,8 @@ impl Tree {
 
     /// Runs `create`.
     pub(super) fn create(&mut self, path: &MemoryPath, text: &str) -> Result<String, ToolError> {
-        self.free(path, "File", path)?;
-        if self.live().count() >= MAX_FILES {
+        self.check_free(path, "File", path)?;
+        if self.current_files().count() >= MAX_FILES {
             let message =
                 format!("the project's memory holds {MAX_FILES} files, which is the most");
             return Err(ToolError::failed(message).with_advice("delete what is not needed"));
@@ -170,7 +173,7 @@ impl Tree {
         if old.is_empty() {
             return Err(ToolError::invalid_arguments("old_str is empty"));
         }
-        let shown = clip(old, REPEATED);
+        let shown = clip(old, MAX_QUOTED);
         let line = |at: usize| content[..at].matches('\n').count();
         let found: Vec<usize> = content.match_indices(old).map(|(at, _)| at).collect();
         let changed = match found[..] {
@@ -228,7 +231,7 @@ impl Tree {
             let message = format!("Cannot delete the {path} directory itself");
             return Err(ToolError::invalid_arguments(message));
         }
-        for name in self.at_or_below(path, "delete")? {
+        for name in self.files_at(path, "delete")? {
             self.remove(&name);
             self.edits.push(Edit::Remove(name));
         }
@@ -245,25 +248,25 @@ impl Tree {
             let message = format!("{from} cannot be moved into itself");
             return Err(ToolError::invalid_arguments(message));
         }
-        let names = self.at_or_below(from, "rename")?;
-        self.free(to, "The destination", from)?;
+        let names = self.files_at(from, "rename")?;
+        self.check_free(to, "The destination", from)?;
         for name in names {
             let below = name.strip_prefix(from.as_str()).unwrap_or_default();
             let new = MemoryPath::parse(&format!("{to}{below}"))?.to_string();
             let content = self.remove(&name);
             let file = self.files.entry(new.clone()).or_default();
-            (file.content, file.gone) = (content, false);
+            (file.content, file.deleted) = (content, false);
             self.edits.push(Edit::Move(name, new));
         }
         Ok(format!("Successfully renamed {from} to {to}"))
     }
 
     /// Returns the files that a path refers to: the path itself or everything below it.
-    fn at_or_below(&self, path: &MemoryPath, verb: &str) -> Result<Vec<String>, ToolError> {
+    fn files_at(&self, path: &MemoryPath, verb: &str) -> Result<Vec<String>, ToolError> {
         let prefix = path.prefix();
         let meant = |name: &str| name == path.as_str() || name.starts_with(&prefix);
         let names: Vec<String> = self
-            .live()
+            .current_files()
             .filter(|(name, _)| meant(name))
             .map(|(name, _)| name.to_owned())
             .collect();
@@ -276,13 +279,18 @@ impl Tree {
     }
 
     /// Fails if something is at a path, or one of its parents is a file other than `moved`.
-    fn free(&self, path: &MemoryPath, what: &str, moved: &MemoryPath) -> Result<(), ToolError> {
+    fn check_free(
+        &self,
+        path: &MemoryPath,
+        what: &str,
+        moved: &MemoryPath,
+    ) -> Result<(), ToolError> {
         if self.file(path).is_some() || self.is_dir(path) {
             let message = format!("{what} {path} already exists");
             return Err(ToolError::conflict(message));
         }
         let is_file = |parent: &&str| {
-            let file = self.files.get(*parent).is_some_and(|file| !file.gone);
+            let file = self.files.get(*parent).is_some_and(|file| !file.deleted);
             file && *parent != moved.as_str()
         };
         match path.parents().find(is_file) {
@@ -295,14 +303,14 @@ impl Tree {
 
     fn write(&mut self, path: &MemoryPath, content: String) {
         let file = self.files.entry(path.to_string()).or_default();
-        (file.content, file.gone) = (content, false);
+        (file.content, file.deleted) = (content, false);
         self.edits.push(Edit::Write(path.to_string()));
     }
 
     /// Marks a file as deleted and returns its content.
     fn remove(&mut self, name: &str) -> String {
         let file = self.files.entry(name.to_owned()).or_default();
-        file.gone = true;
+        file.deleted = true;
         std::mem::take(&mut file.content)
     }
 
@@ -319,14 +327,14 @@ impl Tree {
                 Edit::Write(path) | Edit::Move(_, path) => path,
                 Edit::Remove(_) => "",
             };
-            if memory.clean(new) != new {
+            if memory.redact(new) != new {
                 let message = "the path looks as if it held a secret";
                 return Err(ToolError::invalid_arguments(message));
             }
             if at_once {
                 steps.push(self.accepted(edit, memory, context).await?);
             } else {
-                steps.extend(self.proposed(edit, memory, context).await?);
+                steps.extend(self.proposed_steps(edit, memory, context).await?);
             }
         }
         if steps.is_empty() {
@@ -360,7 +368,7 @@ impl Tree {
                 id,
                 revision,
                 change: Change {
-                    content: Some(memory.clean(self.text(to))),
+                    content: Some(memory.redact(self.text(to))),
                     path: Some(to.clone()),
                     // Its labels were recorded when it was read; they stay, together with those of this run.
                     tags: Some(labels(context)).filter(|labels| !labels.is_empty()),
@@ -372,7 +380,7 @@ impl Tree {
     }
 
     /// Returns the steps for an edit that the user decides about. A new candidate replaces this run's earlier one for the file.
-    async fn proposed(
+    async fn proposed_steps(
         &self,
         edit: &Edit,
         memory: &Memory,

@@ -14,15 +14,15 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 
 /// Maximum bytes read of an ignore file; the rest has no effect.
-const MOST_READ: u64 = 1 << 20;
+const MAX_READ: u64 = 1 << 20;
 /// Maximum length of a line in an ignore file, in bytes; longer lines are skipped.
-const LONGEST_LINE: usize = 4 << 10;
+const MAX_LINE: usize = 4 << 10;
 /// Maximum number of patterns per ignore file.
-const MOST_PATTERNS: usize = 10_000;
+const MAX_PATTERNS: usize = 10_000;
 /// Maximum number of patterns of a folder and all folders above it: all are in memory while the folder is walked.
-const MOST_HELD: usize = 50_000;
+const MAX_HELD: usize = 50_000;
 /// Maximum size of a file that names the repository of a worktree, in bytes.
-const MOST_OF_POINTER: u64 = 4 << 10;
+const MAX_POINTER: u64 = 4 << 10;
 
 /// Which of the relevant files a folder contains.
 #[derive(Debug, Clone, Copy, Default)]
@@ -125,7 +125,7 @@ impl Rules {
         let files = Files { view, folder };
         let mut held = self.held;
         let mut read = |file: Option<PathBuf>| {
-            let room = MOST_PATTERNS.min(MOST_HELD.saturating_sub(held));
+            let room = MAX_PATTERNS.min(MAX_HELD.saturating_sub(held));
             let (patterns, count) =
                 file.map_or((Gitignore::empty(), 0), |file| files.patterns(&file, room));
             held += count;
@@ -210,7 +210,7 @@ struct Files<'a> {
 impl Files<'_> {
     /// Returns the patterns of an ignore file for the paths below the folder, and their number; none if it cannot be read.
     fn patterns(&self, file: &Path, most: usize) -> (Gitignore, usize) {
-        let Some(text) = self.read(file, MOST_READ) else {
+        let Some(text) = self.read(file, MAX_READ) else {
             return (Gitignore::empty(), 0);
         };
         let mut builder = GitignoreBuilder::new(self.folder);
@@ -238,7 +238,7 @@ impl Files<'_> {
     /// Returns the repository of a worktree, whose `.git` is a file that names it.
     fn worktree_repository(&self, file: &Path) -> Option<PathBuf> {
         let first_line = |file: &Path| {
-            let text = self.read(file, MOST_OF_POINTER)?;
+            let text = self.read(file, MAX_POINTER)?;
             Some(lines(&text).next()?.to_owned())
         };
         let git = PathBuf::from(first_line(file)?.strip_prefix("gitdir: ")?);
@@ -268,7 +268,7 @@ impl Files<'_> {
 /// Returns the effective lines in order, without lines that are too long, up to the first line that is not text.
 fn lines(text: &[u8]) -> impl Iterator<Item = &str> {
     text.split(|byte| *byte == b'\n')
-        .filter(|line| line.len() <= LONGEST_LINE)
+        .filter(|line| line.len() <= MAX_LINE)
         .map_while(|line| std::str::from_utf8(line).ok())
         .map(|line| line.strip_suffix('\r').unwrap_or(line))
 }

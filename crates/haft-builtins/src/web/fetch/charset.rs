@@ -3,14 +3,14 @@
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
 /// Number of bytes of a page that are searched for its encoding declaration, as in browsers.
-const LOOK: usize = 1024;
+const SNIFF_BYTES: usize = 1024;
 
 /// Decodes the text. Bytes that are invalid in its encoding become U+FFFD.
 pub(super) fn decode(bytes: &[u8], content_type: &str, markup: bool) -> String {
     let declared = || {
         label_in(content_type)
             .or_else(|| markup.then(|| within(bytes)).flatten())
-            .unwrap_or_else(|| guess(bytes))
+            .unwrap_or_else(|| guess_encoding(bytes))
     };
     let encoding = match Encoding::for_bom(bytes) {
         Some((encoding, _)) => encoding,
@@ -31,7 +31,7 @@ fn label_in(text: &str) -> Option<&'static Encoding> {
 
 /// Returns the encoding that a page or an XML declaration states.
 fn within(bytes: &[u8]) -> Option<&'static Encoding> {
-    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(LOOK)]);
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(SNIFF_BYTES)]);
     let lower = head.to_ascii_lowercase();
     let named = lower
         .match_indices("<meta")
@@ -49,7 +49,7 @@ fn within(bytes: &[u8]) -> Option<&'static Encoding> {
     named.or_else(declared).map(Encoding::output_encoding)
 }
 
-fn guess(bytes: &[u8]) -> &'static Encoding {
+fn guess_encoding(bytes: &[u8]) -> &'static Encoding {
     // A truncated page may end within a character.
     match std::str::from_utf8(bytes) {
         Ok(_) => UTF_8,

@@ -21,7 +21,7 @@ const MAX_PICTURE: usize = 3_900_000;
 
 /// A page as fetched.
 #[derive(Debug)]
-pub(super) struct Got {
+pub(super) struct FetchedPage {
     pub(super) url: String,
     pub(super) final_url: String,
     pub(super) status: u16,
@@ -47,7 +47,7 @@ pub(super) enum Body {
     Kept,
 }
 
-impl Got {
+impl FetchedPage {
     /// Returns a short summary of the page.
     pub(super) fn summary(&self) -> String {
         let named = self.title.as_deref().unwrap_or(&self.media_type);
@@ -71,7 +71,11 @@ impl Got {
 }
 
 /// Fetches a page and converts it.
-pub(super) async fn get(shared: &Shared, url: &str, format: Format) -> Result<Got, ToolError> {
+pub(super) async fn get(
+    shared: &Shared,
+    url: &str,
+    format: Format,
+) -> Result<FetchedPage, ToolError> {
     let cleared = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
     // The call was cleared, so a rule names this private host with its port.
     let own = cleared.check_public().is_err();
@@ -87,7 +91,7 @@ pub(super) async fn get(shared: &Shared, url: &str, format: Format) -> Result<Go
         own,
     };
     let reply = http.follow(url, &[("Accept", ACCEPT)], &gate).await?;
-    let mut got = Got {
+    let mut got = FetchedPage {
         url: url.to_owned(),
         final_url: reply.url.clone(),
         status: reply.status,
@@ -104,7 +108,7 @@ pub(super) async fn get(shared: &Shared, url: &str, format: Format) -> Result<Go
     Ok(got)
 }
 
-async fn read(shared: &Shared, got: &mut Got, reply: &Reply, format: Format) {
+async fn read(shared: &Shared, got: &mut FetchedPage, reply: &Reply, format: Format) {
     let header = reply.headers.get(CONTENT_TYPE);
     let header = header.map(|v| String::from_utf8_lossy(v.as_bytes()));
     let header = header.unwrap_or_default();
@@ -138,7 +142,7 @@ async fn read(shared: &Shared, got: &mut Got, reply: &Reply, format: Format) {
     }
 }
 
-impl Got {
+impl FetchedPage {
     fn take(&mut self, read: Read, format: Format) {
         let media_type = match format {
             Format::Markdown => "text/markdown",
@@ -157,7 +161,7 @@ impl Got {
     }
 }
 
-async fn pdf(shared: &Shared, got: &mut Got) {
+async fn pdf(shared: &Shared, got: &mut FetchedPage) {
     let Some(reader) = &shared.web.reader else {
         got.notes
             .push("this host reads no PDF: its bytes are kept, not shown".to_owned());
@@ -183,7 +187,7 @@ async fn pdf(shared: &Shared, got: &mut Got) {
     }
 }
 
-fn picture(got: &mut Got) {
+fn picture(got: &mut FetchedPage) {
     let shown = matches!(
         image::guess_format(&got.raw),
         Ok(ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::Gif | ImageFormat::WebP)
@@ -204,18 +208,18 @@ fn picture(got: &mut Got) {
 /// Returns the media type: for an image what its bytes say, else what the server says, else a guess from the content.
 fn kind(reply: &Reply) -> String {
     let body = &reply.body[..];
-    let said = reply.media_type();
+    let declared = reply.media_type();
     let vague = matches!(
-        said.as_str(),
+        declared.as_str(),
         "" | "application/octet-stream" | "binary/octet-stream"
     );
-    if (vague || said.starts_with("image/"))
+    if (vague || declared.starts_with("image/"))
         && let Ok(format) = image::guess_format(body)
     {
         return format.to_mime_type().to_owned();
     }
     if !vague {
-        return said;
+        return declared;
     }
     let head = String::from_utf8_lossy(&body[..body.len().min(512)]);
     let head = head

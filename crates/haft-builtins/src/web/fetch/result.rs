@@ -6,9 +6,9 @@ use bytes::Bytes;
 use haft::context::CallContext;
 use haft::result::Content;
 
-use crate::files::text::grouped;
+use crate::files::text::with_separators;
 use crate::web::fetch::PageData;
-use crate::web::fetch::page::{Body, Got};
+use crate::web::fetch::page::{Body, FetchedPage};
 
 /// Returns the line that separates the pages of a call.
 pub(super) fn heading(data: &PageData) -> String {
@@ -45,7 +45,7 @@ async fn keep(
 
 /// Stores the page and returns the part of it that may be shown.
 pub(super) async fn page_result(
-    got: Got,
+    got: FetchedPage,
     context: &CallContext,
     max: usize,
 ) -> (PageData, Vec<Content>) {
@@ -90,7 +90,7 @@ pub(super) async fn page_result(
         Body::Kept => {
             let bytes = got.raw.len();
             data.artifact = keep(context, &mut data.notes, &got.media_type, got.raw).await;
-            let size = grouped(bytes as u64);
+            let size = with_separators(bytes as u64);
             parts.push(Content::text(format!("[{}, {size} bytes]", got.media_type)));
         }
     }
@@ -110,8 +110,8 @@ fn excerpt(data: &mut PageData, text: &str, max: usize) -> Vec<Content> {
     };
     let counted = format!(
         "[{} of {} characters",
-        grouped(max as u64),
-        grouped(chars as u64)
+        with_separators(max as u64),
+        with_separators(chars as u64)
     );
     let on = match &data.artifact {
         Some(reference) => {

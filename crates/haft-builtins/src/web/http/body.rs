@@ -107,9 +107,9 @@ impl Write for Bounded {
             self.full = true;
             return Err(io::ErrorKind::WriteZero.into());
         }
-        let taken = room.min(data.len());
-        self.bytes.extend_from_slice(&data[..taken]);
-        Ok(taken)
+        let length = room.min(data.len());
+        self.bytes.extend_from_slice(&data[..length]);
+        Ok(length)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -182,7 +182,7 @@ impl ProxyFault {
     }
 
     /// Returns the proxy's fault if the status of a relayed response shows one; any other status is the server's own.
-    pub(crate) fn of_relay(status: StatusCode) -> Option<Self> {
+    pub(crate) fn from_relay_status(status: StatusCode) -> Option<Self> {
         (status == StatusCode::PROXY_AUTHENTICATION_REQUIRED).then_some(Self::Login)
     }
 
@@ -203,7 +203,11 @@ impl ProxyFault {
 }
 
 impl HttpError {
-    pub(crate) fn of_proxy(proxy: &UpstreamProxy, target: &Target, fault: ProxyFault) -> Self {
+    pub(crate) fn from_proxy_fault(
+        proxy: &UpstreamProxy,
+        target: &Target,
+        fault: ProxyFault,
+    ) -> Self {
         Self::Proxy {
             proxy: proxy.address(),
             place: format!("{}:{}", target.host(), target.port()),
@@ -272,21 +276,21 @@ impl HttpError {
 impl From<HttpError> for ToolError {
     fn from(error: HttpError) -> Self {
         let message = error.to_string();
-        let told = match &error {
+        let tool_error = match &error {
             refusal if refusal.is_refusal() => Self::denied(message),
             HttpError::NoRoots(_) => Self::unavailable(message),
             HttpError::NoSuchName { .. } => Self::not_found(message),
             _ => Self::failed(message),
         };
-        let told = match error.advice() {
-            "" => told,
-            advice => told.with_advice(advice),
+        let tool_error = match error.advice() {
+            "" => tool_error,
+            advice => tool_error.with_advice(advice),
         };
-        let told = match error.operator_advice() {
-            "" => told,
-            advice => told.for_operator(advice),
+        let tool_error = match error.operator_advice() {
+            "" => tool_error,
+            advice => tool_error.for_operator(advice),
         };
-        told.with_source(error)
+        tool_error.with_source(error)
     }
 }
 

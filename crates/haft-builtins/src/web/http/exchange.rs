@@ -22,7 +22,7 @@ use crate::web::target::Target;
 use crate::web::upstream::UpstreamProxy;
 
 /// Maximum number of addresses tried per name.
-const TRIED: usize = 4;
+const MAX_ADDRESSES: usize = 4;
 /// Maximum size of a response's head, in bytes.
 const MAX_HEAD: usize = 64 * 1024;
 /// Maximum number of header lines in a response.
@@ -78,17 +78,17 @@ impl Http {
         let reached = timeout_at(first, reached).await;
         let ((mut sender, driver), relay) =
             reached.map_err(|_| late("accept a connection", connect))??;
-        let mut asked = outgoing(target, request)?;
+        let mut outgoing_request = outgoing(target, request)?;
         if let Some(proxy) = &relay {
-            relayed(&mut asked, target, proxy)?;
+            address_to_proxy(&mut outgoing_request, target, proxy)?;
         }
-        let answer = timeout_at(deadline, sender.send_request(asked)).await;
+        let answer = timeout_at(deadline, sender.send_request(outgoing_request)).await;
         let answer = answer.map_err(|_| late("answer", whole))?;
         let answer = answer.map_err(|e| protocol(target, &e))?;
         if let Some(proxy) = &relay
-            && let Some(fault) = ProxyFault::of_relay(answer.status())
+            && let Some(fault) = ProxyFault::from_relay_status(answer.status())
         {
-            return Err(HttpError::of_proxy(proxy, target, fault));
+            return Err(HttpError::from_proxy_fault(proxy, target, fault));
         }
         let reply = self.read(target, answer, deadline).await;
         drop(driver);
@@ -153,7 +153,7 @@ impl Http {
     async fn addresses(&self, target: &Target) -> Result<Vec<IpAddr>, HttpError> {
         let mut addresses = self.look_up(target).await?;
         self.check_addresses(target, &addresses)?;
-        addresses.truncate(TRIED);
+        addresses.truncate(MAX_ADDRESSES);
         Ok(addresses)
     }
 
@@ -234,7 +234,7 @@ where
 }
 
 /// Puts the whole URL and the proxy's credentials into the request, because it goes to a proxy (RFC 9112 §3.2.2).
-fn relayed(
+fn address_to_proxy(
     request: &mut hyper::Request<Full<Bytes>>,
     target: &Target,
     proxy: &UpstreamProxy,
@@ -265,12 +265,12 @@ fn outgoing(
     let wrong = |what: &str| HttpError::Header(what.to_owned());
     let length = request.body.len();
     let sends = request.method == Method::POST;
-    let mut asked = hyper::Request::builder()
+    let mut builder = hyper::Request::builder()
         .method(request.method)
         .uri(path)
         .body(Full::new(request.body))
         .map_err(|_| wrong("request line"))?;
-    let headers = asked.headers_mut();
+    let headers = builder.headers_mut();
     headers.clone_from(request.headers);
     headers.insert(
         HOST,
@@ -281,5 +281,5 @@ fn outgoing(
     if sends {
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
-    Ok(asked)
+    Ok(builder)
 }

@@ -48,12 +48,12 @@ impl Http {
     /// Returns a client that may also connect to this target's host and port if they are private, because a rule names them.
     #[cfg(feature = "web")]
     pub(crate) fn for_place(&self, target: &Target) -> Self {
-        self.opening(target, OpenAddresses::Any)
+        self.with_open_addresses(target, OpenAddresses::Any)
     }
 
     /// Returns a client that may also connect to these private addresses of the target.
     #[cfg(any(feature = "commands", feature = "web"))]
-    pub(crate) fn opening(&self, target: &Target, addresses: OpenAddresses) -> Self {
+    pub(crate) fn with_open_addresses(&self, target: &Target, addresses: OpenAddresses) -> Self {
         Self {
             place: Some(PrivatePlace {
                 host: target.host().to_owned(),

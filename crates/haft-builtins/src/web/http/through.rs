@@ -15,9 +15,9 @@ use crate::web::upstream::UpstreamProxy;
 /// Maximum size of the proxy's response to `CONNECT`, in bytes.
 const MAX_ANSWER: usize = 16 << 10;
 /// Maximum number of the proxy's addresses tried.
-const TRIED: usize = 4;
+const MAX_ADDRESSES: usize = 4;
 /// Maximum time of the local lookup for a name that the proxy will resolve.
-const OWN_LOOK_UP: Duration = Duration::from_secs(2);
+const OWN_LOOKUP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A connection that can carry requests for a host.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Http {
         target: &Target,
     ) -> Result<Reached, HttpError> {
         self.check_as_far_as_known(target).await?;
-        let fault = |fault| HttpError::of_proxy(proxy, target, fault);
+        let fault = |fault| HttpError::from_proxy_fault(proxy, target, fault);
         let mut stream = self.to_proxy(proxy).await.map_err(fault)?;
         if !target.is_secure() {
             let relay = Some(proxy.clone());
@@ -73,7 +73,7 @@ impl Http {
         if self.reach != Reach::Public || target.address().is_some() {
             return Ok(());
         }
-        let found = timeout(OWN_LOOK_UP, self.network.resolve(target.host())).await;
+        let found = timeout(OWN_LOOKUP_TIMEOUT, self.network.resolve(target.host())).await;
         match found {
             Ok(Ok(addresses)) => self.check_addresses(target, &addresses),
             // Behind a proxy, this machine may be unable to resolve public names.
@@ -90,9 +90,9 @@ impl Http {
             found.map_err(|error| ProxyFault::Away(format!("look it up: {error}")))?
         };
         let mut failed = "its name has no address".to_owned();
-        let share =
-            self.limits.connect / u32::try_from(addresses.len().clamp(1, TRIED)).unwrap_or(1);
-        for address in addresses.into_iter().take(TRIED) {
+        let share = self.limits.connect
+            / u32::try_from(addresses.len().clamp(1, MAX_ADDRESSES)).unwrap_or(1);
+        for address in addresses.into_iter().take(MAX_ADDRESSES) {
             let place = SocketAddr::new(address.to_canonical(), proxy.port());
             let stream = match timeout(share, self.network.connect(place)).await {
                 Ok(Ok(stream)) => stream,

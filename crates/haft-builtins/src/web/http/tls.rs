@@ -20,17 +20,17 @@ use crate::web::target::Target;
 pub(super) struct Tls {
     /// Certificates that are trusted instead of the system's.
     given: Option<Vec<CertificateDer<'static>>>,
-    made: OnceCell<Made>,
+    made: OnceCell<BuiltConfig>,
 }
 
 #[derive(Debug)]
-struct Made {
+struct BuiltConfig {
     config: Arc<ClientConfig>,
     roots: usize,
 }
 
 impl Tls {
-    pub(super) fn trusting(roots: Vec<CertificateDer<'static>>) -> Self {
+    pub(super) fn with_roots(roots: Vec<CertificateDer<'static>>) -> Self {
         Self {
             given: Some(roots),
             made: OnceCell::new(),
@@ -57,7 +57,7 @@ impl Tls {
         S: AsyncRead + AsyncWrite + Unpin,
     {
         let config = Arc::clone(&self.made().await?.config);
-        let told = |why: String| HttpError::Tls {
+        let to_error = |why: String| HttpError::Tls {
             host: host.to_owned(),
             why,
         };
@@ -65,7 +65,7 @@ impl Tls {
         let name = match address {
             Ok(address) => ServerName::from(address),
             Err(_) => ServerName::try_from(host.trim_end_matches('.').to_owned())
-                .map_err(|e| told(e.to_string()))?,
+                .map_err(|e| to_error(e.to_string()))?,
         };
         let stream = TlsConnector::from(config).connect(name, stream).await;
         stream.map_err(|error| match certificate(&error) {
@@ -73,11 +73,11 @@ impl Tls {
                 host: host.to_owned(),
                 why,
             },
-            None => told(error.to_string()),
+            None => to_error(error.to_string()),
         })
     }
 
-    async fn made(&self) -> Result<&Made, HttpError> {
+    async fn made(&self) -> Result<&BuiltConfig, HttpError> {
         self.made
             .get_or_try_init(|| async {
                 let given = self.given.clone();
@@ -89,7 +89,7 @@ impl Tls {
     }
 }
 
-fn make(given: Option<Vec<CertificateDer<'static>>>) -> Result<Made, HttpError> {
+fn make(given: Option<Vec<CertificateDer<'static>>>) -> Result<BuiltConfig, HttpError> {
     let mut problems = Vec::new();
     let certificates = given.unwrap_or_else(|| {
         let found = rustls_native_certs::load_native_certs();
@@ -112,7 +112,7 @@ fn make(given: Option<Vec<CertificateDer<'static>>>) -> Result<Made, HttpError> 
         .map_err(|e| HttpError::NoRoots(e.to_string()))?
         .with_root_certificates(store)
         .with_no_client_auth();
-    Ok(Made {
+    Ok(BuiltConfig {
         config: Arc::new(config),
         roots,
     })

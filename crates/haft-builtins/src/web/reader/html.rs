@@ -11,11 +11,11 @@ use crate::web::reader::Format;
 /// Maximum number of elements for which to search for an article; larger pages are shown whole.
 const MAX_ELEMENTS: usize = 60_000;
 /// An article shorter than this part of the page's whole text (1/n) is not the main content.
-const LEAST_PART: usize = 20;
+const MIN_PART: usize = 20;
 /// Maximum bytes of HTML to convert; the rest is in the artifact.
 const MAX_HTML: usize = 5 * 1024 * 1024;
 
-/// Converts the page at this address. Needs a stack of [`STACK`](super::STACK) bytes.
+/// Converts the page at this address. Needs a stack of [`STACK_BYTES`](super::STACK_BYTES) bytes.
 pub(super) fn convert(html: &str, url: &str, format: Format) -> Read {
     let shown = &html[..html.floor_char_boundary(MAX_HTML)];
     let limited = limit_tags(shown);
@@ -29,7 +29,7 @@ pub(super) fn convert(html: &str, url: &str, format: Format) -> Read {
     };
     let article = article(parsed.document, url, format);
     let text = match article {
-        Some(article) if article.len() >= whole.len() / LEAST_PART => article,
+        Some(article) if article.len() >= whole.len() / MIN_PART => article,
         _ => whole,
     };
     Read {
@@ -130,7 +130,7 @@ mod tests {
             for format in [Format::Markdown, Format::Text, Format::Html] {
                 let html = page.clone();
                 let done = std::thread::Builder::new()
-                    .stack_size(crate::web::reader::STACK)
+                    .stack_size(crate::web::reader::STACK_BYTES)
                     .spawn(move || convert(&html, URL, format).cut)
                     .unwrap()
                     .join()

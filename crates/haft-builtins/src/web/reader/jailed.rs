@@ -9,15 +9,15 @@ use haft_sandbox::{CommandSpec, Mounts, ProcessLimits, Sandbox};
 use tokio::sync::Semaphore;
 
 use super::worker::{HEADER, WORKER, decode_answer, encode_task};
-use super::{AT_ONCE, MAX_TEXT, PageReader, Read, ReadError, Task};
+use super::{MAX_READERS, MAX_TEXT, PageReader, Read, ReadError, Task};
 use crate::web::network::BoxFuture;
 
 /// Memory limit of a reader, in MiB.
 const MEMORY_MB: u64 = 512;
 /// Maximum time for one file.
-const PATIENCE: Duration = Duration::from_secs(20);
+const FILE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum size of a reader's answer, in bytes.
-const ANSWER: usize = MAX_TEXT + HEADER;
+const MAX_ANSWER: usize = MAX_TEXT + HEADER;
 
 /// Runs a program in the jail whose `main` calls [`worker`](super::worker()) when its first argument is [`WORKER`].
 #[derive(Debug, Clone)]
@@ -33,23 +33,23 @@ impl JailedReader {
         Self {
             sandbox,
             program,
-            permits: Arc::new(Semaphore::new(AT_ONCE)),
+            permits: Arc::new(Semaphore::new(MAX_READERS)),
         }
     }
 
     async fn run(&self, task: Task, file: Bytes) -> Result<Read, ReadError> {
-        let told = |e: &dyn ToString| ReadError(e.to_string());
-        let _permit = self.permits.acquire().await.map_err(|e| told(&e))?;
+        let to_error = |e: &dyn ToString| ReadError(e.to_string());
+        let _permit = self.permits.acquire().await.map_err(|e| to_error(&e))?;
         let started = self.sandbox.start_jailed(self.spec(&task, &file)).await;
-        let running = started.map_err(|e| told(&e))?;
+        let running = started.map_err(|e| to_error(&e))?;
         let exit = running.wait().await;
         if exit.success() {
-            let answer = running.stdout().text(0, ANSWER).text;
+            let answer = running.stdout().text(0, MAX_ANSWER).text;
             return decode_answer(&answer)
                 .ok_or_else(|| ReadError("its reader ended within its answer".into()));
         }
-        let said = running.stderr().text(0, 300).text;
-        let why = said.lines().last().unwrap_or_default().trim();
+        let stderr = running.stderr().text(0, 300).text;
+        let why = stderr.lines().last().unwrap_or_default().trim();
         Err(ReadError(if why.is_empty() {
             "its reader ended at a limit of time or memory".to_owned()
         } else {
@@ -65,17 +65,17 @@ impl JailedReader {
         let argv = [self.program.as_os_str(), WORKER.as_ref()];
         let mut spec = CommandSpec::argv(argv, "/tmp")
             .with_mounts(mounts)
-            .with_timeout(PATIENCE)
+            .with_timeout(FILE_TIMEOUT)
             .with_stdin(encode_task(task, file));
         spec.limits = ProcessLimits {
             memory_mb: Some(MEMORY_MB),
             pids: Some(16),
             file_mb: Some(1),
-            cpu_s: Some(PATIENCE.as_secs()),
+            cpu_s: Some(FILE_TIMEOUT.as_secs()),
             tmp_mb: 1,
             ..ProcessLimits::default()
         };
-        spec.log_cap = ANSWER;
+        spec.log_cap = MAX_ANSWER;
         spec
     }
 }

@@ -10,7 +10,7 @@ const MAX_ATTRIBUTES: usize = 1_000;
 const MAX_BYTES: usize = 64 << 10;
 
 /// A page with tags of limited size.
-pub(super) struct Limited<'a> {
+pub(super) struct LimitedPage<'a> {
     pub(super) html: Cow<'a, str>,
     /// True if what was left out may have contained other tags.
     pub(super) lost_tags: bool,
@@ -20,7 +20,7 @@ pub(super) struct Limited<'a> {
 ///
 /// Everything that looks like a tag is read as HTML's tokenizer reads one, including in comments and scripts, because only the
 /// parser knows where a page's text begins and ends.
-pub(super) fn limit_tags(html: &str) -> Limited<'_> {
+pub(super) fn limit_tags(html: &str) -> LimitedPage<'_> {
     let bytes = html.as_bytes();
     let (mut out, mut lost_tags) = (String::new(), false);
     let (mut kept, mut at) = (0, 0);
@@ -45,7 +45,7 @@ pub(super) fn limit_tags(html: &str) -> Limited<'_> {
     } else {
         Cow::Owned(out)
     };
-    Limited { html, lost_tags }
+    LimitedPage { html, lost_tags }
 }
 
 /// The end of a tag's kept attributes, and the end of the tag: before its `>`, or at the end of the page.
@@ -104,7 +104,7 @@ fn value_end(bytes: &[u8], at: usize) -> usize {
 mod tests {
     use std::borrow::Cow;
 
-    use super::{Limited, MAX_BYTES, limit_tags};
+    use super::{LimitedPage, MAX_BYTES, limit_tags};
 
     #[test]
     fn w3_a_tag_keeps_a_thousand_attributes_and_64_kib() {
@@ -136,7 +136,7 @@ mod tests {
             ("no tag", format!("<{large}> <!{large} <3"), None),
         ];
         for (what, html, expect) in rows {
-            let Limited { html: got, .. } = limit_tags(&html);
+            let LimitedPage { html: got, .. } = limit_tags(&html);
             let borrowed = matches!(got, Cow::Borrowed(_));
             assert_eq!(borrowed, expect.is_none(), "{what}");
             assert!(*got == expect.unwrap_or(html.clone()), "{what}: {got:.200}");

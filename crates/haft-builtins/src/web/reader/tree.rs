@@ -13,7 +13,7 @@ const MAX_NODES: usize = 200_000;
 /// Maximum nesting; browsers stop at 512. Code that walks the tree later may recurse.
 const MAX_DEPTH: usize = 512;
 /// Bytes parsed between two checks of the limits.
-const STEP: usize = 1024;
+const CHECK_STEP: usize = 1024;
 
 /// A page as a tree, and whether it is complete.
 pub(super) struct Parsed {
@@ -41,7 +41,7 @@ pub(super) fn parse(html: &str) -> Parsed {
             break;
         }
         // One tag may reopen as many elements as are nested, so a larger tree needs smaller steps.
-        let step = (MAX_NODES / (nodes + 1)).clamp(16, STEP);
+        let step = (MAX_NODES / (nodes + 1)).clamp(16, CHECK_STEP);
         let (piece, after) = rest.split_at(rest.floor_char_boundary(step.max(4)));
         parser.process(StrTendril::from_slice(piece));
         rest = after;

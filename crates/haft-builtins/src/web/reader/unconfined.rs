@@ -6,11 +6,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::{Semaphore, oneshot};
 
-use super::{AT_ONCE, PageReader, Read, ReadError, STACK, Task, read_here};
+use super::{MAX_READERS, PageReader, Read, ReadError, STACK_BYTES, Task, read_here};
 use crate::web::network::BoxFuture;
 
 /// Maximum time that a call waits for one file. The thread continues.
-const PATIENCE: Duration = Duration::from_secs(15);
+const FILE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Reads files on threads of this process. A hostile file can occupy a thread and use memory without limit, so use this only for
 /// tests and for a program that is confined by other means. Otherwise use
@@ -20,7 +20,7 @@ pub struct UnconfinedReader(Arc<Semaphore>);
 
 impl Default for UnconfinedReader {
     fn default() -> Self {
-        Self(Arc::new(Semaphore::new(AT_ONCE)))
+        Self(Arc::new(Semaphore::new(MAX_READERS)))
     }
 }
 
@@ -33,7 +33,7 @@ impl UnconfinedReader {
             let permit = permits.acquire_owned().await.map_err(|_| late())?;
             let thread = std::thread::Builder::new()
                 .name("haft-reader".to_owned())
-                .stack_size(STACK);
+                .stack_size(STACK_BYTES);
             let started = thread.spawn(move || {
                 let read = read_here(&task, &file);
                 drop(permit);
@@ -45,7 +45,7 @@ impl UnconfinedReader {
             read.unwrap_or_else(|_| Err("its reader failed".to_owned()))
                 .map_err(ReadError)
         };
-        tokio::time::timeout(PATIENCE, work)
+        tokio::time::timeout(FILE_TIMEOUT, work)
             .await
             .unwrap_or_else(|_| Err(late()))
     }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{Read, STACK, Task, read_here};
+use super::{Read, STACK_BYTES, Task, read_here};
 
 /// The first argument that makes a program a reader of files.
 pub const WORKER: &str = "__read-page";
@@ -45,16 +45,16 @@ pub fn worker() -> ExitCode {
     let mut input = Vec::new();
     let read = io::stdin().lock().read_to_end(&mut input);
     let read = read.map_err(|e| e.to_string()).and_then(|_| {
-        let thread = std::thread::Builder::new().stack_size(STACK);
+        let thread = std::thread::Builder::new().stack_size(STACK_BYTES);
         let started = thread.spawn(move || work(&input));
         let ended = started.map_err(|e| e.to_string())?.join();
         ended.unwrap_or_else(|_| Err("its reader failed".to_owned()))
     });
-    let told = match &read {
+    let written = match &read {
         Ok(answer) => io::stdout().lock().write_all(answer),
         Err(why) => io::stderr().lock().write_all(why.as_bytes()),
     };
-    if read.is_ok() && told.is_ok() {
+    if read.is_ok() && written.is_ok() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE

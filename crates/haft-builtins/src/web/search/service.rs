@@ -130,8 +130,8 @@ impl SearchService {
             settings,
             url,
         };
-        let asked = service.request_url("x", 1)?;
-        Target::parse(&asked).map_err(|why| SearchError::Url(why.to_string()))?;
+        let probe_url = service.request_url("x", 1)?;
+        Target::parse(&probe_url).map_err(|why| SearchError::Url(why.to_string()))?;
         Ok(service)
     }
 
@@ -143,13 +143,13 @@ impl SearchService {
 
     /// Returns the host of the service.
     pub fn host(&self) -> String {
-        let asked = self.request_url("x", 1).ok();
-        let target = asked.and_then(|url| Target::parse(&url).ok());
+        let request_url = self.request_url("x", 1).ok();
+        let target = request_url.and_then(|url| Target::parse(&url).ok());
         target.map_or_else(String::new, |target| target.host().to_owned())
     }
 
     fn request_url(&self, query: &str, limit: usize) -> Result<String, SearchError> {
-        let told = |e: url::ParseError| SearchError::Url(e.to_string());
+        let to_error = |e: url::ParseError| SearchError::Url(e.to_string());
         let limit = limit.to_string();
         match self.provider {
             Provider::Json => {
@@ -158,14 +158,14 @@ impl SearchService {
                 Ok(filled.replace("{query}", &query))
             }
             Provider::Brave => {
-                let mut url = Url::parse(&self.url).map_err(told)?;
+                let mut url = Url::parse(&self.url).map_err(to_error)?;
                 url.query_pairs_mut()
                     .append_pair("q", query)
                     .append_pair("count", &limit);
                 Ok(url.into())
             }
             Provider::Searxng => {
-                let mut url = Url::parse(&self.url).map_err(told)?;
+                let mut url = Url::parse(&self.url).map_err(to_error)?;
                 if !url.path().ends_with("/search") {
                     let path = format!("{}/search", url.path().trim_end_matches('/'));
                     url.set_path(&path);

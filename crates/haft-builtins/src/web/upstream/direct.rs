@@ -117,8 +117,8 @@ fn is_in(address: IpAddr, block: IpAddr, bits: u8) -> bool {
         IpAddr::V4(v4) => u128::from(u32::from(v4)) << 96,
         IpAddr::V6(v6) => u128::from(v6),
     };
-    let kept = u32::from(bits);
-    let rest = 128_u32.saturating_sub(kept);
-    let mask = if kept == 0 { 0 } else { u128::MAX << rest };
+    let prefix = u32::from(bits);
+    let rest = 128_u32.saturating_sub(prefix);
+    let mask = if prefix == 0 { 0 } else { u128::MAX << rest };
     address.is_ipv4() == block.is_ipv4() && number(address) & mask == number(block) & mask
 }
