@@ -14,14 +14,14 @@ pub(crate) mod postgres;
 pub(crate) mod sqlite;
 
 /// Maximum number of pending requests per tenant: no user can decide about more than that.
-pub(crate) const MOST_PENDING: u32 = 10_000;
+pub(crate) const MAX_PENDING: u32 = 10_000;
 
 /// Maximum length of a request as JSON, in bytes: some megabytes of arguments with their escapes, and the preview of a file
 /// change.
-pub(crate) const LONGEST: usize = 16 << 20;
+pub(crate) const MAX_REQUEST: usize = 16 << 20;
 
 /// Maximum number of changes that a slow listener may lag behind.
-pub(crate) const BEHIND: usize = 4096;
+pub(crate) const LISTENER_BUFFER: usize = 4096;
 
 /// How long requests are kept after they end, in nanoseconds: 30 days.
 pub(crate) const RETENTION: i64 = 30 * 24 * 3600 * 1_000_000_000;
@@ -47,10 +47,10 @@ impl Draft {
     /// Prepares a request for storage; fails if it is too long.
     pub(crate) fn of(request: &ApprovalRequest) -> Result<Self, InboxError> {
         let json = serde_json::to_string(request).map_err(|e| unavailable(Failure::of(e)))?;
-        if json.len() > LONGEST {
+        if json.len() > MAX_REQUEST {
             let bytes = json.len();
             return Err(unavailable(format!(
-                "the request has {bytes} bytes, at most {LONGEST} are kept; pass big arguments as artifacts"
+                "the request has {bytes} bytes, at most {MAX_REQUEST} are kept; pass big arguments as artifacts"
             )));
         }
         Ok(Self {
@@ -114,9 +114,9 @@ impl Verdict {
         };
         let status = transition(RequestStatus::Pending, event);
         let json = serde_json::to_string(decision).map_err(|e| unavailable(Failure::of(e)))?;
-        if json.len() > LONGEST {
+        if json.len() > MAX_REQUEST {
             return Err(unavailable(format!(
-                "the decision has {} bytes, at most {LONGEST} are kept",
+                "the decision has {} bytes, at most {MAX_REQUEST} are kept",
                 json.len()
             )));
         }
@@ -183,9 +183,9 @@ pub(crate) fn refusal(entry: &StoredApproval, event: Event) -> InboxError {
 }
 
 /// Returns the error for one request too many.
-pub(crate) fn full() -> InboxError {
+pub(crate) fn inbox_full() -> InboxError {
     unavailable(format!(
-        "{MOST_PENDING} requests wait already; decide about some, or let them expire"
+        "{MAX_PENDING} requests wait already; decide about some, or let them expire"
     ))
 }
 
@@ -194,8 +194,8 @@ pub(crate) fn unavailable(why: impl Into<Failure>) -> InboxError {
 }
 
 /// Returns the stored statuses of rows that may have one of the wanted statuses; empty means any.
-pub(crate) fn kept_as(wanted: &[RequestStatus]) -> Vec<&'static str> {
-    let mut kept = Vec::new();
+pub(crate) fn stored_statuses(wanted: &[RequestStatus]) -> Vec<&'static str> {
+    let mut statuses = Vec::new();
     for status in wanted {
         let names: &[RequestStatus] = match status {
             // Expired requests are marked as such only in passing.
@@ -203,9 +203,9 @@ pub(crate) fn kept_as(wanted: &[RequestStatus]) -> Vec<&'static str> {
             RequestStatus::InDoubt => &[RequestStatus::Running],
             other => std::slice::from_ref(other),
         };
-        kept.extend(names.iter().map(|name| name.as_str()));
+        statuses.extend(names.iter().map(|name| name.as_str()));
     }
-    kept.sort_unstable();
-    kept.dedup();
-    kept
+    statuses.sort_unstable();
+    statuses.dedup();
+    statuses
 }

@@ -185,9 +185,9 @@ impl Journal for DbJournal {
         if last {
             left.remove(run);
         }
-        let gone = self.ask(|answer| Job::Leave(run.to_string(), last, answer));
+        let released = self.ask(|answer| Job::Leave(run.to_string(), last, answer));
         drop(left);
-        Box::pin(async move { gone.await.map_err(|fault| to_journal_error(run, fault)) })
+        Box::pin(async move { released.await.map_err(|fault| to_journal_error(run, fault)) })
     }
 
     fn abandoned<'a>(&'a self, run: &'a RunId) -> Answer<'a, Vec<Recorded>> {
@@ -286,7 +286,7 @@ trait Backend {
     fn add(&mut self, run: &str, line: &str, held: bool) -> Outcome<bool>;
 
     /// Releases a run, and deletes its lines if they are no longer needed.
-    fn let_go(&mut self, run: &str, wipe: bool) -> Outcome<()>;
+    fn release_run(&mut self, run: &str, wipe: bool) -> Outcome<()>;
 
     /// Renews this process's lease on these runs.
     fn renew(&mut self, runs: &mut dyn Iterator<Item = &str>) -> Outcome<()>;
@@ -321,12 +321,12 @@ fn work(place: Place, lease: Lease, jobs: &Jobs<Job>) {
                 line,
                 last,
                 answer,
-            }) => tell(
+            }) => send_answer(
                 answer,
                 add(&mut *backend, &mut held, &NewLine { run, line, last }),
             ),
             Next::Job(Job::Leave(run, last, answer)) => {
-                tell(answer, leave(&mut *backend, &mut held, run, last));
+                send_answer(answer, release(&mut *backend, &mut held, run, last));
             }
             Next::Job(Job::Read(run, answer)) => {
                 drop(answer.send(backend.lines(&run, held.contains_key(&run))));
@@ -343,14 +343,14 @@ fn work(place: Place, lease: Lease, jobs: &Jobs<Job>) {
 }
 
 /// Sends an answer; logs a failure if the caller is gone.
-fn tell(answer: oneshot::Sender<Outcome<()>>, outcome: Outcome<()>) {
+fn send_answer(answer: oneshot::Sender<Outcome<()>>, outcome: Outcome<()>) {
     if let Err(Err(fault)) = answer.send(outcome) {
         tracing::error!(?fault, "write the journal of a chain that was dropped");
     }
 }
 
 /// Releases a run without deleting what a suspended chain still needs.
-fn leave(
+fn release(
     backend: &mut dyn Backend,
     held: &mut HashMap<String, bool>,
     run: String,
@@ -358,7 +358,7 @@ fn leave(
 ) -> Outcome<()> {
     if last {
         held.remove(&run);
-        return backend.let_go(&run, false);
+        return backend.release_run(&run, false);
     }
     held.insert(run, true);
     Ok(())
@@ -380,7 +380,7 @@ fn add(backend: &mut dyn Backend, held: &mut HashMap<String, bool>, new: &NewLin
     if *last {
         held.remove(run);
         // Chains that ended need no journal, and a run may have thousands.
-        return backend.let_go(run, !old);
+        return backend.release_run(run, !old);
     }
     held.insert(run.to_owned(), old);
     Ok(())

@@ -9,32 +9,32 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Capacity of a queue, in KiB of text; each job counts for one more.
-const ROOM: usize = 64 << 10;
+const QUEUE_CAPACITY: usize = 64 << 10;
 
 /// The sending end. Once it is dropped and all jobs are done, the thread ends.
 #[derive(Debug)]
 pub(crate) struct Lane<T> {
-    sender: Mutex<Option<mpsc::Sender<Sent<T>>>>,
+    sender: Mutex<Option<mpsc::Sender<QueuedJob<T>>>>,
     room: Arc<Semaphore>,
 }
 
 /// A queued job.
 #[derive(Debug)]
-struct Sent<T> {
+struct QueuedJob<T> {
     job: T,
     _room: Option<OwnedSemaphorePermit>,
 }
 
 /// The thread's receiving end.
 #[derive(Debug)]
-pub(crate) struct Jobs<T>(Receiver<Sent<T>>);
+pub(crate) struct Jobs<T>(Receiver<QueuedJob<T>>);
 
 impl<T: Send + 'static> Lane<T> {
     /// Creates a queue whose thread starts with the first job.
     pub(crate) fn new() -> Self {
         Self {
             sender: Mutex::new(None),
-            room: Arc::new(Semaphore::new(ROOM)),
+            room: Arc::new(Semaphore::new(QUEUE_CAPACITY)),
         }
     }
 
@@ -46,7 +46,7 @@ impl<T: Send + 'static> Lane<T> {
         start: impl FnOnce(Jobs<T>) -> std::io::Result<()>,
     ) -> Result<(), Failure> {
         let weight = u32::try_from((bytes >> 10) + 1).unwrap_or(u32::MAX);
-        let weight = weight.min(u32::try_from(ROOM).unwrap_or(u32::MAX));
+        let weight = weight.min(u32::try_from(QUEUE_CAPACITY).unwrap_or(u32::MAX));
         let room = Arc::clone(&self.room).acquire_many_owned(weight).await;
         let room = room.map_err(|_| Failure::new("it was shut"))?;
         self.send(job, Some(room), start)
@@ -59,7 +59,7 @@ impl<T: Send + 'static> Lane<T> {
         };
         let sender = self.sender.lock();
         if let Some(sender) = &*sender {
-            let _ = sender.send(Sent {
+            let _ = sender.send(QueuedJob {
                 job,
                 _room: Some(room),
             });
@@ -82,7 +82,7 @@ impl<T: Send + 'static> Lane<T> {
         start: impl FnOnce(Jobs<T>) -> std::io::Result<()>,
     ) -> Result<(), Failure> {
         let mut sender = self.sender.lock();
-        let mut sent = Sent { job, _room: room };
+        let mut sent = QueuedJob { job, _room: room };
         if let Some(running) = &*sender {
             match running.send(sent) {
                 Ok(()) => return Ok(()),
@@ -130,7 +130,7 @@ impl<T> Jobs<T> {
     }
 
     /// Returns a job that is already queued.
-    pub(crate) fn waiting(&self) -> Option<T> {
+    pub(crate) fn try_next(&self) -> Option<T> {
         self.0.try_recv().ok().map(|sent| sent.job)
     }
 }

@@ -16,7 +16,7 @@ use tokio::sync::{OnceCell, broadcast};
 use tokio::time::{sleep, timeout};
 
 use crate::error::StoreError;
-use crate::inbox::BEHIND;
+use crate::inbox::LISTENER_BUFFER;
 use crate::inbox::postgres::desk::Filing;
 use crate::lease::Lease;
 use crate::suspended::Sweeps;
@@ -26,19 +26,19 @@ pub(crate) mod beat;
 use beat::Beat;
 
 /// Time limit of an operation, including connecting and retries.
-pub(crate) const WITHIN: Duration = Duration::from_secs(5);
+pub(crate) const OPERATION_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Delay before the first retry of an operation; doubles each time, up to half a second.
-const AGAIN: Duration = Duration::from_millis(20);
+const RETRY_DELAY: Duration = Duration::from_millis(20);
 
 /// Maximum number of connections per process: one listens, and more than the machine has processors plus one seldom help.
-const CONNECTIONS: u32 = 8;
+const MAX_CONNECTIONS: u32 = 8;
 
 /// The oldest supported server version.
-const OLDEST: i32 = 150_000;
+const MIN_VERSION: i32 = 150_000;
 
 /// Advisory lock held while migrating the schema, so that only one process does it.
-const LOCK: i64 = 0x6861_6674;
+const MIGRATION_LOCK: i64 = 0x6861_6674;
 
 /// Migrations from each schema version to the next.
 const MIGRATIONS: &[&str] = &[
@@ -105,7 +105,7 @@ impl PostgresStore {
             options,
             place,
             pool: OnceCell::new(),
-            changes: broadcast::channel(BEHIND).0,
+            changes: broadcast::channel(LISTENER_BUFFER).0,
             listening: Mutex::default(),
             beat: Beat::new(lease),
             filing: Filing::default(),
@@ -117,9 +117,9 @@ impl PostgresStore {
     pub async fn shut(&self) {
         if let Some(pool) = self.0.pool.get() {
             // If this fails, others notice within seconds.
-            let _ = timeout(WITHIN, self.0.beat.leave(pool)).await;
-            let _ = timeout(WITHIN, self.0.filing.close()).await;
-            let _ = timeout(WITHIN, pool.close()).await;
+            let _ = timeout(OPERATION_TIMEOUT, self.0.beat.leave(pool)).await;
+            let _ = timeout(OPERATION_TIMEOUT, self.0.filing.close()).await;
+            let _ = timeout(OPERATION_TIMEOUT, pool.close()).await;
         }
     }
 }
@@ -130,8 +130,8 @@ impl Server {
         self.pool
             .get_or_try_init(|| async {
                 let pool = PgPoolOptions::new()
-                    .max_connections(CONNECTIONS)
-                    .acquire_timeout(WITHIN)
+                    .max_connections(MAX_CONNECTIONS)
+                    .acquire_timeout(OPERATION_TIMEOUT)
                     // A broken connection fails on first use and is then replaced.
                     .test_before_acquire(false)
                     .idle_timeout(None)
@@ -154,19 +154,19 @@ impl Server {
         F: Future<Output = Result<T, E>>,
     {
         let began = Instant::now();
-        let mut pause = AGAIN;
+        let mut pause = RETRY_DELAY;
         loop {
             let once = async {
                 let pool = self.pool().await.map_err(E::from)?;
                 make(pool.clone()).await
             };
-            match timeout(WITHIN.saturating_sub(began.elapsed()), once).await {
-                Ok(Err(error)) if lost(&error) && began.elapsed() + pause < WITHIN => {}
+            match timeout(OPERATION_TIMEOUT.saturating_sub(began.elapsed()), once).await {
+                Ok(Err(error)) if lost(&error) && began.elapsed() + pause < OPERATION_TIMEOUT => {}
                 Ok(made) => return made.map_err(OperationError::Refused),
                 Err(_) => return Err(OperationError::Silent),
             }
             sleep(pause).await;
-            pause = (pause * 2).min(AGAIN * 25);
+            pause = (pause * 2).min(RETRY_DELAY * 25);
         }
     }
 
@@ -174,7 +174,7 @@ impl Server {
     pub(crate) fn reason(&self, error: &sqlx::Error) -> String {
         let place = &self.place;
         match error {
-            sqlx::Error::PoolTimedOut => self.silent(),
+            sqlx::Error::PoolTimedOut => self.timeout_message(),
             sqlx::Error::Io(error) => format!("{place} cannot be reached: {error}"),
             sqlx::Error::Database(error) => format!("{place}: {}", error.message()),
             other => format!("{place}: {other}"),
@@ -186,17 +186,17 @@ impl Server {
         Failure::new(self.reason(&error)).with_source(error)
     }
 
-    pub(crate) fn silent(&self) -> String {
+    pub(crate) fn timeout_message(&self) -> String {
         format!(
             "{} did not answer within {} s",
             self.place,
-            WITHIN.as_secs()
+            OPERATION_TIMEOUT.as_secs()
         )
     }
 
     /// Returns this process's name.
-    pub(crate) async fn me(&self, pool: &PgPool) -> Result<&str, sqlx::Error> {
-        self.beat.me(pool).await
+    pub(crate) async fn process_name(&self, pool: &PgPool) -> Result<&str, sqlx::Error> {
+        self.beat.process_name(pool).await
     }
 
     /// Returns a number for an attempt that is unique within this process.
@@ -239,12 +239,12 @@ async fn migrate(pool: &PgPool) -> Result<(), sqlx::Error> {
     let server: i32 = sqlx::query_scalar("SELECT current_setting('server_version_num')::integer")
         .fetch_one(&mut *transaction)
         .await?;
-    if server < OLDEST {
+    if server < MIN_VERSION {
         let old = "the server is older than PostgreSQL 15";
         return Err(sqlx::Error::Configuration(old.into()));
     }
     sqlx::query("SELECT pg_advisory_xact_lock($1)")
-        .bind(LOCK)
+        .bind(MIGRATION_LOCK)
         .execute(&mut *transaction)
         .await?;
     let made: bool = sqlx::query_scalar("SELECT to_regclass('haft.version') IS NOT NULL")

@@ -12,10 +12,10 @@ mod postgres;
 mod sqlite;
 
 /// Maximum number of suspended calls per key to look at.
-const MOST: i64 = 100;
+const MAX_FOUND: i64 = 100;
 
 /// Interval between a process's sweeps of old suspended calls, in nanoseconds.
-const SWEEP: i64 = 3_600_000_000_000;
+const SWEEP_NANOS: i64 = 3_600_000_000_000;
 
 /// Time of this process's last sweep.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ impl Sweeps {
     /// Returns whether a sweep is due, which is so once an hour.
     pub(crate) fn is_due(&self, now: i64) -> bool {
         let last = self.0.load(Ordering::Relaxed);
-        now.saturating_sub(last) >= SWEEP && self.0.swap(now, Ordering::Relaxed) == last
+        now.saturating_sub(last) >= SWEEP_NANOS && self.0.swap(now, Ordering::Relaxed) == last
     }
 }
 

@@ -51,16 +51,16 @@ use quota::Quotas;
 const TTL: Duration = Duration::from_hours(7 * 24);
 
 /// How long ago the last rewrite of an active run's `run.json` may be.
-const LAG: Duration = Duration::from_hours(24);
+const MAX_HOLD_AGE: Duration = Duration::from_hours(24);
 
 /// Time limit of one operation; each MiB that it moves adds one second.
-const LIMIT: Duration = Duration::from_secs(30);
+const OPERATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Time limit of a sweep.
-const SWEEP_LIMIT: Duration = Duration::from_hours(1);
+const SWEEP_TIMEOUT: Duration = Duration::from_hours(1);
 
 /// Maximum number of objects and runs to remember; forgotten ones are requested from the server again.
-const REMEMBERED: usize = 4096;
+const MAX_REMEMBERED: usize = 4096;
 
 /// Limits on what is stored, and for how long.
 #[derive(Debug, Clone, Copy)]
@@ -139,7 +139,7 @@ impl ArtifactStore for ObjectArtifacts {
 
     fn usage<'a>(&'a self, principal: &'a Principal) -> Answer<'a, Usage> {
         let principal = principal.clone();
-        self.run(LIMIT, |bucket| async move {
+        self.run(OPERATION_TIMEOUT, |bucket| async move {
             let used = bucket.used(&principal).await?;
             Ok(bucket.quota().usage(used))
         })
@@ -151,7 +151,7 @@ impl ArtifactStore for ObjectArtifacts {
         reference: &'a ArtifactRef,
     ) -> Answer<'a, ArtifactInfo> {
         let (owner, reference) = (owner.clone(), reference.clone());
-        self.run(LIMIT, |bucket| async move {
+        self.run(OPERATION_TIMEOUT, |bucket| async move {
             let found = bucket.find(&owner, &reference).await?;
             Ok(found.info(owner.run.clone()))
         })
@@ -179,7 +179,7 @@ impl ArtifactStore for ObjectArtifacts {
             // Runs in the background: whatever is stored from now on holds the run by itself.
             let renewed = |bucket: Arc<Bucket>| async move { bucket.renew_pin(&owner).await };
             let job = renewed(Arc::clone(&self.bucket));
-            if let Err(error) = self.bridge.spawn(&self.bucket, LIMIT, job) {
+            if let Err(error) = self.bridge.spawn(&self.bucket, OPERATION_TIMEOUT, job) {
                 tracing::warn!(%error, "hold the artifacts of a run");
             }
         }
@@ -196,7 +196,7 @@ impl ArtifactStore for ObjectArtifacts {
         run: Option<&'a RunId>,
     ) -> Answer<'a, Vec<ArtifactInfo>> {
         let (principal, run) = (principal.clone(), run.cloned());
-        self.run(LIMIT, |bucket| async move {
+        self.run(OPERATION_TIMEOUT, |bucket| async move {
             bucket.list(&principal, run.as_ref()).await
         })
     }
@@ -239,26 +239,26 @@ impl Bucket {
     }
 
     /// Returns the longest time that an active run may go without a rewrite of its `run.json`.
-    fn lag(&self) -> Duration {
-        LAG.min(self.terms.ttl / 2)
+    fn max_hold_age(&self) -> Duration {
+        MAX_HOLD_AGE.min(self.terms.ttl / 2)
     }
 
     /// Returns whether these bytes are known to match the ref.
-    fn is_sound(&self, path: &Path, tag: Option<&str>) -> bool {
+    fn is_verified(&self, path: &Path, tag: Option<&str>) -> bool {
         let sound = self.sound.lock();
         tag.is_some() && sound.get(path).map(String::as_str) == tag
     }
 
-    fn note_sound(&self, path: &Path, tag: Option<&str>) {
+    fn note_verified(&self, path: &Path, tag: Option<&str>) {
         let Some(tag) = tag else { return };
         let mut sound = self.sound.lock();
-        if sound.len() >= REMEMBERED {
+        if sound.len() >= MAX_REMEMBERED {
             sound.clear();
         }
         sound.insert(path.clone(), tag.to_owned());
     }
 
-    fn forget_sound(&self, path: &Path) {
+    fn forget_verified(&self, path: &Path) {
         let mut sound = self.sound.lock();
         sound.remove(path);
     }
@@ -275,5 +275,5 @@ impl fmt::Debug for Bucket {
 }
 
 fn for_bytes(bytes: u64) -> Duration {
-    LIMIT.saturating_add(Duration::from_secs(bytes >> 20))
+    OPERATION_TIMEOUT.saturating_add(Duration::from_secs(bytes >> 20))
 }

@@ -12,7 +12,7 @@ use sqlx::postgres::PgRow;
 use sqlx::{PgPool, Row as _};
 use tokio::sync::broadcast;
 
-use crate::inbox::{Draft, Room, StoredRow, Verdict, kept_as, refusal, unavailable};
+use crate::inbox::{Draft, Room, StoredRow, Verdict, refusal, stored_statuses, unavailable};
 use crate::number::nanoseconds;
 use crate::postgres::beat::hold;
 use crate::postgres::{OperationError, PostgresStore, Server, is_lost};
@@ -114,10 +114,10 @@ impl Server {
     /// Converts the result of an operation to the inbox's error type.
     pub(super) fn to_inbox_result<T>(
         &self,
-        asked: Result<T, OperationError<impl Into<No>>>,
+        result: Result<T, OperationError<impl Into<No>>>,
     ) -> Result<T, InboxError> {
-        asked.map_err(|error| match error {
-            OperationError::Silent => unavailable(self.silent()),
+        result.map_err(|error| match error {
+            OperationError::Silent => unavailable(self.timeout_message()),
             OperationError::Refused(no) => match no.into() {
                 No::Inbox(no) => no,
                 No::Database(error) => unavailable(self.failure(error)),
@@ -142,7 +142,7 @@ pub(super) async fn known(
     row.as_ref().map(entry).transpose()
 }
 
-async fn must(pool: &PgPool, id: &ApprovalId) -> Result<StoredApproval, No> {
+async fn get_existing(pool: &PgPool, id: &ApprovalId) -> Result<StoredApproval, No> {
     match known(pool, id.as_str()).await? {
         Some(entry) => Ok(entry?),
         None => Err(InboxError::NotFound(id.clone()).into()),
@@ -181,7 +181,7 @@ async fn decide(
     if let Some(row) = decided {
         return Ok(entry(&row)??);
     }
-    let entry = must(pool, id).await?;
+    let entry = get_existing(pool, id).await?;
     if entry.decision.as_ref() == Some(decision) {
         // Written before the connection broke: nobody else makes the same decision in the same nanosecond.
         return Ok(entry);
@@ -199,7 +199,7 @@ async fn end(pool: &PgPool, id: &ApprovalId, ending: Ending) -> Result<(), No> {
         .bind(ending.applies_to().as_str())
         .bind(nanoseconds(clock::now()));
     if ending.execute(pool).await?.rows_affected() == 0 {
-        must(pool, id).await?;
+        get_existing(pool, id).await?;
     }
     Ok(())
 }
@@ -235,7 +235,7 @@ async fn rows(
     filter: &Filter,
     after: Option<&ApprovalId>,
 ) -> Result<Vec<PgRow>, No> {
-    let kept = kept_as(&filter.status);
+    let statuses = stored_statuses(&filter.status);
     let limit = i64::try_from(filter.limit).unwrap_or(i64::MAX);
     // Read more than the limit where rows are filtered out for what they have become since.
     let over = matches!(
@@ -244,7 +244,7 @@ async fn rows(
     );
     let rows = sqlx::query(LIST)
         .bind(&filter.tenant)
-        .bind((!kept.is_empty()).then_some(&kept))
+        .bind((!statuses.is_empty()).then_some(&statuses))
         .bind(filter.run.as_ref().map(haft::call::RunId::as_str))
         .bind(after.map(ApprovalId::as_str))
         .bind(if over { limit } else { i64::MAX })
@@ -253,7 +253,7 @@ async fn rows(
 }
 
 async fn has_room(pool: &PgPool, room: &Room) -> Result<bool, No> {
-    let asked = sqlx::query_scalar(ROOM)
+    let query = sqlx::query_scalar(ROOM)
         .bind(&room.tenant)
         .bind(&room.run)
         .bind(&room.fingerprint)
@@ -261,7 +261,7 @@ async fn has_room(pool: &PgPool, room: &Room) -> Result<bool, No> {
         .bind(nanoseconds(clock::now()))
         .bind(room.total)
         .bind(room.bytes);
-    Ok(asked.fetch_one(pool).await?)
+    Ok(query.fetch_one(pool).await?)
 }
 
 impl Inbox for PostgresStore {
@@ -332,13 +332,13 @@ impl Inbox for PostgresStore {
     ) -> BoxFuture<'a, Result<StoredApproval, InboxError>> {
         let attempt = self.0.beat.attempt();
         Box::pin(self.0.step(move |pool| async move {
-            let attempt = format!("{}/{attempt}", self.0.beat.me(&pool).await?);
+            let attempt = format!("{}/{attempt}", self.0.beat.process_name(&pool).await?);
             hold(&self.0, &pool, std::iter::once(id.to_string())).await?;
             let claiming = sqlx::query(CLAIM).bind(id.as_str()).bind(attempt);
             if let Some(row) = claiming.fetch_optional(&pool).await? {
                 return Ok(entry(&row)??);
             }
-            let entry = must(&pool, id).await?;
+            let entry = get_existing(&pool, id).await?;
             let again = entry.claimed;
             Err(refusal(&entry, Event::Claim { again }).into())
         }))
@@ -358,7 +358,7 @@ impl Inbox for PostgresStore {
             let rows = finishing.execute(&pool).await?.rows_affected();
             self.0.beat.release(id.as_str());
             if rows == 0 {
-                must(&pool, id).await?;
+                get_existing(&pool, id).await?;
             }
             Ok(())
         }))
@@ -367,11 +367,11 @@ impl Inbox for PostgresStore {
     fn deliver<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<bool, InboxError>> {
         let attempt = self.0.beat.attempt();
         Box::pin(self.0.step(move |pool| async move {
-            let attempt = format!("{}/{attempt}", self.0.beat.me(&pool).await?);
+            let attempt = format!("{}/{attempt}", self.0.beat.process_name(&pool).await?);
             let delivering = sqlx::query(DELIVER).bind(id.as_str()).bind(attempt);
             let first = delivering.execute(&pool).await?.rows_affected() == 1;
             if !first {
-                must(&pool, id).await?;
+                get_existing(&pool, id).await?;
             }
             Ok(first)
         }))
@@ -388,11 +388,11 @@ impl Inbox for PostgresStore {
             } else {
                 self.0.beat.release(id.as_str());
             }
-            let me = self.0.beat.me(&pool).await?;
+            let me = self.0.beat.process_name(&pool).await?;
             let sql = if attended { ATTEND } else { LEAVE };
             let attending = sqlx::query(sql).bind(id.as_str()).bind(me);
             if attending.execute(&pool).await?.rows_affected() == 0 {
-                must(&pool, id).await?;
+                get_existing(&pool, id).await?;
             }
             Ok(())
         }))

@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 use tokio::sync::{broadcast, oneshot};
 
 use crate::blocking::may_block;
-use crate::inbox::{BEHIND, Draft, Room, Verdict, unavailable};
+use crate::inbox::{Draft, LISTENER_BUFFER, Room, Verdict, unavailable};
 use crate::lane::{Jobs, Lane};
 use crate::lease::Lease;
 use crate::sqlite::file::FILE;
@@ -54,7 +54,7 @@ struct Shared {
     under_way: AtomicUsize,
     changes: broadcast::Sender<ApprovalId>,
     /// Changes that this inbox made and already reported, kept while there are listeners.
-    told: Mutex<OwnChanges>,
+    reported: Mutex<OwnChanges>,
     /// Number of requests that this process attends or runs: while there are any, it polls for others' decisions more often.
     held: AtomicUsize,
 }
@@ -103,8 +103,8 @@ impl SqliteInbox {
                 under_way: AtomicUsize::new(0),
                 path,
                 lease,
-                changes: broadcast::channel(BEHIND).0,
-                told: Mutex::default(),
+                changes: broadcast::channel(LISTENER_BUFFER).0,
+                reported: Mutex::default(),
                 held: AtomicUsize::new(0),
             }),
             writes: Lane::new(),
@@ -130,9 +130,9 @@ impl SqliteInbox {
         let (turn, alone) = Turn::take(&self.shared);
         if alone
             && may_block()
-            && let Some(said) = self.at_once(&step)
+            && let Some(result) = self.try_immediately(&step)
         {
-            return said;
+            return result;
         }
         let (answer, heard) = oneshot::channel();
         let job = Write::Step { step, answer, turn };
@@ -141,23 +141,24 @@ impl SqliteInbox {
             .writes
             .give(job, bytes, move |jobs| write_thread(shared, jobs));
         given.await.map_err(unavailable)?;
-        heard.await.map_err(|_| lost())?
+        heard.await.map_err(|_| thread_ended())?
     }
 
     /// Makes a change that has the queue to itself; `None` if more are likely to come beside it.
-    fn at_once(&self, step: &Step) -> Option<Result<StepResult, InboxError>> {
+    fn try_immediately(&self, step: &Step) -> Option<Result<StepResult, InboxError>> {
         let mut writer = self.shared.writer.try_lock()?;
-        if writer.had_several() {
+        if writer.was_batched() {
             return None;
         }
-        let said = tokio::task::block_in_place(|| writer.several(&self.shared, from_ref(step)));
-        if writer.wants_waking() {
+        let results =
+            tokio::task::block_in_place(|| writer.run_batch(&self.shared, from_ref(step)));
+        if writer.needs_wake_up() {
             let shared = Arc::clone(&self.shared);
             let start = |jobs| write_thread(shared, jobs);
             // If the thread cannot start, others notice within seconds that this process has stopped renewing its lease.
             writer.wakes(self.writes.send_at_once(Write::Wake, start).is_ok());
         }
-        said.into_iter().next()
+        results.into_iter().next()
     }
 
     async fn read<T>(
@@ -170,7 +171,7 @@ impl SqliteInbox {
             .reads
             .give(job(answer), 0, move |jobs| read_thread(shared, jobs));
         given.await.map_err(unavailable)?;
-        heard.await.map_err(|_| lost())?
+        heard.await.map_err(|_| thread_ended())?
     }
 
     /// Marks what has expired, when there is time.
@@ -181,10 +182,10 @@ impl SqliteInbox {
         self.writes.offer(Write::Step { step, answer, turn });
     }
 
-    async fn one(&self, step: Step, bytes: usize) -> Result<StoredApproval, InboxError> {
+    async fn write_one(&self, step: Step, bytes: usize) -> Result<StoredApproval, InboxError> {
         match self.write(step, bytes).await? {
             StepResult::Entry(entry) => Ok(*entry),
-            _ => Err(lost()),
+            _ => Err(thread_ended()),
         }
     }
 }
@@ -217,7 +218,7 @@ fn read_thread(shared: Arc<Shared>, jobs: Jobs<Read>) -> io::Result<()> {
     thread.spawn(move || read::run(&shared, &jobs)).map(drop)
 }
 
-fn lost() -> InboxError {
+fn thread_ended() -> InboxError {
     unavailable("its thread ended")
 }
 
@@ -236,7 +237,7 @@ impl Inbox for SqliteInbox {
             match self.write(Step::File(Box::new(draft)), bytes).await? {
                 StepResult::Done => Ok(Submission::New),
                 StepResult::Entry(entry) => Ok(Submission::Existing(entry)),
-                StepResult::First(_) => Err(lost()),
+                StepResult::First(_) => Err(thread_ended()),
             }
         })
     }
@@ -281,7 +282,8 @@ impl Inbox for SqliteInbox {
         Box::pin(async move {
             let verdict = Verdict::of(decision)?;
             let bytes = verdict.json.len();
-            self.one(Step::Decide(id.clone(), verdict), bytes).await
+            self.write_one(Step::Decide(id.clone(), verdict), bytes)
+                .await
         })
     }
 
@@ -289,7 +291,7 @@ impl Inbox for SqliteInbox {
         &'a self,
         id: &'a ApprovalId,
     ) -> BoxFuture<'a, Result<StoredApproval, InboxError>> {
-        Box::pin(self.one(Step::Claim(id.clone()), 0))
+        Box::pin(self.write_one(Step::Claim(id.clone()), 0))
     }
 
     fn finish<'a>(
@@ -308,8 +310,8 @@ impl Inbox for SqliteInbox {
 
     fn deliver<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<bool, InboxError>> {
         Box::pin(async move {
-            let said = self.write(Step::Deliver(id.clone()), 0).await?;
-            Ok(matches!(said, StepResult::First(true)))
+            let result = self.write(Step::Deliver(id.clone()), 0).await?;
+            Ok(matches!(result, StepResult::First(true)))
         })
     }
 

@@ -49,14 +49,14 @@ impl Lines {
         let make = &make;
         let asked = server.ask(
             move |pool| async move {
-                let me = server.me(&pool).await?.to_owned();
+                let me = server.process_name(&pool).await?.to_owned();
                 make(pool, me).await
             },
             is_lost,
         );
         self.runtime.block_on(asked).unwrap_or_else(|error| {
             Err(Fault::Failed(match error {
-                OperationError::Silent => server.silent().into(),
+                OperationError::Silent => server.timeout_message().into(),
                 OperationError::Refused(error) => server.failure(error),
             }))
         })
@@ -86,7 +86,7 @@ impl Backend for Lines {
         })
     }
 
-    fn let_go(&mut self, run: &str, wipe: bool) -> Outcome<()> {
+    fn release_run(&mut self, run: &str, wipe: bool) -> Outcome<()> {
         self.with(|pool, me| async move {
             let leaving = sqlx::query(LEAVE).bind(run).bind(me).bind(wipe);
             leaving.execute(&pool).await?;

@@ -58,7 +58,7 @@ impl Lines {
         });
         done.unwrap_or_else(|error| {
             let why = self.file.failure(error);
-            self.file.let_go();
+            self.file.disconnect();
             Err(Fault::Failed(why))
         })
     }
@@ -92,7 +92,7 @@ impl Backend for Lines {
         })
     }
 
-    fn let_go(&mut self, run: &str, wipe: bool) -> Outcome<()> {
+    fn release_run(&mut self, run: &str, wipe: bool) -> Outcome<()> {
         self.with(|connection, me| {
             let all = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let left = all.prepare_cached(LEAVE)?.execute(params![run, me])?;

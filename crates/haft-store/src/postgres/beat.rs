@@ -13,7 +13,7 @@ use super::Server;
 use crate::lease::Lease;
 
 /// Number of beats between searches for forgotten requests.
-const FORGOTTEN: u32 = 40;
+const BEATS_PER_SEARCH: u32 = 40;
 
 const NAME: &str = "SELECT replace(gen_random_uuid()::text, '-', '')";
 const RENEW: &str = "INSERT INTO haft.processes (id, alive_until) \
@@ -56,7 +56,7 @@ impl Beat {
     }
 
     /// Returns this process's name.
-    pub(crate) async fn me(&self, pool: &PgPool) -> Result<&str, sqlx::Error> {
+    pub(crate) async fn process_name(&self, pool: &PgPool) -> Result<&str, sqlx::Error> {
         if let Some(me) = self.me.get() {
             return Ok(me);
         }
@@ -80,7 +80,7 @@ impl Beat {
         if self.state().last.is_some_and(|last| last.elapsed() < beat) {
             return Ok(());
         }
-        let me = self.me(pool).await?;
+        let me = self.process_name(pool).await?;
         let began = Instant::now();
         let renewing = sqlx::query(RENEW).bind(me).bind(lasts.as_secs_f64());
         renewing.execute(pool).await?;
@@ -103,7 +103,7 @@ impl Beat {
         let held: Vec<String> = self.state().held.iter().cloned().collect();
         let query = sqlx::query_scalar(STILL)
             .bind(&held)
-            .bind(self.me(pool).await?);
+            .bind(self.process_name(pool).await?);
         let still: Vec<String> = query.fetch_all(pool).await?;
         let still: HashSet<String> = still.into_iter().collect();
         let mut state = self.state();
@@ -144,7 +144,7 @@ pub(crate) async fn hold(
                 }
                 // If this fails, the next beat tries again; meanwhile others see that this process is unreachable.
                 let _ = server.beat.renew(pool).await;
-                if beats.is_multiple_of(FORGOTTEN) {
+                if beats.is_multiple_of(BEATS_PER_SEARCH) {
                     let _ = server.beat.forget(pool).await;
                 }
             }

@@ -42,7 +42,7 @@ impl Server {
         F: Future<Output = Result<T, sqlx::Error>>,
     {
         self.ask(make, is_lost).await.map_err(|error| match error {
-            OperationError::Silent => IndexError::Store(self.silent().into()),
+            OperationError::Silent => IndexError::Store(self.timeout_message().into()),
             OperationError::Refused(error) => IndexError::Store(self.failure(error)),
         })
     }

@@ -13,10 +13,10 @@ use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 pub(crate) const FILE: &str = "haft.db";
 
 /// How long a statement waits for another process's write.
-const BUSY: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Delay before retrying a file that other processes are opening.
-const AGAIN: Duration = Duration::from_millis(10);
+const RETRY_DELAY: Duration = Duration::from_millis(10);
 
 /// Migrations from each schema version to the next; each ends by setting `user_version`.
 const MIGRATIONS: &[&str] = &[
@@ -31,11 +31,11 @@ const MIGRATIONS: &[&str] = &[
 ];
 
 /// Capacity of the cache of prepared statements.
-const STATEMENTS: usize = 64;
+const STATEMENT_CACHE: usize = 64;
 
 /// Pages of the write-ahead log after which it is merged into the file and restarted. Overwriting costs the disk less than
 /// growing a file: with four times as many pages, a lone writer was a fifth slower.
-const LOG: u32 = 1000;
+const WAL_PAGES: u32 = 1000;
 
 /// What a commit waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +114,7 @@ impl DbFile {
     }
 
     /// Drops the connection; the next use opens a new one.
-    pub(crate) fn let_go(&mut self) {
+    pub(crate) fn disconnect(&mut self) {
         self.open = None;
     }
 
@@ -170,14 +170,14 @@ fn open(path: &Path, commit: Commit) -> Result<Open, Failure> {
     }
     let meta = fs::metadata(path).map_err(refused)?;
     let opened = Connection::open(path).and_then(|mut connection| {
-        connection.busy_timeout(BUSY)?;
-        connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
         // `SQLite` does not wait for a lock while the journal mode changes: of several processes that open a new file, one
         // succeeds and the others retry.
-        let newer = patiently(|| {
+        let newer = retry_while_busy(|| {
             connection.pragma_update(None, "journal_mode", "WAL")?;
             commit.set(&connection)?;
-            connection.pragma_update(None, "wal_autocheckpoint", LOG)?;
+            connection.pragma_update(None, "wal_autocheckpoint", WAL_PAGES)?;
             migrate(&mut connection)
         })?;
         Ok((connection, newer))
@@ -206,8 +206,8 @@ fn make_private(path: &Path) -> io::Result<()> {
 }
 
 /// Retries a step while other processes lock the file.
-fn patiently<T>(mut step: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
-    let begun = Instant::now();
+fn retry_while_busy<T>(mut step: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+    let started = Instant::now();
     loop {
         let done = step();
         let busy = done.as_ref().is_err_and(|error| {
@@ -217,10 +217,10 @@ fn patiently<T>(mut step: impl FnMut() -> rusqlite::Result<T>) -> rusqlite::Resu
                 Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
             )
         });
-        if !busy || begun.elapsed() > BUSY {
+        if !busy || started.elapsed() > BUSY_TIMEOUT {
             return done;
         }
-        std::thread::sleep(AGAIN);
+        std::thread::sleep(RETRY_DELAY);
     }
 }
 

@@ -48,7 +48,7 @@ impl std::fmt::Debug for Worker {
 
 impl Worker {
     /// Creates a worker for the file at this path; does not create or open the file yet. A power cut may lose the last moments
-    /// but never corrupts the file; where more is needed, use [`synced`].
+    /// but never corrupts the file; where more is needed, use [`with_full_sync`].
     pub(crate) fn new(path: PathBuf) -> Self {
         Self {
             file: Arc::new(Mutex::new(DbFile::new(path, Commit::Deferred))),
@@ -113,7 +113,7 @@ fn with<T, E: From<StoreError>>(
         Fault::Refused(refused) => refused,
         Fault::Database(error) => {
             let why = file.failure(error);
-            file.let_go();
+            file.disconnect();
             StoreError(why).into()
         }
     })
@@ -130,7 +130,7 @@ fn start(file: Arc<Mutex<DbFile>>, jobs: Jobs<Job>) -> io::Result<()> {
 }
 
 /// Runs `work` with commits that wait for the disk.
-pub(crate) fn synced<T>(
+pub(crate) fn with_full_sync<T>(
     connection: &Connection,
     work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
 ) -> rusqlite::Result<T> {

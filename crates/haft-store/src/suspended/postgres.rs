@@ -8,7 +8,7 @@ use haft::future::BoxFuture;
 use sqlx::postgres::PgRow;
 use sqlx::{PgPool, Row as _};
 
-use super::{MOST, SWEEP};
+use super::{MAX_FOUND, SWEEP_NANOS};
 use crate::inbox::RETENTION;
 use crate::number::nanoseconds;
 use crate::postgres::{OperationError, PostgresStore, Server, is_lost};
@@ -37,7 +37,7 @@ impl Server {
         F: Future<Output = Result<T, sqlx::Error>>,
     {
         self.ask(make, is_lost).await.map_err(|error| match error {
-            OperationError::Silent => SuspendedError(self.silent().into()),
+            OperationError::Silent => SuspendedError(self.timeout_message().into()),
             OperationError::Refused(error) => SuspendedError(self.failure(error)),
         })
     }
@@ -50,7 +50,7 @@ impl SuspendedCalls for PostgresStore {
         Box::pin(self.0.suspended(move |pool| async move {
             if due {
                 let old = sqlx::query(OLD).bind(now.saturating_sub(RETENTION));
-                let old = old.bind(now.saturating_sub(SWEEP));
+                let old = old.bind(now.saturating_sub(SWEEP_NANOS));
                 old.execute(&pool).await?;
             }
             let suspend = sqlx::query(SUSPEND)
@@ -70,7 +70,7 @@ impl SuspendedCalls for PostgresStore {
         key: &'a str,
     ) -> BoxFuture<'a, Result<Vec<SuspendedCall>, SuspendedError>> {
         Box::pin(self.0.suspended(move |pool| async move {
-            let found = sqlx::query(FIND).bind(key).bind(MOST);
+            let found = sqlx::query(FIND).bind(key).bind(MAX_FOUND);
             let rows = found.fetch_all(&pool).await?;
             rows.iter().map(read).collect()
         }))
@@ -108,7 +108,7 @@ impl SuspendedCalls for PostgresStore {
     ) -> BoxFuture<'a, Result<Option<String>, SuspendedError>> {
         let attempt = self.0.attempt();
         Box::pin(self.0.suspended(move |pool| async move {
-            let attempt = format!("{}/{attempt}", self.0.me(&pool).await?);
+            let attempt = format!("{}/{attempt}", self.0.process_name(&pool).await?);
             let collect = sqlx::query(COLLECT).bind(attempt);
             let collect = collect.bind(run.as_str()).bind(call.as_str());
             let row = collect.fetch_optional(&pool).await?;

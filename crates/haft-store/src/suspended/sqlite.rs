@@ -7,11 +7,11 @@ use haft::clock;
 use haft::future::BoxFuture;
 use rusqlite::{OptionalExtension as _, Row, params};
 
-use super::MOST;
+use super::MAX_FOUND;
 use crate::inbox::RETENTION;
 use crate::number::nanoseconds;
 use crate::sqlite::SqliteStore;
-use crate::sqlite::worker::synced;
+use crate::sqlite::worker::with_full_sync;
 
 const SUSPEND: &str = "INSERT INTO suspended_calls (run, call, key, approval, within, alone, noted) \
     VALUES (?, ?, ?, ?, ?, ?, ?) \
@@ -35,7 +35,7 @@ impl SuspendedCalls for SqliteStore {
                 connection.execute(OLD, [now.saturating_sub(RETENTION)])?;
             }
             // A call that is not found would run from its start: unlike the index, this must survive a power cut.
-            let suspended = synced(connection, |connection| {
+            let suspended = with_full_sync(connection, |connection| {
                 connection.prepare_cached(SUSPEND)?.execute(params![
                     call.run.as_str(),
                     call.call.as_str(),
@@ -58,7 +58,7 @@ impl SuspendedCalls for SqliteStore {
         let key = key.to_owned();
         Box::pin(self.worker.with(0, move |connection| {
             let mut query = connection.prepare_cached(FIND)?;
-            let calls = query.query_map(params![key, MOST], read)?;
+            let calls = query.query_map(params![key, MAX_FOUND], read)?;
             Ok(calls.collect::<Result<_, _>>()?)
         }))
     }
@@ -85,7 +85,7 @@ impl SuspendedCalls for SqliteStore {
         let outcome = outcome.to_owned();
         Box::pin(self.worker.with(outcome.len(), move |connection| {
             // If an outcome is lost, haft cannot say how its call ended.
-            let finished = synced(connection, |connection| {
+            let finished = with_full_sync(connection, |connection| {
                 let mut finish = connection.prepare_cached(FINISH)?;
                 finish.execute(params![outcome, run, call])
             });
@@ -101,7 +101,7 @@ impl SuspendedCalls for SqliteStore {
     ) -> BoxFuture<'a, Result<Option<String>, SuspendedError>> {
         let name = name(run, call);
         Box::pin(self.worker.with(0, move |connection| {
-            let outcome = synced(connection, |connection| {
+            let outcome = with_full_sync(connection, |connection| {
                 let mut collect = connection.prepare_cached(COLLECT)?;
                 collect.query_row(name, |row| row.get(0)).optional()
             });

@@ -16,10 +16,10 @@ use tokio::time::{sleep, timeout};
 use super::Bucket;
 
 /// Maximum number of concurrent operations; the rest queue, each with its caller or pin.
-const AT_ONCE: usize = 32;
+const MAX_CONCURRENT: usize = 32;
 
 /// Longest interval between checks for runs whose hold has to be renewed.
-const TICK: Duration = Duration::from_hours(1);
+const MAX_CHECK_INTERVAL: Duration = Duration::from_hours(1);
 
 /// The thread, started on first use. It ends with the store.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Bridge {
         Self {
             place,
             running: Mutex::new(None),
-            room: Arc::new(Semaphore::new(AT_ONCE)),
+            room: Arc::new(Semaphore::new(MAX_CONCURRENT)),
         }
     }
 
@@ -70,7 +70,7 @@ impl Bridge {
         Box::pin(async move {
             match ended.await {
                 Ok(Ok(result)) => Ok(result),
-                Ok(Err(_)) => Err(late(&place, limit)),
+                Ok(Err(_)) => Err(timed_out(&place, limit)),
                 Err(_) => Err(io::Error::other(format!("{place}: its thread ended"))),
             }
         })
@@ -120,7 +120,7 @@ impl Bridge {
     }
 }
 
-fn late(place: &str, limit: Duration) -> io::Error {
+fn timed_out(place: &str, limit: Duration) -> io::Error {
     let seconds = limit.as_secs();
     io::Error::new(
         io::ErrorKind::TimedOut,
@@ -133,13 +133,13 @@ async fn upkeep(bucket: Weak<Bucket>) {
     loop {
         let Some(now) = bucket.upgrade() else { return };
         if let Some(every) = now.terms.sweep {
-            let swept = timeout(super::SWEEP_LIMIT, now.sweep_if_due(every)).await;
+            let swept = timeout(super::SWEEP_TIMEOUT, now.sweep_if_due(every)).await;
             if let Ok(Err(error)) = swept {
                 tracing::warn!(%error, "sweep expired artifacts");
             }
         }
         now.renew_pins().await;
-        let pause = TICK.min(now.lag() / 4);
+        let pause = MAX_CHECK_INTERVAL.min(now.max_hold_age() / 4);
         drop(now);
         sleep(pause).await;
     }

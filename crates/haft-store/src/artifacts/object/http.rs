@@ -26,13 +26,13 @@ use tower_service::Service;
 use super::dial::{Dial, Duplex};
 
 /// Time limit for making a connection.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time limit until a response begins; each MiB sent adds one second.
-const SILENCE: Duration = Duration::from_secs(10);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long an idle connection is kept open.
-const IDLE: Duration = Duration::from_secs(30);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 type Connections = legacy::Client<HttpsConnector<Dialer>, HttpRequestBody>;
 
@@ -56,7 +56,7 @@ impl Client {
         let mut tcp = TcpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
-        tcp.set_connect_timeout(Some(CONNECT));
+        tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
         let https = HttpsConnectorBuilder::new().with_tls_config(tls);
         let https = if plain {
             https.https_or_http()
@@ -65,14 +65,14 @@ impl Client {
         };
         let client = legacy::Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE)
+            .pool_idle_timeout(IDLE_TIMEOUT)
             .build(https.enable_http1().wrap_connector(Dialer { tcp, dial }));
         Ok(Self(client))
     }
 
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let sent = request.body().size_hint().lower() >> 20;
-        let within = SILENCE.saturating_add(Duration::from_secs(sent));
+        let within = RESPONSE_TIMEOUT.saturating_add(Duration::from_secs(sent));
         let Ok(answer) = tokio::time::timeout(within, self.0.request(request)).await else {
             let silent = "the server says nothing";
             let silent = std::io::Error::new(std::io::ErrorKind::TimedOut, silent);

@@ -9,13 +9,13 @@ use object_store::ObjectMeta;
 use object_store::path::Path;
 
 /// Version of the layout.
-const VERSION: &str = "v1";
+const LAYOUT_VERSION: &str = "v1";
 
 /// File that says whose run a folder belongs to; rewriting it holds the run.
-const RUN: &str = "run.json";
+const RUN_FILE: &str = "run.json";
 
 /// Maximum length of a stored media type: its base64 form still fits in a file name.
-const MEDIA_TYPE: usize = 128;
+const MAX_MEDIA_TYPE: usize = 128;
 
 /// The root of the layout.
 #[derive(Debug)]
@@ -65,8 +65,8 @@ impl Keys {
     pub(super) fn below(prefix: &str) -> Self {
         let prefix = prefix.trim_matches('/');
         let root = match prefix {
-            "" => VERSION.to_owned(),
-            prefix => format!("{prefix}/{VERSION}"),
+            "" => LAYOUT_VERSION.to_owned(),
+            prefix => format!("{prefix}/{LAYOUT_VERSION}"),
         };
         Self { root }
     }
@@ -83,17 +83,21 @@ impl Keys {
 
     /// Returns a tenant's folder.
     pub(super) fn tenant(&self, principal: &Principal) -> String {
-        format!("{}/{}", self.root, short(&principal.tenant))
+        format!("{}/{}", self.root, short_hash(&principal.tenant))
     }
 
     /// Returns a principal's folder.
     pub(super) fn principal(&self, principal: &Principal) -> String {
-        format!("{}/{}", self.tenant(principal), short(&principal.subject))
+        format!(
+            "{}/{}",
+            self.tenant(principal),
+            short_hash(&principal.subject)
+        )
     }
 
     /// Returns a run's folder.
     pub(super) fn run(&self, owner: &Owner) -> String {
-        let run = short(owner.run.as_str());
+        let run = short_hash(owner.run.as_str());
         format!("{}/{run}", self.principal(&owner.principal))
     }
 
@@ -105,7 +109,7 @@ impl Keys {
         bytes: u64,
         media_type: &str,
     ) -> Path {
-        let cut = media_type.floor_char_boundary(MEDIA_TYPE);
+        let cut = media_type.floor_char_boundary(MAX_MEDIA_TYPE);
         let media = URL_SAFE_NO_PAD.encode(&media_type[..cut]);
         let digits = digits(reference);
         Path::from(format!("{folder}/{digits}/{created:019}-{bytes}-{media}"))
@@ -122,7 +126,7 @@ impl Keys {
         }
         let folder = format!("{}/{}", self.root, owners.join("/"));
         match rest {
-            [RUN] => Some(Entry::Run(folder)),
+            [RUN_FILE] => Some(Entry::Run(folder)),
             [digits, name] => parse_object(folder, digits, name, meta).map(Entry::Kept),
             _ => None,
         }
@@ -131,7 +135,7 @@ impl Keys {
 
 /// Returns the path of a run's file.
 pub(super) fn run_file(folder: &str) -> Path {
-    Path::from(format!("{folder}/{RUN}"))
+    Path::from(format!("{folder}/{RUN_FILE}"))
 }
 
 /// Returns the folder of a run's artifacts with this ref: one object, or several if the same bytes were stored concurrently.
@@ -145,10 +149,10 @@ fn parse_object(
     name: &str,
     meta: &ObjectMeta,
 ) -> Option<StoredObject> {
-    let mut told = name.splitn(3, '-');
-    let created = told.next()?.parse().ok()?;
-    let bytes = told.next()?.parse().ok()?;
-    let media_type = URL_SAFE_NO_PAD.decode(told.next()?).ok()?;
+    let mut parts = name.splitn(3, '-');
+    let created = parts.next()?.parse().ok()?;
+    let bytes = parts.next()?.parse().ok()?;
+    let media_type = URL_SAFE_NO_PAD.decode(parts.next()?).ok()?;
     Some(StoredObject {
         path: meta.location.clone(),
         folder,
@@ -162,7 +166,7 @@ fn parse_object(
 }
 
 /// Returns the first 32 hex digits of a name's hash.
-fn short(name: &str) -> String {
+fn short_hash(name: &str) -> String {
     digits(&ArtifactRef::of(name.as_bytes()))[..32].to_owned()
 }
 

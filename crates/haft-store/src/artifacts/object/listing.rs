@@ -12,16 +12,16 @@ use object_store::path::Path;
 use super::keys::{self, Entry, StoredObject};
 use super::pins::RunFile;
 use super::reading::not_found;
-use super::{Bucket, REMEMBERED};
+use super::{Bucket, MAX_REMEMBERED};
 
 /// Maximum number of artifacts in a list: the newest 10,000.
-const LISTED: usize = 10_000;
+const MAX_LISTED: usize = 10_000;
 
 /// Maximum number of run files read concurrently.
-const AT_ONCE: usize = 16;
+const MAX_CONCURRENT: usize = 16;
 
 /// Maximum size of a run file to read.
-const LONGEST: u64 = 16 << 10;
+const MAX_RUN_FILE: u64 = 16 << 10;
 
 impl Bucket {
     /// Finds an owner's artifact; the oldest if the same bytes were stored twice concurrently.
@@ -62,7 +62,7 @@ impl Bucket {
         let newest = self.newest(&Path::from(folder.as_str())).await?;
         let names = match run {
             Some(run) => HashMap::from([(folder, run.clone())]),
-            None => self.names_of(&newest).await?,
+            None => self.run_ids(&newest).await?,
         };
         let named = newest.iter();
         let named = named.filter_map(|kept| Some(kept.info(names.get(&kept.folder)?.clone())));
@@ -81,18 +81,15 @@ impl Bucket {
             if let Some(Entry::Kept(kept)) = self.keys.entry(&meta) {
                 found.push(kept);
             }
-            if found.len() >= 2 * LISTED {
-                found = newest_of(found);
+            if found.len() >= 2 * MAX_LISTED {
+                found = newest_objects(found);
             }
         }
-        Ok(newest_of(found))
+        Ok(newest_objects(found))
     }
 
     /// Returns the runs that the artifacts' folders belong to, where their files say so.
-    async fn names_of(
-        &self,
-        all: &[StoredObject],
-    ) -> Result<HashMap<String, RunId>, ArtifactError> {
+    async fn run_ids(&self, all: &[StoredObject]) -> Result<HashMap<String, RunId>, ArtifactError> {
         let wanted: HashSet<&str> = all.iter().map(|kept| kept.folder.as_str()).collect();
         let mut named = HashMap::new();
         let mut asked = Vec::new();
@@ -106,12 +103,12 @@ impl Bucket {
             }
         }
         let mut answers = stream::iter(asked)
-            .map(|folder| async { self.name_of(&folder).await.map(|run| (folder, run)) })
-            .buffer_unordered(AT_ONCE);
+            .map(|folder| async { self.run_id(&folder).await.map(|run| (folder, run)) })
+            .buffer_unordered(MAX_CONCURRENT);
         while let Some((folder, run)) = answers.try_next().await? {
             let Some(run) = run else { continue };
             let mut known = self.names.lock();
-            if known.len() >= REMEMBERED {
+            if known.len() >= MAX_REMEMBERED {
                 known.clear();
             }
             known.insert(folder.clone(), run.clone());
@@ -121,12 +118,12 @@ impl Bucket {
     }
 
     /// Returns a folder's run; `None` if its file is missing or not one that haft writes.
-    async fn name_of(&self, folder: &str) -> Result<Option<RunId>, ArtifactError> {
+    async fn run_id(&self, folder: &str) -> Result<Option<RunId>, ArtifactError> {
         let found = match self.store.get(&keys::run_file(folder)).await {
             Err(object_store::Error::NotFound { .. }) => return Ok(None),
             found => found.map_err(|e| self.to_artifact_error(&e))?,
         };
-        if found.meta.size > LONGEST {
+        if found.meta.size > MAX_RUN_FILE {
             return Ok(None);
         }
         let text = found
@@ -144,7 +141,7 @@ impl Bucket {
     }
 }
 
-fn newest_of(mut found: Vec<StoredObject>) -> Vec<StoredObject> {
+fn newest_objects(mut found: Vec<StoredObject>) -> Vec<StoredObject> {
     // If a run stored the same bytes twice, the oldest object counts.
     found.sort_by(|a, b| {
         let key = |kept: &StoredObject| (kept.folder.clone(), kept.reference.clone(), kept.created);
@@ -152,6 +149,6 @@ fn newest_of(mut found: Vec<StoredObject>) -> Vec<StoredObject> {
     });
     found.dedup_by(|b, a| (&a.folder, &a.reference) == (&b.folder, &b.reference));
     found.sort_by_key(|kept| Reverse((kept.created, kept.reference.clone())));
-    found.truncate(LISTED);
+    found.truncate(MAX_LISTED);
     found
 }

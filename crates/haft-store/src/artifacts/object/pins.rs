@@ -7,7 +7,7 @@ use haft::artifact::{ArtifactError, Owner};
 use object_store::ObjectStoreExt as _;
 use serde::{Deserialize, Serialize};
 
-use super::{Bucket, REMEMBERED, keys};
+use super::{Bucket, MAX_REMEMBERED, keys};
 
 /// The runs in use in this process.
 #[derive(Debug, Default)]
@@ -57,8 +57,8 @@ impl Pins {
         renewed.is_none_or(|at| at.elapsed() >= within)
     }
 
-    fn renewed(&mut self, folder: &str) {
-        if self.renewed.len() >= REMEMBERED {
+    fn note_renewal(&mut self, folder: &str) {
+        if self.renewed.len() >= MAX_REMEMBERED {
             let held = &self.held;
             self.renewed.retain(|folder, _| held.contains_key(folder));
         }
@@ -69,7 +69,7 @@ impl Pins {
 impl Bucket {
     /// Marks the run as in use unless that was done recently. Creates its file if it is missing.
     pub(super) async fn hold(&self, owner: &Owner, folder: &str) -> Result<(), ArtifactError> {
-        if self.pins().is_due(folder, self.lag() / 2) {
+        if self.pins().is_due(folder, self.max_hold_age() / 2) {
             self.write_run(owner, folder).await?;
         }
         Ok(())
@@ -78,7 +78,7 @@ impl Bucket {
     /// Renews the hold on a run, but only if it has stored something.
     pub(super) async fn renew_pin(&self, owner: &Owner) -> Result<(), ArtifactError> {
         let folder = self.keys.run(owner);
-        if !self.pins().is_due(&folder, self.lag() / 2) {
+        if !self.pins().is_due(&folder, self.max_hold_age() / 2) {
             return Ok(());
         }
         match self.store.head(&keys::run_file(&folder)).await {
@@ -90,7 +90,7 @@ impl Bucket {
 
     /// Renews the hold on all runs in use that are due.
     pub(super) async fn renew_pins(&self) {
-        let within = self.lag() / 2;
+        let within = self.max_hold_age() / 2;
         let due: Vec<Owner> = {
             let pins = self.pins();
             let held = pins.held.iter();
@@ -117,7 +117,7 @@ impl Bucket {
         let path = keys::run_file(folder);
         let written = self.store.put(&path, text.into()).await;
         written.map_err(|e| self.to_artifact_error(&e))?;
-        self.pins().renewed(folder);
+        self.pins().note_renewal(folder);
         Ok(())
     }
 }

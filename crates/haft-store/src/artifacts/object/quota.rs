@@ -12,10 +12,10 @@ use tokio::sync::Mutex;
 
 use super::keys::Entry;
 use super::sweep::seconds;
-use super::{Bucket, REMEMBERED};
+use super::{Bucket, MAX_REMEMBERED};
 
 /// How long a count stays valid; this process adds what it stores to it.
-const FRESH: Duration = Duration::from_secs(60);
+const COUNT_TTL: Duration = Duration::from_secs(60);
 
 /// Known byte counts by tenant.
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ impl Bucket {
         tenant: &str,
     ) -> Result<Count, ArtifactError> {
         let known = counts.get(tenant).copied();
-        match known.filter(|count| count.at.elapsed() < FRESH) {
+        match known.filter(|count| count.at.elapsed() < COUNT_TTL) {
             Some(count) => Ok(count),
             None => self.count(tenant).await,
         }
@@ -91,8 +91,8 @@ impl Bucket {
     /// Removes a tenant's oldest artifacts, except those of active runs, until `size` more bytes fit. A run is active if its
     /// file was written within the interval at which every process with a session of it rewrites that file.
     async fn evict(&self, tenant: &str, size: u64) -> Result<(), ArtifactError> {
-        let in_use = self.server_clock().await? - seconds(self.lag());
-        let (mut kept, mut held) = (Vec::new(), HashSet::new());
+        let in_use = self.server_clock().await? - seconds(self.max_hold_age());
+        let (mut artifacts, mut held) = (Vec::new(), HashSet::new());
         let mut listed = self.store.list(Some(&Path::from(tenant)));
         while let Some(meta) = listed
             .try_next()
@@ -100,29 +100,29 @@ impl Bucket {
             .map_err(|e| self.to_artifact_error(&e))?
         {
             match self.keys.entry(&meta) {
-                Some(Entry::Kept(one)) => kept.push(one),
+                Some(Entry::Kept(one)) => artifacts.push(one),
                 Some(Entry::Run(folder)) if meta.last_modified.timestamp() >= in_use => {
                     held.insert(folder);
                 }
                 Some(Entry::Run(_)) | None => {}
             }
         }
-        let kept = kept.into_iter().map(|one| StoredArtifact {
+        let artifacts = artifacts.into_iter().map(|one| StoredArtifact {
             held: held.contains(&one.folder) || self.pins().holds(&one.folder),
             bytes: one.found,
             created: one.created,
             id: one.path,
         });
-        for path in self.quota().make_room(size, kept.collect())? {
+        for path in self.quota().make_room(size, artifacts.collect())? {
             self.remove(&path).await?;
-            self.forget_sound(&path);
+            self.forget_verified(&path);
         }
         Ok(())
     }
 }
 
 fn remember(counts: &mut HashMap<String, Count>, tenant: String, count: Count) {
-    if counts.len() >= REMEMBERED {
+    if counts.len() >= MAX_REMEMBERED {
         counts.clear();
     }
     counts.insert(tenant, count);

@@ -11,7 +11,7 @@ use super::Bucket;
 use super::keys::StoredObject;
 
 /// Up to this size, the first read fetches the whole artifact, whatever the range, and checks its hash: 8 MiB.
-const CHECKED: u64 = 8 << 20;
+const WHOLE_READ_BYTES: u64 = 8 << 20;
 
 impl Bucket {
     pub(super) async fn read(
@@ -22,13 +22,13 @@ impl Bucket {
     ) -> Result<Bytes, ArtifactError> {
         let kept = self.find(owner, reference).await?;
         if kept.found != kept.bytes {
-            return Err(damaged(&kept));
+            return Err(damaged_artifact(&kept));
         }
         let end = range.end.min(kept.bytes);
         let start = range.start.min(end);
-        let sound = self.is_sound(&kept.path, kept.tag.as_deref());
+        let sound = self.is_verified(&kept.path, kept.tag.as_deref());
         let whole = end - start == kept.bytes;
-        if !sound && (whole || kept.bytes <= CHECKED) {
+        if !sound && (whole || kept.bytes <= WHOLE_READ_BYTES) {
             let bytes = self.read_whole(&kept).await?;
             let place = |n: u64| usize::try_from(n).unwrap_or(bytes.len());
             return Ok(bytes.slice(place(start)..place(end)));
@@ -36,17 +36,21 @@ impl Bucket {
         self.fetch(&kept, start..end).await
     }
 
-    async fn read_whole(&self, kept: &StoredObject) -> Result<Bytes, ArtifactError> {
-        let bytes = self.fetch(kept, 0..kept.bytes).await?;
-        if ArtifactRef::of(&bytes) != kept.reference {
-            self.forget_sound(&kept.path);
-            return Err(damaged(kept));
+    async fn read_whole(&self, stored: &StoredObject) -> Result<Bytes, ArtifactError> {
+        let bytes = self.fetch(stored, 0..stored.bytes).await?;
+        if ArtifactRef::of(&bytes) != stored.reference {
+            self.forget_verified(&stored.path);
+            return Err(damaged_artifact(stored));
         }
-        self.note_sound(&kept.path, kept.tag.as_deref());
+        self.note_verified(&stored.path, stored.tag.as_deref());
         Ok(bytes)
     }
 
-    async fn fetch(&self, kept: &StoredObject, range: Range<u64>) -> Result<Bytes, ArtifactError> {
+    async fn fetch(
+        &self,
+        stored: &StoredObject,
+        range: Range<u64>,
+    ) -> Result<Bytes, ArtifactError> {
         let wanted = usize::try_from(range.end - range.start).map_err(std::io::Error::other)?;
         if wanted == 0 {
             return Ok(Bytes::new());
@@ -57,20 +61,20 @@ impl Bucket {
         };
         let failed = |error: &object_store::Error| match error {
             // The artifact expired between the two requests.
-            object_store::Error::NotFound { .. } => not_found(&kept.reference),
+            object_store::Error::NotFound { .. } => not_found(&stored.reference),
             error => self.to_artifact_error(error),
         };
-        let found = self.store.get_opts(&kept.path, options).await;
+        let found = self.store.get_opts(&stored.path, options).await;
         let mut stream = found.map_err(|e| failed(&e))?.into_stream();
         let mut bytes = BytesMut::with_capacity(wanted);
         while let Some(piece) = stream.try_next().await.map_err(|e| failed(&e))? {
             if bytes.len() + piece.len() > wanted {
-                return Err(damaged(kept));
+                return Err(damaged_artifact(stored));
             }
             bytes.extend_from_slice(&piece);
         }
         if bytes.len() != wanted {
-            return Err(damaged(kept));
+            return Err(damaged_artifact(stored));
         }
         Ok(bytes.freeze())
     }
@@ -80,6 +84,6 @@ pub(super) fn not_found(reference: &ArtifactRef) -> ArtifactError {
     ArtifactError::NotFound(reference.as_str().to_owned())
 }
 
-fn damaged(kept: &StoredObject) -> ArtifactError {
-    ArtifactError::Damaged(kept.reference.as_str().to_owned())
+fn damaged_artifact(stored: &StoredObject) -> ArtifactError {
+    ArtifactError::Damaged(stored.reference.as_str().to_owned())
 }

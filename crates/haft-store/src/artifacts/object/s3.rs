@@ -12,7 +12,7 @@ use super::{Dial, ObjectArtifacts, Terms};
 use crate::error::StoreError;
 
 /// Maximum length of a prefix: with what haft appends, keys stay well below their limit of 1,024 bytes.
-const PREFIX: usize = 500;
+const MAX_PREFIX: usize = 500;
 
 impl ObjectArtifacts {
     /// Creates a store for the bucket that `s3://BUCKET/PREFIX` names, on the server that the variables describe. `dial`, if
@@ -97,7 +97,7 @@ fn place(url: &str) -> Result<(&str, &str), String> {
         let sound = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
         !part.is_empty() && part != "." && part != ".." && part.bytes().all(sound)
     };
-    if !prefix.is_empty() && (prefix.len() > PREFIX || !prefix.split('/').all(part)) {
+    if !prefix.is_empty() && (prefix.len() > MAX_PREFIX || !prefix.split('/').all(part)) {
         return Err(
             "its prefix has at most 500 letters, digits, `-`, `_` and `.`, in parts between `/`"
                 .into(),

@@ -14,7 +14,7 @@ use super::Bucket;
 use super::keys::Keys;
 
 /// Part size for larger artifacts: S3 takes up to 10,000 parts of at least 5 MiB.
-const PART: u64 = 8 << 20;
+const PART_BYTES: u64 = 8 << 20;
 
 impl Bucket {
     pub(super) async fn put(
@@ -28,7 +28,7 @@ impl Bucket {
         self.quota().admit(size)?;
         let folder = self.keys.run(owner);
         let path = match self.find(owner, reference).await {
-            Ok(kept) if kept.found == size && self.is_sound(&kept.path, kept.tag.as_deref()) => {
+            Ok(kept) if kept.found == size && self.is_verified(&kept.path, kept.tag.as_deref()) => {
                 return self.hold(owner, &folder).await;
             }
             // Its bytes may be damaged: store them again in the same place.
@@ -42,13 +42,13 @@ impl Bucket {
         };
         // Write the hold before the artifact that it protects.
         self.hold(owner, &folder).await?;
-        let tag = if size <= PART {
+        let tag = if size <= PART_BYTES {
             let stored = self.store.put(&path, whole(source).await?.into()).await;
             stored.map_err(|e| self.to_artifact_error(&e))?.e_tag
         } else {
             self.put_in_parts(&path, source).await?
         };
-        self.note_sound(&path, tag.as_deref());
+        self.note_verified(&path, tag.as_deref());
         Ok(())
     }
 
@@ -58,8 +58,8 @@ impl Bucket {
         path: &Path,
         source: &Arc<dyn Source>,
     ) -> Result<Option<String>, ArtifactError> {
-        let begun = self.store.put_multipart(path).await;
-        let mut upload = begun.map_err(|e| self.to_artifact_error(&e))?;
+        let started = self.store.put_multipart(path).await;
+        let mut upload = started.map_err(|e| self.to_artifact_error(&e))?;
         let stored = self.each_part(&mut *upload, source).await;
         if stored.is_err() {
             // If the abort fails too, the server's own rules for incomplete uploads apply.
@@ -94,7 +94,7 @@ async fn whole(source: &Arc<dyn Source>) -> std::io::Result<Bytes> {
 
 /// Reads the part of a source that begins at `from`.
 fn part(source: &dyn Source, from: u64) -> std::io::Result<PutPayload> {
-    let size = (source.size() - from).min(PART);
+    let size = (source.size() - from).min(PART_BYTES);
     let mut part = vec![0; usize::try_from(size).map_err(std::io::Error::other)?];
     let mut filled = 0;
     while filled < part.len() {

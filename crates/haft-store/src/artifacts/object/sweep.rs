@@ -12,16 +12,16 @@ use object_store::path::Path;
 use object_store::{ObjectStoreExt as _, PutPayload};
 
 use super::keys::{self, Entry};
-use super::{Bucket, ObjectArtifacts, SWEEP_LIMIT};
+use super::{Bucket, ObjectArtifacts, SWEEP_TIMEOUT};
 
 /// Note written at the end of a complete sweep.
-const MARK: &str = "swept";
+const SWEEP_MARK: &str = "swept";
 
 /// Note written to read the server's clock.
 const CLOCK: &str = "clock";
 
 /// Maximum number of expired objects per sweep; the next sweep handles the rest.
-const REMOVED: usize = 100_000;
+const MAX_REMOVED: usize = 100_000;
 
 impl ObjectArtifacts {
     /// Removes expired artifacts unless the last sweep by any process is more recent than `every`; returns how many were removed.
@@ -29,7 +29,7 @@ impl ObjectArtifacts {
     /// # Errors
     /// [`ArtifactError::Io`] if the bucket does not respond or refuses the request.
     pub async fn sweep_if_due(&self, every: Duration) -> Result<Option<u64>, ArtifactError> {
-        let swept = self.run(SWEEP_LIMIT, |bucket| async move {
+        let swept = self.run(SWEEP_TIMEOUT, |bucket| async move {
             bucket.sweep_if_due(every).await
         });
         swept.await
@@ -40,14 +40,14 @@ impl ObjectArtifacts {
     /// # Errors
     /// [`ArtifactError::Io`] if the bucket does not respond or refuses the request.
     pub async fn sweep(&self) -> Result<u64, ArtifactError> {
-        let swept = self.run(SWEEP_LIMIT, |bucket| async move { bucket.sweep().await });
+        let swept = self.run(SWEEP_TIMEOUT, |bucket| async move { bucket.sweep().await });
         swept.await
     }
 }
 
 impl Bucket {
     pub(super) async fn sweep_if_due(&self, every: Duration) -> Result<Option<u64>, ArtifactError> {
-        let last = match self.store.head(&self.keys.note(MARK)).await {
+        let last = match self.store.head(&self.keys.note(SWEEP_MARK)).await {
             Ok(mark) => Some(mark.last_modified.timestamp()),
             Err(object_store::Error::NotFound { .. }) => None,
             Err(error) => return Err(self.to_artifact_error(&error)),
@@ -63,13 +63,14 @@ impl Bucket {
 
     pub(super) async fn sweep(&self) -> Result<u64, ArtifactError> {
         let removed = self.sweep_below(&self.keys.all()).await?;
-        self.write_note(MARK).await?;
+        self.write_note(SWEEP_MARK).await?;
         Ok(removed)
     }
 
     /// Removes what has expired below a folder.
     pub(super) async fn sweep_below(&self, folder: &Path) -> Result<u64, ArtifactError> {
-        let end = self.server_clock().await? - seconds(self.terms.ttl) - seconds(self.lag());
+        let end =
+            self.server_clock().await? - seconds(self.terms.ttl) - seconds(self.max_hold_age());
         let mut old: HashMap<String, Vec<Path>> = HashMap::new();
         let mut count = 0;
         let mut listed = self.store.list(Some(folder));
@@ -87,7 +88,7 @@ impl Bucket {
                 None => continue,
             }
             count += 1;
-            if count >= REMOVED {
+            if count >= MAX_REMOVED {
                 break;
             }
         }
@@ -117,7 +118,7 @@ impl Bucket {
         let mut removed = 0;
         for path in expired {
             self.remove(&path).await?;
-            self.forget_sound(&path);
+            self.forget_verified(&path);
             removed += 1;
         }
         let folder = Path::from(folder);

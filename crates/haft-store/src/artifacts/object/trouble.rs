@@ -6,7 +6,7 @@ use std::io;
 use object_store::Error;
 
 /// Maximum length of a cause that is passed on.
-const LONGEST: usize = 200;
+const MAX_CAUSE: usize = 200;
 
 /// Describes the error. A server's response may repeat a key and the signed request, so only its error code is passed on.
 pub(super) fn to_io_error(place: &str, error: &Error) -> io::Error {
@@ -96,7 +96,7 @@ fn code(text: &str) -> Option<&str> {
 fn plain(text: &str) -> String {
     let own = text.split('<').next().unwrap_or_default();
     let line = own.split_whitespace().collect::<Vec<_>>().join(" ");
-    line[..line.floor_char_boundary(LONGEST)]
+    line[..line.floor_char_boundary(MAX_CAUSE)]
         .trim_end_matches([' ', ':'])
         .to_owned()
 }

@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, oneshot};
 use crate::inbox::Draft;
 
 /// Capacity of the queue, in KiB of text; each request counts for one more.
-const ROOM: usize = 64 << 10;
+const QUEUE_CAPACITY: usize = 64 << 10;
 
 /// Requests that wait for the previous statement to end.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct Filing {
     pub(super) at_work: Arc<tokio::sync::Mutex<()>>,
     pub(super) desk: Mutex<Desk>,
     /// The previous statement's connection: the pool would make the server check each connection that it takes back.
-    kept: Mutex<Option<PgConnection>>,
+    spare_connection: Mutex<Option<PgConnection>>,
     pub(super) room: Arc<Semaphore>,
 }
 
@@ -44,21 +44,21 @@ impl Default for Filing {
             waiting: Mutex::default(),
             at_work: Arc::default(),
             desk: Mutex::default(),
-            kept: Mutex::default(),
-            room: Arc::new(Semaphore::new(ROOM)),
+            spare_connection: Mutex::default(),
+            room: Arc::new(Semaphore::new(QUEUE_CAPACITY)),
         }
     }
 }
 
 impl Filing {
     pub(super) fn lock(&self) -> MutexGuard<'_, Option<PgConnection>> {
-        self.kept.lock()
+        self.spare_connection.lock()
     }
 
     /// Closes its connection; the next statement opens a new one.
     pub(crate) async fn close(&self) -> Result<(), sqlx::Error> {
-        let kept = self.lock().take();
-        match kept {
+        let spare = self.lock().take();
+        match spare {
             Some(connection) => connection.close().await,
             None => Ok(()),
         }

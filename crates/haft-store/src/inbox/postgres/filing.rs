@@ -14,16 +14,16 @@ use tokio::sync::oneshot;
 
 use super::desk::{Answer, Desk};
 use super::known;
-use crate::inbox::{Draft, MOST_PENDING, RETENTION, SWEEP_BYTES, full, unavailable};
+use crate::inbox::{Draft, MAX_PENDING, RETENTION, SWEEP_BYTES, inbox_full, unavailable};
 use crate::number::nanoseconds;
 use crate::postgres::beat::hold;
 use crate::postgres::{Server, is_lost};
 
 /// Maximum number of requests per statement.
-const MOST: usize = 256;
+const MAX_BATCH: usize = 256;
 
 /// Interval between deletions of old requests.
-const SWEEP: Duration = Duration::from_hours(1);
+const SWEEP_INTERVAL: Duration = Duration::from_hours(1);
 
 /// The time of the write in microseconds, followed by the notification of the change; a trigger on the table would cost more.
 macro_rules! now {
@@ -75,17 +75,17 @@ pub(super) async fn file(server: &Arc<Server>, draft: Draft) -> Result<Submissio
     let _room = room.map_err(|e| unavailable(Failure::of(e)))?;
     let (answer, mut heard) = oneshot::channel();
     let id = draft.id.clone();
-    server.waiting().push((draft, answer));
+    server.lock_waiting().push((draft, answer));
     let at_work = Arc::clone(&server.filing.at_work);
     tokio::select! {
         biased;
-        heard = &mut heard => return heard.map_err(|_| lost())?,
+        heard = &mut heard => return heard.map_err(|_| task_ended())?,
         // The task that holds the lock takes everything in the queue.
         at_work = at_work.lock_owned() => {
             let batch = server.take();
             if let [(draft, _)] = batch.as_slice() && draft.id == id {
                 // Requests that arrive meanwhile wait until this one ends or is dropped.
-                round(server, batch).await;
+                file_batch(server, batch).await;
                 drop(at_work);
             } else if !batch.is_empty() {
                 let server = Arc::clone(server);
@@ -97,29 +97,29 @@ pub(super) async fn file(server: &Arc<Server>, draft: Draft) -> Result<Submissio
             }
         }
     }
-    heard.await.map_err(|_| lost())?
+    heard.await.map_err(|_| task_ended())?
 }
 
-fn lost() -> InboxError {
+fn task_ended() -> InboxError {
     unavailable("its task ended")
 }
 
 impl Server {
-    fn waiting(&self) -> MutexGuard<'_, Vec<(Draft, Answer)>> {
+    fn lock_waiting(&self) -> MutexGuard<'_, Vec<(Draft, Answer)>> {
         let waiting = &self.filing.waiting;
         waiting.lock()
     }
 
-    fn desk(&self) -> MutexGuard<'_, Desk> {
+    fn lock_desk(&self) -> MutexGuard<'_, Desk> {
         let desk = &self.filing.desk;
         desk.lock()
     }
 
     /// Takes up to one statement's worth of queued requests, dropping those whose callers have gone.
     fn take(&self) -> Vec<(Draft, Answer)> {
-        let mut waiting = self.waiting();
+        let mut waiting = self.lock_waiting();
         waiting.retain(|(_, answer)| !answer.is_closed());
-        let now = waiting.len().min(MOST);
+        let now = waiting.len().min(MAX_BATCH);
         let later = waiting.split_off(now);
         mem::replace(&mut *waiting, later)
     }
@@ -127,13 +127,13 @@ impl Server {
 
 async fn work(server: &Arc<Server>, mut batch: Vec<(Draft, Answer)>) {
     while !batch.is_empty() {
-        round(server, batch).await;
+        file_batch(server, batch).await;
         // There may be no other task left to take what remains.
         batch = server.take();
     }
 }
 
-async fn round(server: &Arc<Server>, batch: Vec<(Draft, Answer)>) {
+async fn file_batch(server: &Arc<Server>, batch: Vec<(Draft, Answer)>) {
     let (drafts, answers): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
     let drafts = &drafts;
     let made = server.ask(
@@ -161,7 +161,7 @@ async fn insert(
     drafts: &[Draft],
 ) -> Result<Vec<Result<Submission, InboxError>>, sqlx::Error> {
     sweep(server, pool).await?;
-    server.desk().filed += drafts
+    server.lock_desk().filed += drafts
         .iter()
         .map(|draft| draft.request.len())
         .sum::<usize>();
@@ -171,7 +171,7 @@ async fn insert(
         let before = drafts.iter().zip(&admitted);
         let before = before.filter(|(other, admitted)| **admitted && other.tenant == draft.tenant);
         let before = i64::try_from(before.count()).unwrap_or(i64::MAX);
-        admitted.push(take_room(server, pool, &draft.tenant, before).await?);
+        admitted.push(reserve_place(server, pool, &draft.tenant, before).await?);
     }
     let write: Vec<&Draft> = drafts
         .iter()
@@ -179,11 +179,11 @@ async fn insert(
         .filter_map(|(draft, admitted)| admitted.then_some(draft))
         .collect();
     hold(server, pool, write.iter().map(|draft| draft.id.clone())).await?;
-    let mut new = statement(server, pool, &write).await?;
+    let mut new = insert_batch(server, pool, &write).await?;
     let mut filed = Vec::with_capacity(drafts.len());
     for (draft, admitted) in drafts.iter().zip(admitted) {
         filed.push(if !admitted {
-            Err(full())
+            Err(inbox_full())
         } else if new.remove(&draft.id) {
             Ok(Submission::New)
         } else {
@@ -193,14 +193,14 @@ async fn insert(
     Ok(filed)
 }
 
-async fn statement(
+async fn insert_batch(
     server: &Arc<Server>,
     pool: &PgPool,
     drafts: &[&Draft],
 ) -> Result<HashSet<String>, sqlx::Error> {
-    let me = server.beat.me(pool).await?;
-    let kept = server.filing.lock().take();
-    let mut connection = match kept {
+    let me = server.beat.process_name(pool).await?;
+    let spare = server.filing.lock().take();
+    let mut connection = match spare {
         Some(connection) => connection,
         None => pool.acquire().await?.detach(),
     };
@@ -284,7 +284,7 @@ async fn conflict(
             let expire = sqlx::query(EXPIRE).bind(&alike);
             expire.bind(nanoseconds(clock::now())).execute(pool).await?;
         }
-        if !statement(server, pool, &[draft]).await?.is_empty() {
+        if !insert_batch(server, pool, &[draft]).await?.is_empty() {
             return Ok(Ok(Submission::New));
         }
     }
@@ -294,24 +294,29 @@ async fn conflict(
 }
 
 /// Takes one of a tenant's places; counts again each time half of those that were free are used.
-async fn take_room(
+async fn reserve_place(
     server: &Server,
     pool: &PgPool,
     tenant: &str,
     before: i64,
 ) -> Result<bool, sqlx::Error> {
-    if let Some(left) = server.desk().left.get_mut(tenant).filter(|left| **left > 0) {
+    if let Some(left) = server
+        .lock_desk()
+        .left
+        .get_mut(tenant)
+        .filter(|left| **left > 0)
+    {
         *left -= 1;
         return Ok(true);
     }
-    let most = i64::from(MOST_PENDING);
+    let most = i64::from(MAX_PENDING);
     let query = sqlx::query_scalar(PENDING).bind(tenant).bind(most);
     let pending: i64 = query.fetch_one(pool).await?;
     let pending = pending + before;
     if pending >= most {
         return Ok(false);
     }
-    let left = &mut server.desk().left;
+    let left = &mut server.lock_desk().left;
     if left.len() >= 1024 {
         left.clear();
     }
@@ -322,8 +327,8 @@ async fn take_room(
 /// Deletes old requests when due.
 async fn sweep(server: &Server, pool: &PgPool) -> Result<(), sqlx::Error> {
     let due = {
-        let desk = server.desk();
-        desk.swept.is_none_or(|at| at.elapsed() >= SWEEP) || desk.filed >= SWEEP_BYTES
+        let desk = server.lock_desk();
+        desk.swept.is_none_or(|at| at.elapsed() >= SWEEP_INTERVAL) || desk.filed >= SWEEP_BYTES
     };
     if !due {
         return Ok(());
@@ -337,7 +342,7 @@ async fn sweep(server: &Server, pool: &PgPool) -> Result<(), sqlx::Error> {
     let undecided = sqlx::query(UNDECIDED).bind(now).bind(most);
     undecided.execute(pool).await?;
     sqlx::query(GONE).execute(pool).await?;
-    let mut desk = server.desk();
+    let mut desk = server.lock_desk();
     desk.swept = Some(Instant::now());
     desk.filed = 0;
     Ok(())

@@ -9,19 +9,19 @@ use sqlx::postgres::PgListener;
 use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 
-use crate::inbox::BEHIND;
-use crate::postgres::{Server, WITHIN};
+use crate::inbox::LISTENER_BUFFER;
+use crate::postgres::{OPERATION_TIMEOUT, Server};
 
 const CHANNEL: &str = "haft_approvals";
 
 /// Interval between polls for missed changes.
-const LOOK: Duration = Duration::from_secs(3);
+const POLL_INTERVAL: Duration = Duration::from_secs(3);
 
 /// Delay before reconnecting to the server.
-const AGAIN: Duration = Duration::from_millis(300);
+const RECONNECT_DELAY: Duration = Duration::from_millis(300);
 
 /// How far back a poll looks, in microseconds: longer than a statement may take, so that none commits behind it.
-const BACK: i64 = 10_000_000;
+const LOOKBACK_MICROS: i64 = 10_000_000;
 
 const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 const SINCE: &str =
@@ -41,20 +41,20 @@ pub(super) fn start(server: &Arc<Server>) {
 type NewestChanges = HashMap<String, i64>;
 
 async fn run(server: Weak<Server>) {
-    let mut told = NewestChanges::new();
+    let mut reported = NewestChanges::new();
     // Where polls begin: set on the first connection and kept while disconnected.
     let mut from = None;
-    while goes_on(&server) {
+    while has_listeners(&server) {
         // No strong reference is held while waiting: dropping the store ends the task.
-        let connected = listen(&server, &mut from, &mut told).await;
+        let connected = listen(&server, &mut from, &mut reported).await;
         if connected.is_err() {
-            sleep(AGAIN).await;
+            sleep(RECONNECT_DELAY).await;
         }
     }
 }
 
 /// Returns whether there still are listeners.
-fn goes_on(server: &Weak<Server>) -> bool {
+fn has_listeners(server: &Weak<Server>) -> bool {
     let Some(server) = server.upgrade() else {
         return false;
     };
@@ -68,7 +68,7 @@ fn goes_on(server: &Weak<Server>) -> bool {
 async fn listen(
     server: &Weak<Server>,
     from: &mut Option<i64>,
-    told: &mut NewestChanges,
+    reported: &mut NewestChanges,
 ) -> Result<(), sqlx::Error> {
     let mut listener = {
         let Some(server) = server.upgrade() else {
@@ -81,8 +81,8 @@ async fn listen(
         listener
     };
     loop {
-        look(server, from, told).await?;
-        let until = tokio::time::Instant::now() + LOOK;
+        look(server, from, reported).await?;
+        let until = tokio::time::Instant::now() + POLL_INTERVAL;
         while let Ok(heard) = tokio::time::timeout_at(until, listener.try_recv()).await {
             // The connection broke: after reconnecting, a poll finds what was missed.
             let Some(heard) = heard? else { return Ok(()) };
@@ -90,10 +90,10 @@ async fn listen(
                 return Ok(());
             };
             if let Some((changed, id)) = heard.payload().split_once(' ') {
-                tell(&server, told, changed.parse().unwrap_or(0), id);
+                report_change(&server, reported, changed.parse().unwrap_or(0), id);
             }
         }
-        if !goes_on(server) {
+        if !has_listeners(server) {
             return Ok(());
         }
     }
@@ -103,7 +103,7 @@ async fn listen(
 async fn look(
     server: &Weak<Server>,
     from: &mut Option<i64>,
-    told: &mut NewestChanges,
+    reported: &mut NewestChanges,
 ) -> Result<(), sqlx::Error> {
     let Some(server) = server.upgrade() else {
         return Ok(());
@@ -111,32 +111,32 @@ async fn look(
     let pool = server.pool().await?;
     let looking = async {
         let now: i64 = sqlx::query_scalar(NOW).fetch_one(pool).await?;
-        let since = from.unwrap_or(now - BACK);
+        let since = from.unwrap_or(now - LOOKBACK_MICROS);
         let query = sqlx::query_as(SINCE).bind(since);
-        let most = i64::try_from(BEHIND).unwrap_or(i64::MAX);
+        let most = i64::try_from(LISTENER_BUFFER).unwrap_or(i64::MAX);
         let rows: Vec<(i64, String)> = query.bind(most).fetch_all(pool).await?;
         Ok::<_, sqlx::Error>((now, rows))
     };
-    let looked = timeout(WITHIN, looking).await;
+    let looked = timeout(OPERATION_TIMEOUT, looking).await;
     let (now, rows) = looked.map_err(|_| sqlx::Error::PoolTimedOut)??;
     for (changed, id) in &rows {
-        tell(&server, told, *changed, id);
+        report_change(&server, reported, *changed, id);
     }
     let back = match rows.last() {
         // There are more changes than a listener can lag behind.
-        Some((changed, _)) if rows.len() >= BEHIND => *changed,
-        _ => now - BACK,
+        Some((changed, _)) if rows.len() >= LISTENER_BUFFER => *changed,
+        _ => now - LOOKBACK_MICROS,
     };
     *from = Some(back);
-    told.retain(|_, changed| *changed > back);
+    reported.retain(|_, changed| *changed > back);
     Ok(())
 }
 
-fn tell(server: &Server, told: &mut NewestChanges, changed: i64, id: &str) {
-    if told.get(id).is_some_and(|known| *known >= changed) {
+fn report_change(server: &Server, reported: &mut NewestChanges, changed: i64, id: &str) {
+    if reported.get(id).is_some_and(|known| *known >= changed) {
         return;
     }
-    told.insert(id.to_owned(), changed);
+    reported.insert(id.to_owned(), changed);
     // The last listener may just have been dropped.
     let _ = server.changes.send(ApprovalId::new(id));
 }

@@ -10,7 +10,7 @@ use crate::lease::Lease;
 use crate::number::nanoseconds;
 
 /// Number of beats between searches for forgotten requests.
-const FORGOTTEN: u32 = 40;
+const BEATS_PER_SEARCH: u32 = 40;
 
 const RENEW: &str = "INSERT INTO approval_processes (id, alive_until) VALUES (?, ?) \
     ON CONFLICT (id) DO UPDATE SET alive_until = excluded.alive_until";
@@ -68,7 +68,7 @@ impl Beat {
     }
 
     /// Notes that the last renewal is void: the file was replaced, or the transaction failed.
-    pub(super) fn unsaid(&mut self) {
+    pub(super) fn invalidate_renewal(&mut self) {
         self.last = None;
     }
 
@@ -83,7 +83,7 @@ impl Beat {
             .execute(params![self.me, until])?;
         self.last = Some(Instant::now());
         self.beats = self.beats.wrapping_add(1);
-        if self.beats.is_multiple_of(FORGOTTEN) {
+        if self.beats.is_multiple_of(BEATS_PER_SEARCH) {
             self.forget(connection)?;
         }
         Ok(())

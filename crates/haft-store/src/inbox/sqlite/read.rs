@@ -12,9 +12,9 @@ use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 use tokio::sync::oneshot;
 
 use super::beat::alive;
-use super::steps::{bare, columns, get};
+use super::steps::{columns, get, read_bare_row};
 use super::{OwnChanges, Shared};
-use crate::inbox::{BEHIND, Room, kept_as, unavailable};
+use crate::inbox::{LISTENER_BUFFER, Room, stored_statuses, unavailable};
 use crate::lane::{Jobs, Next};
 use crate::lease::Lease;
 use crate::number::nanoseconds;
@@ -22,13 +22,13 @@ use crate::sqlite::file::{Commit, DbFile};
 
 /// Interval between checks for other processes' changes. As long as nothing changes, a check only reads a counter in shared
 /// memory.
-const LOOK: Duration = Duration::from_millis(25);
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// The interval while this process attends or runs a request: it acts on a decision made elsewhere within five milliseconds.
-const LOOK_SOON: Duration = Duration::from_millis(5);
+const FAST_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The interval while the database is unusable.
-const AGAIN: Duration = Duration::from_secs(1);
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 const LIST: &str = "SELECT row FROM approvals WHERE tenant = ?";
 const AT: &str = concat!("SELECT ", columns!(), " FROM approvals WHERE row = ?");
@@ -70,7 +70,7 @@ pub(super) enum Read {
 
 /// How far changes have been seen.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct ReadPosition {
     /// The newest row.
     row: i64,
     /// The newest change number.
@@ -86,7 +86,7 @@ struct Reader<'a> {
     shared: &'a Shared,
     file: DbFile,
     /// `None` while there are no listeners.
-    seen: Option<Seen>,
+    seen: Option<ReadPosition>,
     looked: Instant,
     failing: bool,
 }
@@ -121,9 +121,9 @@ impl Reader<'_> {
             return None;
         }
         let every = match self.shared.held.load(Ordering::Relaxed) {
-            _ if self.failing => AGAIN,
-            0 => LOOK,
-            _ => LOOK_SOON,
+            _ if self.failing => RETRY_DELAY,
+            0 => POLL_INTERVAL,
+            _ => FAST_POLL_INTERVAL,
         };
         Some(every.saturating_sub(self.looked.elapsed()))
     }
@@ -150,7 +150,7 @@ impl Reader<'_> {
                 self.tell(&changed, |told| &mut told.numbers);
                 self.seen = Some(seen);
             }
-            Err(_) => self.file.let_go(),
+            Err(_) => self.file.disconnect(),
         }
     }
 
@@ -159,14 +159,17 @@ impl Reader<'_> {
         let Some((_, newest)) = found.last() else {
             return;
         };
-        let told = &self.shared.told;
-        let mut told = told.lock();
-        let told = kind(&mut told);
-        for (id, _) in found.iter().filter(|(_, number)| !told.contains(number)) {
+        let reported = &self.shared.reported;
+        let mut reported = reported.lock();
+        let reported = kind(&mut reported);
+        for (id, _) in found
+            .iter()
+            .filter(|(_, number)| !reported.contains(number))
+        {
             // The last listener may just have been dropped.
             let _ = self.shared.changes.send(ApprovalId::new(id.as_str()));
         }
-        told.retain(|number| number > newest);
+        reported.retain(|number| number > newest);
     }
 
     fn get(&mut self, id: &str) -> Result<Option<StoredApproval>, InboxError> {
@@ -175,8 +178,8 @@ impl Reader<'_> {
             let Some(row) = get(connection, id)? else {
                 return Ok(Ok(None));
             };
-            let kept = row.alive(&alive(connection, lease)?);
-            Ok(kept.entry(clock::now()).map(Some))
+            let stored = row.alive(&alive(connection, lease)?);
+            Ok(stored.entry(clock::now()).map(Some))
         })
     }
 
@@ -196,8 +199,8 @@ impl Reader<'_> {
             bytes,
         } = room;
         self.read(|connection| {
-            let mut asked = connection.prepare_cached(ROOM)?;
-            asked
+            let mut query = connection.prepare_cached(ROOM)?;
+            query
                 .query_row(
                     params![tenant, run, fingerprint, per_run, now, total, bytes],
                     |row| row.get(0),
@@ -215,7 +218,7 @@ impl Reader<'_> {
         let done = connection.transaction().and_then(|moment| read(&moment));
         done.unwrap_or_else(|error| {
             let why = self.file.failure(error);
-            self.file.let_go();
+            self.file.disconnect();
             Err(unavailable(why))
         })
     }
@@ -224,15 +227,15 @@ impl Reader<'_> {
 /// Returns the new and the changed requests since the last look, and how far that reaches.
 fn look(
     connection: &Connection,
-    seen: Option<Seen>,
+    seen: Option<ReadPosition>,
     fresh: bool,
-) -> rusqlite::Result<(Seen, NumberedIds, NumberedIds)> {
+) -> rusqlite::Result<(ReadPosition, NumberedIds, NumberedIds)> {
     let version: i64 = connection
         .prepare_cached("PRAGMA data_version")?
         .query_row([], |row| row.get(0))?;
     let Some(mut seen) = seen else {
         let newest = connection.prepare_cached(NEWEST)?.query_row([], |found| {
-            Ok(Seen {
+            Ok(ReadPosition {
                 row: found.get(0)?,
                 number: found.get(1)?,
                 version,
@@ -245,8 +248,8 @@ fn look(
     }
     let new = since(connection, NEW, seen.row)?;
     let mut changed = since(connection, CHANGED, seen.number)?;
-    let more = new.len() >= BEHIND || changed.len() >= BEHIND;
-    if changed.len() >= BEHIND {
+    let more = new.len() >= LISTENER_BUFFER || changed.len() >= LISTENER_BUFFER;
+    if changed.len() >= LISTENER_BUFFER {
         // More than a listener can lag behind: the rest of this number and what follows is left to the next look.
         let newest = changed.last().map_or(0, |(_, newest)| *newest);
         if changed.first().is_some_and(|(_, first)| *first < newest) {
@@ -264,7 +267,7 @@ fn look(
 }
 
 fn since(connection: &Connection, sql: &str, number: i64) -> rusqlite::Result<NumberedIds> {
-    let most = i64::try_from(BEHIND).unwrap_or(i64::MAX);
+    let most = i64::try_from(LISTENER_BUFFER).unwrap_or(i64::MAX);
     let mut query = connection.prepare_cached(sql)?;
     let found = query.query_map(params![number, most], |row| Ok((row.get(0)?, row.get(1)?)))?;
     found.collect()
@@ -279,10 +282,10 @@ fn list(
     let (now, mut stale, mut page) = (clock::now(), false, Page::new(filter.limit));
     let mut at = connection.prepare_cached(AT)?;
     for row in rows(connection, filter)? {
-        let kept = at.query_row([row], bare)?.alive(&alive);
-        let bytes = kept.request.len();
-        let pending = kept.status == RequestStatus::Pending.as_str();
-        let entry = match kept.entry(now) {
+        let stored = at.query_row([row], read_bare_row)?.alive(&alive);
+        let bytes = stored.request.len();
+        let pending = stored.status == RequestStatus::Pending.as_str();
+        let entry = match stored.entry(now) {
             Ok(entry) => entry,
             Err(error) => return Ok(Err(error)),
         };
@@ -301,7 +304,7 @@ fn rows(connection: &Connection, filter: &Filter) -> rusqlite::Result<Vec<i64>> 
     let mut sql = LIST.to_owned();
     let mut values: Vec<Box<dyn ToSql>> = vec![Box::new(filter.tenant.clone())];
     if !filter.status.is_empty() {
-        let words = kept_as(&filter.status);
+        let words = stored_statuses(&filter.status);
         sql.push_str(" AND status IN (");
         sql.push_str(&vec!["?"; words.len()].join(", "));
         sql.push(')');

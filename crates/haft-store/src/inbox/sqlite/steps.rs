@@ -9,10 +9,10 @@ use haft::clock;
 use rusqlite::{Connection, OptionalExtension as _, Row, ToSql, params};
 
 use super::beat::{Beat, alive};
-use crate::inbox::{Draft, MOST_PENDING, StoredRow, Verdict, full, refusal};
+use crate::inbox::{Draft, MAX_PENDING, StoredRow, Verdict, inbox_full, refusal};
 use crate::number::nanoseconds;
 
-/// The columns of a row, for [`bare`].
+/// The columns of a row, for [`read_bare_row`].
 macro_rules! columns {
     () => {
         "request, status, decision, outcome, delivered, waiter, claimed_by"
@@ -200,7 +200,7 @@ impl<'a> Steps<'a> {
         let found = alike
             .query_row(
                 params![draft.fingerprint, draft.run, end(&draft.fingerprint)],
-                bare,
+                read_bare_row,
             )
             .optional()?;
         if let Some(found) = found {
@@ -209,7 +209,7 @@ impl<'a> Steps<'a> {
                 return Ok(StepResult::Entry(Box::new(entry)));
             }
         }
-        self.take_room(&draft.tenant)?;
+        self.reserve_place(&draft.tenant)?;
         self.connection.prepare_cached(INSERT)?.execute(params![
             draft.tenant,
             draft.id,
@@ -228,7 +228,7 @@ impl<'a> Steps<'a> {
 
     /// Takes one of a tenant's places. Counts again each time half of those that were free are used, so requests that other
     /// processes wrote are noticed long before there are too many.
-    fn take_room(&mut self, tenant: &str) -> Result<(), No> {
+    fn reserve_place(&mut self, tenant: &str) -> Result<(), No> {
         if let Some(left) = self.room.0.get_mut(tenant).filter(|left| **left > 0) {
             *left -= 1;
             return Ok(());
@@ -236,10 +236,10 @@ impl<'a> Steps<'a> {
         let pending: u32 = self
             .connection
             .prepare_cached(PENDING)?
-            .query_row(params![tenant, MOST_PENDING], |row| row.get(0))?;
-        let left = MOST_PENDING.saturating_sub(pending);
+            .query_row(params![tenant, MAX_PENDING], |row| row.get(0))?;
+        let left = MAX_PENDING.saturating_sub(pending);
         if left == 0 {
-            return Err(full().into());
+            return Err(inbox_full().into());
         }
         if self.room.0.len() >= 1024 {
             self.room.0.clear();
@@ -268,7 +268,7 @@ impl<'a> Steps<'a> {
         let decided = self
             .connection
             .prepare_cached(DECIDE)?
-            .query_row(values, bare)
+            .query_row(values, read_bare_row)
             .optional()?;
         if let Some(decided) = decided {
             self.changed.push(id.clone());
@@ -292,7 +292,7 @@ impl<'a> Steps<'a> {
         let claimed = self
             .connection
             .prepare_cached(CLAIM)?
-            .query_row(params![id.as_str(), self.beat.me, number], bare)
+            .query_row(params![id.as_str(), self.beat.me, number], read_bare_row)
             .optional()?;
         let Some(claimed) = claimed else {
             let entry = self.known(id)?;
@@ -339,7 +339,7 @@ impl<'a> Steps<'a> {
         self.entry(found.ok_or_else(|| InboxError::NotFound(id.clone()))?)
     }
 
-    fn entry(&self, row: Bare) -> Result<StoredApproval, No> {
+    fn entry(&self, row: BareRow) -> Result<StoredApproval, No> {
         let alive = alive(self.connection, self.beat.lease)?;
         Ok(row.alive(&alive).entry(clock::now())?)
     }
@@ -354,34 +354,34 @@ fn end(fingerprint: &str) -> &str {
     &fingerprint[from..]
 }
 
-pub(super) fn get(connection: &Connection, id: &str) -> rusqlite::Result<Option<Bare>> {
+pub(super) fn get(connection: &Connection, id: &str) -> rusqlite::Result<Option<BareRow>> {
     connection
         .prepare_cached(GET)?
-        .query_row([id], bare)
+        .query_row([id], read_bare_row)
         .optional()
 }
 
 /// A row without the information from the process table.
-pub(super) struct Bare {
-    kept: StoredRow,
+pub(super) struct BareRow {
+    stored: StoredRow,
     waiter: Option<String>,
     claimed_by: Option<String>,
 }
 
-impl Bare {
+impl BareRow {
     /// Completes the row, given the processes that are alive.
     pub(super) fn alive(self, alive: &HashSet<String>) -> StoredRow {
         StoredRow {
             attended: self.waiter.is_some_and(|process| alive.contains(&process)),
             claimer_lives: self.claimed_by.map(|process| alive.contains(&process)),
-            ..self.kept
+            ..self.stored
         }
     }
 }
 
 /// Reads a row of [`columns`].
-pub(super) fn bare(row: &Row<'_>) -> rusqlite::Result<Bare> {
-    let kept = StoredRow {
+pub(super) fn read_bare_row(row: &Row<'_>) -> rusqlite::Result<BareRow> {
+    let stored = StoredRow {
         request: row.get(0)?,
         status: row.get(1)?,
         decision: row.get(2)?,
@@ -390,8 +390,8 @@ pub(super) fn bare(row: &Row<'_>) -> rusqlite::Result<Bare> {
         attended: false,
         claimer_lives: None,
     };
-    Ok(Bare {
-        kept,
+    Ok(BareRow {
+        stored,
         waiter: row.get(5)?,
         claimed_by: row.get(6)?,
     })

@@ -23,13 +23,13 @@ use crate::number::nanoseconds;
 use crate::sqlite::file::{Commit, DbFile};
 
 /// Maximum number of steps per transaction.
-const MOST: usize = 512;
+const MAX_BATCH: usize = 512;
 
 /// How long a transaction waits for as many steps as the previous one had: callers that were just answered often come again.
-const GATHER: Duration = Duration::from_micros(60);
+const GATHER_TIME: Duration = Duration::from_micros(60);
 
 /// Interval between deletions of old requests.
-const SWEEP: Duration = Duration::from_hours(1);
+const SWEEP_INTERVAL: Duration = Duration::from_hours(1);
 
 /// Looks only at the rows that changed the longest ago. The newest rows stay, so that numbers keep increasing.
 const OLD: &str = "DELETE FROM approvals WHERE row IN (SELECT row FROM \
@@ -80,7 +80,7 @@ pub(super) fn run(shared: &Shared, jobs: &Jobs<Write>) {
     loop {
         let due = writer(shared).beats();
         match jobs.next(due) {
-            Next::Job(first) => turn(shared, first, jobs),
+            Next::Job(first) => run_queued(shared, first, jobs),
             Next::Quiet => writer(shared).say(shared),
             Next::End => break,
         }
@@ -93,7 +93,7 @@ fn writer(shared: &Shared) -> MutexGuard<'_, Writer> {
 }
 
 /// Runs a job and those queued behind it.
-fn turn(shared: &Shared, first: Write, jobs: &Jobs<Write>) {
+fn run_queued(shared: &Shared, first: Write, jobs: &Jobs<Write>) {
     // More jobs arrive while this waits for the lock.
     let mut writer = writer(shared);
     let (mut steps, mut answers, mut left) = (Vec::new(), Vec::new(), None);
@@ -111,20 +111,20 @@ fn turn(shared: &Shared, first: Write, jobs: &Jobs<Write>) {
                 break;
             }
         }
-        if steps.len() < MOST {
-            next = jobs.waiting();
-            while next.is_none() && steps.len() < writer.last && began.elapsed() < GATHER {
+        if steps.len() < MAX_BATCH {
+            next = jobs.try_next();
+            while next.is_none() && steps.len() < writer.last && began.elapsed() < GATHER_TIME {
                 thread::yield_now();
-                next = jobs.waiting();
+                next = jobs.try_next();
             }
         }
     }
     writer.last = steps.len();
-    let said = writer.several(shared, &steps);
-    for (said, (answer, turn)) in said.into_iter().zip(answers) {
+    let results = writer.run_batch(shared, &steps);
+    for (results, (answer, turn)) in results.into_iter().zip(answers) {
         drop(turn);
         // The caller may be gone.
-        let _ = answer.send(said);
+        let _ = answer.send(results);
     }
     if let Some(done) = left {
         writer.leave();
@@ -161,7 +161,7 @@ impl Writer {
     }
 
     /// Returns whether the thread has to be told that the lease needs renewal.
-    pub(super) fn wants_waking(&self) -> bool {
+    pub(super) fn needs_wake_up(&self) -> bool {
         !self.awake && self.beat.due().is_some()
     }
 
@@ -171,12 +171,12 @@ impl Writer {
     }
 
     /// Returns whether the thread's last transaction had several steps: their callers are likely to come again.
-    pub(super) fn had_several(&self) -> bool {
+    pub(super) fn was_batched(&self) -> bool {
         self.last > 1
     }
 
     /// Runs steps and returns the result of each.
-    pub(super) fn several(
+    pub(super) fn run_batch(
         &mut self,
         shared: &Shared,
         steps: &[Step],
@@ -185,8 +185,8 @@ impl Writer {
             return Vec::new();
         }
         self.transact(shared, steps).unwrap_or_else(|why| {
-            self.file.let_go();
-            self.beat.unsaid();
+            self.file.disconnect();
+            self.beat.invalidate_renewal();
             self.room = Room::default();
             steps
                 .iter()
@@ -203,7 +203,7 @@ impl Writer {
     ) -> Result<Vec<Result<StepResult, InboxError>>, Failure> {
         let (connection, new) = self.file.connection()?;
         if new {
-            self.beat.unsaid();
+            self.beat.invalidate_renewal();
             self.swept = None;
         }
         let made = if self.beat.me.is_empty() {
@@ -211,7 +211,7 @@ impl Writer {
         } else {
             Ok(())
         };
-        let due = self.swept.is_none_or(|at| at.elapsed() >= SWEEP);
+        let due = self.swept.is_none_or(|at| at.elapsed() >= SWEEP_INTERVAL);
         let sweep = due || self.filed >= SWEEP_BYTES;
         let made = made.and_then(|()| {
             let (beat, room) = (&mut self.beat, &mut self.room);
@@ -230,7 +230,7 @@ impl Writer {
             // The last listener may just have been dropped.
             let _ = shared.changes.send(id);
         }
-        Ok(made.said)
+        Ok(made.results)
     }
 
     /// Removes this process, so that others need not wait for its lease to expire.
@@ -242,14 +242,14 @@ impl Writer {
                 .map(|(connection, _)| self.beat.leave(connection));
             // If this fails, others notice within seconds.
             drop(left);
-            self.beat.unsaid();
-            self.file.let_go();
+            self.beat.invalidate_renewal();
+            self.file.disconnect();
         }
     }
 }
 
 /// A transaction that is not committed yet.
-struct Making<'a> {
+struct OpenTransaction<'a> {
     transaction: Transaction<'a>,
     made: Made,
     number: Option<i64>,
@@ -258,21 +258,21 @@ struct Making<'a> {
 
 /// The results of a transaction.
 struct Made {
-    said: Vec<Result<StepResult, InboxError>>,
+    results: Vec<Result<StepResult, InboxError>>,
     changed: Vec<ApprovalId>,
 }
 
-impl Making<'_> {
+impl OpenTransaction<'_> {
     /// Commits. Notes the changes first, so that the reading thread does not report them a second time.
     fn commit(self, shared: &Shared) -> rusqlite::Result<Made> {
-        let told = || shared.told.lock();
+        let lock_reported = || shared.reported.lock();
         let tells = !self.made.changed.is_empty() && shared.changes.receiver_count() > 0;
         if tells {
-            told().add(&self.rows, self.number);
+            lock_reported().add(&self.rows, self.number);
         }
         let committed = self.transaction.commit();
         if committed.is_err() && tells {
-            told().remove(&self.rows, self.number);
+            lock_reported().remove(&self.rows, self.number);
         }
         committed.map(|()| self.made)
     }
@@ -284,7 +284,7 @@ fn transaction<'a>(
     room: &mut Room,
     steps: &[Step],
     sweep: bool,
-) -> rusqlite::Result<Making<'a>> {
+) -> rusqlite::Result<OpenTransaction<'a>> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     if sweep {
         let now = nanoseconds(clock::now());
@@ -294,9 +294,9 @@ fn transaction<'a>(
         transaction.execute(GONE, params![now])?;
     }
     let mut making = Steps::new(&transaction, beat, room);
-    let mut said = Vec::with_capacity(steps.len());
+    let mut results = Vec::with_capacity(steps.len());
     for step in steps {
-        said.push(match making.make(step) {
+        results.push(match making.make(step) {
             Ok(done) => Ok(done),
             Err(No::Inbox(no)) => Err(no),
             Err(No::Database(error)) => return Err(error),
@@ -304,8 +304,11 @@ fn transaction<'a>(
     }
     let (number, rows, changed) = (making.number, making.rows, making.changed);
     beat.renew(&transaction)?;
-    let made = Made { said, changed };
-    Ok(Making {
+    let made = Made {
+        results,
+        changed,
+    };
+    Ok(OpenTransaction {
         transaction,
         made,
         number,

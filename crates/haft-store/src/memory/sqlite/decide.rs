@@ -8,7 +8,7 @@ use super::{Fault, one};
 use crate::number::nanoseconds;
 
 /// How long a decided record that is not recalled (a rejected one or an executed deletion) stays readable: seven days.
-const KEPT: i128 = 7 * 86_400 * 1_000_000_000;
+const RETENTION_NANOS: i128 = 7 * 86_400 * 1_000_000_000;
 
 const DECIDE: &str = "UPDATE memory SET state = ?1, decided_by = ?2, changed_by = ?2, updated = ?3, \
     expires = CASE WHEN ?4 IS NULL THEN expires ELSE min(coalesce(expires, ?4), ?4) END, revision = revision + 1 \
@@ -36,8 +36,8 @@ pub(super) fn run(
     } else {
         State::Rejected
     };
-    let kept = !decision.accept || candidate.deletes;
-    let until = kept.then(|| nanoseconds(asker.at.saturating_add(KEPT)));
+    let is_temporary = !decision.accept || candidate.deletes;
+    let until = is_temporary.then(|| nanoseconds(asker.at.saturating_add(RETENTION_NANOS)));
     let decided = connection.prepare_cached(DECIDE)?.execute(params![
         state.as_str(),
         decision.by,

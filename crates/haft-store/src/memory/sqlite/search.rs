@@ -11,20 +11,20 @@ use super::{Fault, row};
 use crate::number::nanoseconds;
 
 /// Maximum number of a query's words that count.
-const MOST_WORDS: usize = 16;
+const MAX_WORDS: usize = 16;
 /// Words too frequent to be significant; left out unless the query has no others.
-const STOP: [&str; 40] = [
+const STOP_WORDS: [&str; 40] = [
     "a", "about", "an", "and", "are", "as", "at", "be", "by", "can", "did", "do", "does", "for",
     "from", "has", "have", "how", "i", "in", "is", "it", "me", "my", "of", "on", "or", "our",
     "that", "the", "this", "to", "was", "we", "what", "when", "where", "which", "with", "you",
 ];
 
 /// Maximum number of memories that contain a word used for ranking; a more frequent word says little, and ranking by it is slow.
-const TELLING: i64 = 1_000;
+const MAX_MATCHES_PER_WORD: i64 = 1_000;
 /// Approximate maximum number of memories ranked per search: the rarest words come first.
-const RANKED: i64 = 1_500;
+const MAX_RANKED: i64 = 1_500;
 /// Number of the newest memories with all words that are put first.
-const WHOLE: i64 = 50;
+const MAX_FULL_MATCHES: i64 = 50;
 
 /// Counts no further than necessary.
 const COUNT: &str = "SELECT count(*) FROM \
@@ -70,7 +70,7 @@ pub(super) fn run(
         query,
     };
     let most = i64::from(query.limit.min(MAX_LISTED));
-    let mut found = search.ranked(&wanted, most)?;
+    let mut found = search.rank_memories(&wanted, most)?;
     let limit = usize::try_from(most).unwrap_or(usize::MAX);
     if found.len() < limit {
         let known: HashSet<i64> = found.iter().map(|(row, _)| *row).collect();
@@ -90,10 +90,10 @@ struct Search<'s> {
 
 impl Search<'_> {
     /// Returns the memories ranked by the most significant words; those with all words come first.
-    fn ranked(&self, wanted: &[Word], most: i64) -> rusqlite::Result<Vec<Ranked>> {
+    fn rank_memories(&self, wanted: &[Word], most: i64) -> rusqlite::Result<Vec<Ranked>> {
         let mut counted = Vec::new();
         for word in wanted {
-            let count = self.count(&one(word))?;
+            let count = self.count(&word_expression(word))?;
             counted.push((count, word));
         }
         counted.retain(|(count, _)| *count > 0);
@@ -102,7 +102,7 @@ impl Search<'_> {
         let (mut telling, mut rows) = (Vec::new(), 0);
         for (count, word) in counted {
             rows += count;
-            if count <= TELLING && rows <= RANKED {
+            if count <= MAX_MATCHES_PER_WORD && rows <= MAX_RANKED {
                 telling.push(word.clone());
             }
         }
@@ -110,12 +110,12 @@ impl Search<'_> {
             return Ok(Vec::new());
         }
         let any = expression(&telling, " OR ");
-        let found = self.matching(RANK, &any, RANKED)?;
+        let found = self.matching(RANK, &any, MAX_RANKED)?;
         if wanted.len() == 1 || !everywhere {
             return Ok(found);
         }
         let all = expression(wanted, " AND ");
-        let whole = self.matching(NEWEST, &all, WHOLE.max(most))?;
+        let whole = self.matching(NEWEST, &all, MAX_FULL_MATCHES.max(most))?;
         let whole: HashSet<i64> = whole.into_iter().map(|(row, _)| row).collect();
         let (mut first, rest): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|(row, _)| whole.contains(row));
@@ -136,7 +136,9 @@ impl Search<'_> {
 
     fn count(&self, expression: &str) -> rusqlite::Result<i64> {
         let mut query = self.connection.prepare_cached(COUNT)?;
-        query.query_row(params![expression, TELLING + 1], |row| row.get(0))
+        query.query_row(params![expression, MAX_MATCHES_PER_WORD + 1], |row| {
+            row.get(0)
+        })
     }
 
     fn matching(
@@ -187,34 +189,34 @@ fn wanted(text: &str) -> Vec<Word> {
             words.push(word);
         }
     }
-    let stops = |word: &Word| matches!(word, Word::Plain(w) if STOP.contains(&w.as_str()));
+    let stops = |word: &Word| matches!(word, Word::Plain(w) if STOP_WORDS.contains(&w.as_str()));
     if !words.iter().all(stops) {
         words.retain(|word| !stops(word));
     }
-    words.truncate(MOST_WORDS);
+    words.truncate(MAX_WORDS);
     words
 }
 
 /// Returns an FTS5 expression with every word quoted, so that none can be an operator. There is no prefix search: it takes a
 /// second where many words share a prefix, and stemming already covers the common case.
 fn expression(words: &[Word], joint: &str) -> String {
-    let each: Vec<String> = words.iter().map(one).collect();
+    let each: Vec<String> = words.iter().map(word_expression).collect();
     each.join(joint)
 }
 
-fn one(word: &Word) -> String {
+fn word_expression(word: &Word) -> String {
     let all = |terms: &[String]| {
-        let terms: Vec<String> = terms.iter().map(|term| quoted(term)).collect();
+        let terms: Vec<String> = terms.iter().map(|term| quote(term)).collect();
         terms.join(" AND ")
     };
     match word {
-        Word::Plain(word) => quoted(word),
-        Word::Joined { whole, parts } => format!("({} OR ({}))", quoted(whole), all(parts)),
+        Word::Plain(word) => quote(word),
+        Word::Joined { whole, parts } => format!("({} OR ({}))", quote(whole), all(parts)),
         Word::Run(run) => format!("({})", all(&pairs(run))),
     }
 }
 
-fn quoted(word: &str) -> String {
+fn quote(word: &str) -> String {
     format!("\"{}\"", word.replace('"', "\"\""))
 }
 

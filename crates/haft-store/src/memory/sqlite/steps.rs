@@ -13,7 +13,7 @@ use crate::number::{nanoseconds, number};
 use crate::sqlite::worker::is_taken;
 
 /// Number of expired records swept with each change; more than one change adds.
-const SWEPT: i64 = 100;
+const SWEEP_BATCH: i64 = 100;
 
 const SWEEP: &str = "DELETE FROM memory WHERE row IN \
     (SELECT row FROM memory WHERE expires <= ? LIMIT ?)";
@@ -49,7 +49,7 @@ pub(super) fn apply(
     steps: Vec<Step>,
 ) -> Result<Vec<Record>, Fault> {
     let mut sweep = connection.prepare_cached(SWEEP)?;
-    sweep.execute(params![nanoseconds(asker.at), SWEPT])?;
+    sweep.execute(params![nanoseconds(asker.at), SWEEP_BATCH])?;
     let mut records = Vec::new();
     for step in steps {
         records.push(match step {
@@ -59,11 +59,11 @@ pub(super) fn apply(
                 revision,
                 change,
             } => {
-                let old = seen(connection, asker, &id, revision)?;
+                let old = at_revision(connection, asker, &id, revision)?;
                 update(connection, asker, old, change)?
             }
             Step::Delete { id, revision } => {
-                let old = seen(connection, asker, &id, revision)?;
+                let old = at_revision(connection, asker, &id, revision)?;
                 delete(connection, asker, &id, revision)?;
                 old
             }
@@ -73,7 +73,7 @@ pub(super) fn apply(
 }
 
 /// Returns the record if it is still at this revision.
-fn seen(
+fn at_revision(
     connection: &Connection,
     asker: &Asker,
     id: &MemoryId,
@@ -90,7 +90,7 @@ fn put(connection: &Connection, asker: &Asker, draft: &Draft) -> Result<Record, 
     draft.check()?;
     let digest = digest(&draft.content);
     if draft.path.is_none()
-        && let Some(known) = same(connection, asker, draft, &digest)?
+        && let Some(known) = find_same(connection, asker, draft, &digest)?
     {
         return Ok(known);
     }
@@ -129,7 +129,7 @@ fn put(connection: &Connection, asker: &Asker, draft: &Draft) -> Result<Record, 
 }
 
 /// Returns the record with the same text on the same shelf.
-fn same(
+fn find_same(
     connection: &Connection,
     asker: &Asker,
     draft: &Draft,
