@@ -11,7 +11,8 @@ use haft_mcp::client::http::{Endpoint, HttpWire};
 use haft_mcp::client::oauth::{Fetch, Grants, OAuth, OAuthTerms, Vault, Visit};
 use haft_mcp::client::pipe::LONGEST;
 use haft_mcp::client::{
-    CallReply, Client, ClientLimits, Dial, Io, Offers, Respond, Responder, ToolRecord, proposed,
+    CallReply, Client, ClientLimits, Dial, Io, Offers, Respond, Responder, ToolRecord,
+    default_values,
 };
 use http::header::{HOST, LOCATION};
 use http::{HeaderValue, Request, Response};
@@ -46,7 +47,7 @@ impl Respond for Yes {
         _method: &'a str,
         params: Option<&'a RawValue>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, String>> {
-        let mut content = params.map(proposed).unwrap_or_default();
+        let mut content = params.map(default_values).unwrap_or_default();
         if content.is_empty() {
             content.insert("confirmed".into(), true.into());
         }

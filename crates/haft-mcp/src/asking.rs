@@ -22,18 +22,18 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use crate::capabilities::Capabilities;
 use crate::era::Era;
 use crate::replies::{OwnRequest, Replies};
-use crate::seal::MOST_REQUESTS;
+use crate::seal::MAX_REQUESTS;
 use crate::wire::{RpcError, reply};
 
 /// Maximum number of a call's log messages queued for a slow client; more are dropped.
-const MOST_LOGGED: usize = 64;
+const MAX_LOGGED: usize = 64;
 /// Maximum length of such a message, in bytes; a longer one is dropped.
-const LONGEST_LOGGED: usize = 16 << 10;
+const MAX_LOG_MESSAGE: usize = 16 << 10;
 /// Time to wait for further requests from a handshake-era server that asks several things at once: requests that follow each
 /// other with no longer pause are sent to the client together.
-const GATHERED: Duration = Duration::from_millis(50);
+const GATHER_TIME: Duration = Duration::from_millis(50);
 /// A level above all log levels: no messages are wanted.
-pub(crate) const SILENT: u8 = u8::MAX;
+pub(crate) const NO_LOG_LEVEL: u8 = u8::MAX;
 
 /// A request that a stateless client gets with its call's response.
 #[derive(Debug, Serialize)]
@@ -64,7 +64,7 @@ pub(crate) struct ClientCaller {
     fresh: AtomicBool,
     /// Whether such a request came from work beside the call: others may follow.
     beside: AtomicBool,
-    asked: Notify,
+    notify: Notify,
     /// What the client was to be asked but does not support.
     lacks: Mutex<Vec<RequestKind>>,
 }
@@ -119,7 +119,7 @@ impl ClientCaller {
             polled: AtomicBool::new(false),
             fresh: AtomicBool::new(false),
             beside: AtomicBool::new(false),
-            asked: Notify::new(),
+            notify: Notify::new(),
             lacks: Mutex::default(),
         }
     }
@@ -130,14 +130,18 @@ impl ClientCaller {
     }
 
     /// Sets the lowest level of log messages for a stateless client, until its next call.
-    pub(crate) fn logs(&self, level: Option<LogLevel>) {
-        let level = level.map_or(SILENT, |level| level as u8);
+    pub(crate) fn set_log_level(&self, level: Option<LogLevel>) {
+        let level = level.map_or(NO_LOG_LEVEL, |level| level as u8);
         self.log.store(level, Ordering::Relaxed);
     }
 
     /// Takes the client's answers, to requests made or yet to be made. Once the call has begun, answers to unknown requests are
     /// ignored.
-    pub(crate) fn takes(&self, mut responses: HashMap<String, Box<RawValue>>, begins: bool) {
+    pub(crate) fn take_responses(
+        &self,
+        mut responses: HashMap<String, Box<RawValue>>,
+        begins: bool,
+    ) {
         responses.retain(|_, said| said.get().starts_with('{'));
         let mut requests = self.requests.lock();
         let open = std::mem::take(&mut requests.open);
@@ -179,12 +183,12 @@ impl ClientCaller {
     }
 
     /// Completes when there is something to ask a stateless client.
-    pub(crate) async fn asks(&self) {
+    pub(crate) async fn wait_for_requests(&self) {
         loop {
-            let asked = self.asked.notified();
+            let notified = self.notify.notified();
             let is_open = !self.requests.lock().open.is_empty();
             if self.fresh.load(Ordering::SeqCst) || !is_open {
-                asked.await;
+                notified.await;
                 continue;
             }
             if !self.beside.load(Ordering::SeqCst) {
@@ -192,8 +196,8 @@ impl ClientCaller {
             }
             tokio::select! {
                 biased;
-                () = asked => {}
-                () = tokio::time::sleep(GATHERED) => self.beside.store(false, Ordering::SeqCst),
+                () = notified => {}
+                () = tokio::time::sleep(GATHER_TIME) => self.beside.store(false, Ordering::SeqCst),
             }
         }
     }
@@ -230,24 +234,24 @@ impl ClientCaller {
     }
 
     /// Returns the error of a call that failed because its client does not support a request (2026-07-28).
-    pub(crate) fn lacking(&self, outcome: &Outcome) -> Option<RpcError> {
+    pub(crate) fn missing_capability(&self, outcome: &Outcome) -> Option<RpcError> {
         let lacks = self.lacks.lock();
         let failed = self.era.is_modern() && outcome.status == Status::Error;
-        (failed && !lacks.is_empty()).then(|| lacking(outcome, &lacks))
+        (failed && !lacks.is_empty()).then(|| missing_capability(outcome, &lacks))
     }
 
-    fn made(&self) {
+    fn note_request(&self) {
         self.fresh.store(true, Ordering::SeqCst);
         if !self.polled.load(Ordering::SeqCst) {
             self.beside.store(true, Ordering::SeqCst);
-            self.settle();
+            self.announce_requests();
         }
     }
 
     /// Announces the requests made so far: all that belong together are there.
-    fn settle(&self) {
+    fn announce_requests(&self) {
         if self.fresh.swap(false, Ordering::SeqCst) {
-            self.asked.notify_waiters();
+            self.notify.notify_waiters();
         }
     }
 
@@ -274,12 +278,12 @@ impl ClientCaller {
         let kind = request.kind;
         let (number, answer) = {
             let mut requests = self.requests.lock();
-            let said = request.name.as_ref();
-            if let Some(said) = said.and_then(|name| requests.early.remove(name)) {
-                return Ok(said);
+            let early = request.name.as_ref();
+            if let Some(early) = early.and_then(|name| requests.early.remove(name)) {
+                return Ok(early);
             }
             let bytes = request.params.get().len();
-            if requests.open.len() >= MOST_REQUESTS || !requests.charge.grow(bytes) {
+            if requests.open.len() >= MAX_REQUESTS || !requests.charge.grow(bytes) {
                 return Err(CallerError::Busy(kind));
             }
             requests.made += 1;
@@ -294,7 +298,7 @@ impl ClientCaller {
             });
             (number, answer)
         };
-        self.made();
+        self.note_request();
         let _withdrawn = Withdraw(self, number);
         answer.await.unwrap_or(Err(CallerError::Gone(kind)))
     }
@@ -359,7 +363,7 @@ impl Caller for ClientCaller {
             return;
         }
         let mut logged = self.logged.lock();
-        if logged.len() < MOST_LOGGED && params.get().len() <= LONGEST_LOGGED {
+        if logged.len() < MAX_LOGGED && params.get().len() <= MAX_LOG_MESSAGE {
             let message = reply::notification("notifications/message", Some(params.get()));
             logged.push_back(message);
             drop(logged);
@@ -388,12 +392,12 @@ impl Future for Gathering {
         self.caller.polled.store(true, Ordering::SeqCst);
         let polled = self.call.as_mut().poll(cx);
         self.caller.polled.store(false, Ordering::SeqCst);
-        self.caller.settle();
+        self.caller.announce_requests();
         polled
     }
 }
 
-fn lacking(outcome: &Outcome, lacks: &[RequestKind]) -> RpcError {
+fn missing_capability(outcome: &Outcome, lacks: &[RequestKind]) -> RpcError {
     let mut required = Map::new();
     for kind in lacks {
         let of = required
@@ -408,12 +412,12 @@ fn lacking(outcome: &Outcome, lacks: &[RequestKind]) -> RpcError {
         }
     }
     let names: Vec<_> = required.keys().cloned().collect();
-    let said = outcome
+    let operator_advice = outcome
         .error
         .as_ref()
         .map_or("", |error| error.message.as_str());
     let message = format!(
-        "the call needs a capability that the client did not declare ({}): {said}",
+        "the call needs a capability that the client did not declare ({}): {operator_advice}",
         names.join(", ")
     );
     let data = json!({ "requiredCapabilities": Value::Object(required) });

@@ -18,7 +18,7 @@ pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 type Extensions = BTreeMap<String, Box<RawValue>>;
 
 /// Maximum length of the declared capabilities to keep, in bytes.
-const LONGEST: usize = 16 << 10;
+const MAX_CAPABILITIES: usize = 16 << 10;
 
 /// The capabilities that a client declared; unreadable ones count as absent.
 #[derive(Debug, Clone, Default)]
@@ -47,16 +47,16 @@ impl Capabilities {
         let Some(raw) = raw.filter(|raw| raw.get().len() > 2 && raw.get().starts_with('{')) else {
             return Self::default();
         };
-        let Ok(said) = serde_json::from_str::<Declared<'_>>(raw.get()) else {
+        let Ok(declared) = serde_json::from_str::<Declared<'_>>(raw.get()) else {
             return Self::default();
         };
-        let extensions = || serde_json::from_str::<Extensions>(said.extensions?.get()).ok();
+        let extensions = || serde_json::from_str::<Extensions>(declared.extensions?.get()).ok();
         Self {
             elicitation: Elicitation::of(Some(raw), era),
-            sampling: said.sampling.is_some(),
-            roots: said.roots.is_some(),
+            sampling: declared.sampling.is_some(),
+            roots: declared.roots.is_some(),
             tasks: era.is_modern() && extensions().is_some_and(|all| all.contains_key(EXTENSION)),
-            raw: (raw.get().len() <= LONGEST).then(|| Arc::from(raw.to_owned())),
+            raw: (raw.get().len() <= MAX_CAPABILITIES).then(|| Arc::from(raw.to_owned())),
         }
     }
 

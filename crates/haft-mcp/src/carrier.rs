@@ -17,14 +17,14 @@ use crate::era::Era;
 use crate::opener::RunFactory;
 use crate::progress::ProgressLine;
 use crate::replies::{OwnRequest, Replies, Reply};
-use crate::seal::MOST_REQUESTS;
+use crate::seal::MAX_REQUESTS;
 use crate::wire::reply;
 
 /// Time limit for finding a console.
-const FIND: Duration = Duration::from_secs(10);
+const FIND_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Interval between reminders that a call is waiting.
-const REMIND: Duration = Duration::from_secs(10);
+const REMINDER_INTERVAL: Duration = Duration::from_secs(10);
 
 /// What a call's client can be asked, and how.
 #[derive(Debug)]
@@ -45,15 +45,15 @@ pub(crate) struct Carrier {
     pub(crate) line: Option<Arc<ProgressLine>>,
     pub(crate) replies: Arc<Replies>,
     /// What a stateless client brought back.
-    pub(crate) back: Back,
+    pub(crate) back: ReturnedReplies,
     /// When a call without progress stops waiting: before its client gives up.
     pub(crate) until: Instant,
-    pub(crate) asked: Mutex<Vec<PendingQuestion>>,
+    pub(crate) questions: Mutex<Vec<PendingQuestion>>,
 }
 
 /// What a stateless client brought back: the requests named in its state, with its user's replies.
 #[derive(Debug, Default)]
-pub(crate) struct Back(pub(crate) Mutex<Vec<(ApprovalId, ElicitReply)>>);
+pub(crate) struct ReturnedReplies(pub(crate) Mutex<Vec<(ApprovalId, ElicitReply)>>);
 
 /// A question for the client to ask.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl PendingQuestion {
     }
 }
 
-impl Back {
+impl ReturnedReplies {
     /// Returns the first of the requests.
     pub(crate) fn first(&self) -> Option<ApprovalId> {
         let back = self.0.lock();
@@ -147,7 +147,7 @@ impl Carrier {
 
     /// Looks for the console. Without it, the user is still asked in whatever other ways there are.
     async fn find_console(&self) {
-        let found = tokio::time::timeout(FIND, self.opener.reach_console()).await;
+        let found = tokio::time::timeout(FIND_TIMEOUT, self.opener.reach_console()).await;
         if let Ok(Some(console)) = found {
             // Another request of the same call may have found it.
             let _ = self.console.set(console);
@@ -179,11 +179,14 @@ impl Carrier {
         let Some(reply) = reply else {
             return self.wait(request, false).await;
         };
-        let said = ElicitReply::of(reply.result.as_deref());
+        let reply_content = ElicitReply::of(reply.result.as_deref());
         // A user who accepted a URL is in the console now, and the decision comes from there.
-        let there = way == Way::Url && matches!(said, ElicitReply::Accept(_));
-        let said = FormReply { way, said };
-        match self.decided(request, said, reply.operator) {
+        let there = way == Way::Url && matches!(reply_content, ElicitReply::Accept(_));
+        let reply_content = FormReply {
+            way,
+            said: reply_content,
+        };
+        match self.decided(request, reply_content, reply.operator) {
             Some(decision) => decision.into(),
             None => self.wait(request, there).await,
         }
@@ -198,27 +201,35 @@ impl Carrier {
         let Some(question) = question else {
             return self.wait(request, false).await;
         };
-        let Some(said) = self.back.take(&request.id) else {
-            self.leave(question);
+        let Some(returned) = self.back.take(&request.id) else {
+            self.queue_question(question);
             return Answer::Later;
         };
-        let goes_on = matches!(said, ElicitReply::Accept(_)) && question.way == Way::Url;
+        let continues_in_browser =
+            matches!(returned, ElicitReply::Accept(_)) && question.way == Way::Url;
         // That the caller is the operator was checked when the client was found to be trusted.
         let way = question.way;
-        if let Some(decision) = self.decided(request, FormReply { way, said }, true) {
+        if let Some(decision) = self.decided(
+            request,
+            FormReply {
+                way,
+                said: returned,
+            },
+            true,
+        ) {
             return decision.into();
         }
         let answer = self.wait(request, false).await;
-        if answer == Answer::Later && goes_on {
-            self.leave(question);
+        if answer == Answer::Later && continues_in_browser {
+            self.queue_question(question);
         }
         answer
     }
 
-    fn leave(&self, question: PendingQuestion) {
-        let mut asked = self.asked.lock();
-        if asked.len() < MOST_REQUESTS {
-            asked.push(question);
+    fn queue_question(&self, question: PendingQuestion) {
+        let mut questions = self.questions.lock();
+        if questions.len() < MAX_REQUESTS {
+            questions.push(question);
         }
     }
 
@@ -250,7 +261,7 @@ impl Carrier {
         });
         let mut sent = sent.await?;
         if question.way == Way::Url {
-            self.leave(question);
+            self.queue_question(question);
         }
         sent.answer().await
     }
@@ -278,14 +289,14 @@ impl Carrier {
         };
         loop {
             line.say(&format!("pending: approval {what}"));
-            tokio::time::sleep(REMIND).await;
+            tokio::time::sleep(REMINDER_INTERVAL).await;
         }
     }
 
     /// Takes the questions for the client to ask with the call's response (2026-07-28).
     pub(crate) fn take_questions(&self) -> Vec<PendingQuestion> {
-        let mut asked = self.asked.lock();
-        std::mem::take(&mut *asked)
+        let mut questions = self.questions.lock();
+        std::mem::take(&mut *questions)
     }
 
     /// Tells the client that the interactions it sent its user to are complete (2025-11-25).

@@ -47,7 +47,7 @@ pub use connections::{Dial, Io};
 pub use error::ClientError;
 pub use news::News;
 pub use offers::Offers;
-pub use respond::{Respond, Responder, proposed};
+pub use respond::{Respond, Responder, default_values};
 pub use tools::{CallReply, ToolRecord};
 pub use wire::Wire;
 
@@ -231,7 +231,7 @@ impl Client {
         let greeted = tokio::time::timeout(limits.connect, client.greet(known)).await;
         match greeted {
             Ok(done) => done.map(|()| client),
-            Err(_) => Err(client.late("connect", limits.connect)),
+            Err(_) => Err(client.timeout_error("connect", limits.connect)),
         }
     }
 
@@ -306,7 +306,7 @@ impl Client {
                 Ok(answer) => return speech::result(&answer?),
                 // The server is waiting for a user, and that does not count as its own time.
                 Err(_) if inquiry.is_open() => {}
-                Err(_) => return Err(self.late(method, limit)),
+                Err(_) => return Err(self.timeout_error(method, limit)),
             }
         }
     }
@@ -315,7 +315,7 @@ impl Client {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    fn late(&self, method: &str, limit: Duration) -> ClientError {
+    fn timeout_error(&self, method: &str, limit: Duration) -> ClientError {
         ClientError::Late {
             method: method.to_owned(),
             limit,
@@ -325,7 +325,7 @@ impl Client {
 }
 
 /// The revision that the handshake offers.
-const OFFERED: Revision = Revision::LATEST;
+const OFFERED_REVISION: Revision = Revision::LATEST;
 
 #[cfg(test)]
 mod tests;

@@ -32,7 +32,7 @@ pub struct ServerInfo {
 }
 
 /// Bytes that each client's progress may hold in any case.
-const OWN_PROGRESS: usize = 64 << 10;
+const RESERVED_PROGRESS: usize = 64 << 10;
 
 /// State that all transports share.
 #[derive(Debug)]
@@ -80,18 +80,18 @@ impl Core {
         opener: Arc<dyn RunFactory>,
     ) -> Self {
         // A struct of strings always serializes.
-        let said = serde_json::value::to_raw_value(info).unwrap_or_default();
+        let server_info = serde_json::value::to_raw_value(info).unwrap_or_default();
         let shared = Shared {
             opener,
             seal: Arc::default(),
             hold: limits.hold,
-            untaken: Budget::new(limits.progress_bytes, OWN_PROGRESS),
+            untaken: Budget::new(limits.progress_bytes, RESERVED_PROGRESS),
             parked: Parked::new(&limits),
-            tasks: Tasks::new(&limits, said.clone()),
+            tasks: Tasks::new(&limits, server_info.clone()),
             task_after: limits.task_after,
         };
         Self {
-            info: said,
+            info: server_info,
             instructions: info.instructions.clone(),
             limits,
             shared,
@@ -160,10 +160,10 @@ impl Core {
     pub(crate) async fn bounded(
         self: &Arc<Self>,
         run: &Arc<Run>,
-        asked: ParsedRequest,
+        request: ParsedRequest,
         held: impl Send + 'static,
     ) -> Answer {
-        let ParsedRequest { id, job, notes } = asked;
+        let ParsedRequest { id, job, notes } = request;
         if job.is_call() {
             let answer = self.answer(run, &id, job, notes).await;
             drop(held);

@@ -11,9 +11,9 @@ use serde_json::{Map, Value, json};
 use crate::era::{Era, Revision};
 
 /// Maximum length of the line that says what is asked, in bytes.
-const LINE: usize = 300;
+const MAX_LINE: usize = 300;
 /// Maximum length of the message that a user may send with a decision, in bytes.
-const WORD: usize = 4096;
+const MAX_MESSAGE: usize = 4096;
 
 /// The ways in which a client says it can ask its user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -83,7 +83,7 @@ pub(crate) fn by_form(request: &ApprovalRequest, era: Era) -> Option<Value> {
             "type": "object",
             "properties": {
                 "decision": {"type": "string", "title": "Decision", "enum": ["deny", "approve"]},
-                "message": {"type": "string", "title": "A word for the caller", "maxLength": WORD}
+                "message": {"type": "string", "title": "A word for the caller", "maxLength": MAX_MESSAGE}
             },
             "required": ["decision"]
         }),
@@ -133,9 +133,9 @@ pub(crate) fn line(request: &ApprovalRequest) -> String {
     if let Some(form) = &request.form {
         return one_line(&form.title);
     }
-    let told = request.snapshot.permissions.iter();
-    let told = told.filter(|permission| !permission.effect.value().is_empty());
-    let fact = told.max_by_key(|permission| permission.risk);
+    let effects = request.snapshot.permissions.iter();
+    let effects = effects.filter(|permission| !permission.effect.value().is_empty());
+    let fact = effects.max_by_key(|permission| permission.risk);
     let fact = fact.map_or(request.arguments.as_str(), |permission| {
         permission.effect.value()
     });
@@ -149,9 +149,9 @@ fn one_line(text: &str) -> String {
             || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
     };
     let shown = text.chars().map(|c| if hidden(c) { ' ' } else { c });
-    let mut line = String::with_capacity(text.len().min(LINE) + 4);
+    let mut line = String::with_capacity(text.len().min(MAX_LINE) + 4);
     for c in shown {
-        if line.len() + c.len_utf8() > LINE {
+        if line.len() + c.len_utf8() > MAX_LINE {
             line.push('…');
             break;
         }
@@ -213,7 +213,7 @@ impl ElicitReply {
                         let word = text("message").filter(|word| !word.is_empty());
                         Some(match word {
                             Some(word) => {
-                                deny.with_message(&word[..word.floor_char_boundary(WORD)])
+                                deny.with_message(&word[..word.floor_char_boundary(MAX_MESSAGE)])
                             }
                             None => deny,
                         })

@@ -1,7 +1,7 @@
 //! `Filter`: the changes that a client wants to learn of.
 
 /// Maximum number of single resources that a client can follow at once.
-pub(crate) const MOST_SUBSCRIPTIONS: usize = 1024;
+pub(crate) const MAX_SUBSCRIPTIONS: usize = 1024;
 
 /// The changes that a client wants to learn of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

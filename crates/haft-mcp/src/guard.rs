@@ -11,7 +11,7 @@ use subtle::ConstantTimeEq;
 /// The header in which a browser says which site's page made the request (Fetch Metadata).
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// Maximum length of an offending value quoted in an error.
-const SHOWN: usize = 200;
+const MAX_SHOWN: usize = 200;
 
 /// The names of this server. A page elsewhere that makes a browser call a loopback port has another origin, and a DNS name
 /// rebound to its address is not one of these names.
@@ -111,7 +111,7 @@ impl HostGuard {
         let header = one(headers, &HOST)?;
         let target = uri.authority().map(http::uri::Authority::as_str);
         let text = header.or(target).ok_or(Foreign::NoHost)?;
-        let host = Authority::parse(text).filter(|host| self.is_ours(host));
+        let host = Authority::parse(text).filter(|host| self.is_accepted_host(host));
         let host = host.ok_or_else(|| Foreign::Host(clip(text)))?;
         if target.is_some_and(|target| Authority::parse(target).as_ref() != Some(&host)) {
             return Err(Foreign::Target {
@@ -133,7 +133,7 @@ impl HostGuard {
             Some(("https", rest)) => Authority::parse(rest).map(|found| found.at(443)),
             _ => None,
         };
-        let own = host.clone().at(self.usual_port());
+        let own = host.clone().at(self.default_port());
         if origin == Some(own) {
             Ok(())
         } else {
@@ -141,8 +141,8 @@ impl HostGuard {
         }
     }
 
-    fn is_ours(&self, host: &Authority) -> bool {
-        let port = host.port.unwrap_or(self.usual_port());
+    fn is_accepted_host(&self, host: &Authority) -> bool {
+        let port = host.port.unwrap_or(self.default_port());
         let named = |other: &Authority| {
             other.name == host.name && other.port.is_none_or(|named| named == port)
         };
@@ -160,7 +160,7 @@ impl HostGuard {
         }
     }
 
-    fn usual_port(&self) -> u16 {
+    fn default_port(&self) -> u16 {
         if self.https { 443 } else { 80 }
     }
 }
@@ -248,7 +248,7 @@ impl Authority {
 }
 
 fn clip(text: &str) -> String {
-    text.chars().take(SHOWN).collect()
+    text.chars().take(MAX_SHOWN).collect()
 }
 
 /// Returns the token of an `Authorization: Bearer …` header.

@@ -49,11 +49,11 @@ const BODY_DEADLINE: Duration = Duration::from_secs(30);
 
 /// The HTTP service. Clones share their sessions.
 #[derive(Debug, Clone)]
-pub struct McpService(Arc<Door>);
+pub struct McpService(Arc<HttpState>);
 
 /// State shared by all requests.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct HttpState {
     core: Arc<Core>,
     access: Access,
     sessions: Arc<Sessions>,
@@ -81,11 +81,11 @@ enum Step {
     /// The response.
     Answered(Response<McpBody>),
     /// Work to do.
-    Work(Work),
+    Work(RunJob),
 }
 
 /// A run's job, ready to be performed.
-struct Work {
+struct RunJob {
     lease: Lease,
     id: Id,
     job: Job,
@@ -98,7 +98,7 @@ struct Work {
 impl McpService {
     pub(crate) fn new(core: Arc<Core>, access: Access) -> Self {
         let limits = &core.limits;
-        Self(Arc::new(Door {
+        Self(Arc::new(HttpState {
             sessions: Sessions::new(limits),
             callers: Callers::new(limits),
             bodies: Intake::new(shares(limits.body_bytes)),
@@ -142,7 +142,7 @@ where
     }
 }
 
-impl Door {
+impl HttpState {
     async fn handle<B>(self: Arc<Self>, request: Request<B>) -> Response<McpBody>
     where
         B: Body<Data = Bytes> + Send + 'static,
@@ -214,18 +214,18 @@ impl Door {
             bytes: self.core.limits.message_bytes,
             time: BODY_DEADLINE,
         };
-        let taken = self.bodies.read(body, caller.class(), within).await;
-        let taken = taken.map_err(|error| match error {
+        let body_read = self.bodies.read(body, caller.class(), within).await;
+        let body_read = body_read.map_err(|error| match error {
             IntakeError::TooLarge(limit) => too_large(limit),
             error => plain(error.status(), error.to_string()),
         })?;
         let post = Post {
             headers: parts.headers,
             caller,
-            body: taken.bytes,
+            body: body_read.bytes,
             accepts_events,
         };
-        Ok((post, taken.charge))
+        Ok((post, body_read.charge))
     }
 
     async fn post(self: &Arc<Self>, post: Post, charge: Charge) -> Response<McpBody> {
@@ -257,7 +257,7 @@ impl Door {
     }
 
     /// Performs a job, if there is a place for it.
-    async fn perform(self: &Arc<Self>, mut work: Work, mut charge: Charge) -> Response<McpBody> {
+    async fn perform(self: &Arc<Self>, mut work: RunJob, mut charge: Charge) -> Response<McpBody> {
         let places = if work.job.is_call() {
             &self.calls
         } else {
@@ -269,7 +269,7 @@ impl Door {
         };
         charge.shrink(charge.held().saturating_sub(work.job.bytes()));
         work.charge = Some(charge);
-        work.lease.works();
+        work.lease.mark_used();
         if work.lease.run().era.is_modern() {
             modern::perform(self, work, place).await
         } else {

@@ -11,11 +11,11 @@ use http_body::Body;
 use http_body_util::BodyExt;
 
 /// How long a body waits for other bodies to release bytes.
-const PATIENCE: Duration = Duration::from_secs(5);
+const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Bytes that each body may hold in any case.
-const OWN_BODY: usize = 16 << 10;
+const RESERVED_BODY: usize = 16 << 10;
 /// Bytes that each answer may hold in any case.
-const OWN_ANSWER: usize = 64 << 10;
+const RESERVED_ANSWER: usize = 64 << 10;
 
 /// Request bodies, limited in length, time, and the bytes that a class of callers may make the server hold.
 #[derive(Debug, Clone)]
@@ -71,7 +71,7 @@ impl IntakeError {
 impl Intake {
     /// Creates an intake with this many bytes per class, plus 16 KiB for each body.
     pub fn new(bytes: Shares<usize>) -> Self {
-        Self(bytes.map(|bytes| Budget::new(bytes, OWN_BODY)))
+        Self(bytes.map(|bytes| Budget::new(bytes, RESERVED_BODY)))
     }
 
     /// Reads a body, charging it as it arrives: one that is announced but not sent takes nothing.
@@ -110,7 +110,7 @@ where
         if bytes.len() + data.len() > most {
             return Err(IntakeError::TooLarge(most));
         }
-        if !charge.grow_within(data.len(), PATIENCE).await {
+        if !charge.grow_within(data.len(), BODY_TIMEOUT).await {
             return Err(IntakeError::Busy);
         }
         bytes.extend_from_slice(&data);
@@ -139,7 +139,7 @@ pub struct Outgoing(Shares<Arc<Budget>>);
 impl Outgoing {
     /// Creates a budget of this many bytes per class, plus 64 KiB for each answer.
     pub fn new(bytes: Shares<usize>) -> Self {
-        Self(bytes.map(|bytes| Budget::new(bytes, OWN_ANSWER)))
+        Self(bytes.map(|bytes| Budget::new(bytes, RESERVED_ANSWER)))
     }
 
     /// Returns the same bytes, charged to their class until they are sent; `None` if its clients leave too much unread.

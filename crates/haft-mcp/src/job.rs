@@ -15,8 +15,8 @@ use crate::wire::RpcError;
 use crate::wire::params::{Implementation, Meta, Params, text};
 use haft::text::clip;
 
-const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// A requested job.
 #[derive(Debug)]
@@ -85,12 +85,12 @@ pub(crate) struct CallJob {
     /// Whether it came with the operator's token.
     pub(crate) operator: bool,
     /// What a stateless client sends with each call.
-    pub(crate) alone: Option<Alone>,
+    pub(crate) alone: Option<StatelessCall>,
 }
 
 /// What a stateless call carries by itself.
 #[derive(Debug, Default)]
-pub(crate) struct Alone {
+pub(crate) struct StatelessCall {
     /// The client's capabilities.
     pub(crate) can: Capabilities,
     /// The lowest level of log messages that it wants.
@@ -103,7 +103,7 @@ pub(crate) struct Alone {
     pub(crate) responses: HashMap<String, Box<RawValue>>,
 }
 
-impl Alone {
+impl StatelessCall {
     fn read(params: &Params<'_>, meta: &Meta<'_>) -> Result<Self, RpcError> {
         let can = Capabilities::of(meta.client_capabilities, Era::Modern);
         let client = can.elicitation.form.then(|| meta.client_info().name);
@@ -129,14 +129,14 @@ impl TaskJob {
     }
 
     fn bytes(&self) -> usize {
-        let said = match &self.what {
-            TaskRequest::Update(said) => said
+        let update = match &self.what {
+            TaskRequest::Update(update) => update
                 .iter()
                 .map(|(name, raw)| name.len() + raw.get().len())
                 .sum(),
             TaskRequest::Get | TaskRequest::Cancel => 0,
         };
-        self.id.len() + said
+        self.id.len() + update
     }
 }
 
@@ -289,7 +289,7 @@ impl Job {
             _ => {
                 let mut job = Self::shared(method, params, Some(meta))?;
                 if let Some(call) = job.call_mut() {
-                    call.alone = Some(Alone::read(params, meta)?);
+                    call.alone = Some(StatelessCall::read(params, meta)?);
                 }
                 Ok(job)
             }
@@ -333,14 +333,14 @@ impl<'a> Envelope<'a> {
     /// Reads the envelope: version and capabilities are required, the client's name is optional.
     pub(crate) fn read(meta: Option<Meta<'a>>) -> Result<Self, RpcError> {
         let missing = |key| RpcError::invalid_params(format!("params._meta lacks {key}"));
-        let meta = meta.ok_or_else(|| missing(VERSION))?;
-        let raw = meta.protocol_version.ok_or_else(|| missing(VERSION))?;
+        let meta = meta.ok_or_else(|| missing(VERSION_KEY))?;
+        let raw = meta.protocol_version.ok_or_else(|| missing(VERSION_KEY))?;
         let version = text(raw).ok_or_else(|| {
-            RpcError::invalid_params(format!("params._meta.{VERSION} is not a string"))
+            RpcError::invalid_params(format!("params._meta.{VERSION_KEY} is not a string"))
         })?;
         let is_object = |raw: &RawValue| raw.get().starts_with('{');
         if !meta.client_capabilities.is_some_and(is_object) {
-            return Err(missing(CAPABILITIES));
+            return Err(missing(CAPABILITIES_KEY));
         }
         Ok(Self { version, meta })
     }

@@ -19,7 +19,7 @@ use crate::tasks::{Followed, Shape};
 use crate::wire::Id;
 use crate::wire::reply;
 
-const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+const SUBSCRIPTION_KEY: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// A change to what a client sees.
 #[derive(Debug, Clone)]
@@ -149,15 +149,15 @@ impl Watch {
                     }
                 }
                 heard = offered => match heard {
-                    Ok(change) => self.hear(change),
-                    Err(RecvError::Lagged(_)) => self.hear_all(),
+                    Ok(change) => self.write_change(change),
+                    Err(RecvError::Lagged(_)) => self.write_all_changed(),
                     Err(RecvError::Closed) => self.offered = None,
                 },
             }
         }
     }
 
-    fn hear(&mut self, change: OfferChange) {
+    fn write_change(&mut self, change: OfferChange) {
         let change = match change {
             OfferChange::Prompts if self.filter.prompts => Change::Prompts,
             OfferChange::Resources if self.filter.resources => Change::Resources,
@@ -172,9 +172,9 @@ impl Watch {
     }
 
     /// Reports a change of everything, when individual changes were missed.
-    fn hear_all(&mut self) {
-        self.hear(OfferChange::Prompts);
-        self.hear(OfferChange::Resources);
+    fn write_all_changed(&mut self) {
+        self.write_change(OfferChange::Prompts);
+        self.write_change(OfferChange::Resources);
         let mut uris = self.filter.uris.clone();
         uris.extend(self.run.subscribed().keys().cloned());
         for uri in uris {
@@ -187,7 +187,7 @@ impl Change {
     /// Returns the notification, for a subscription's stream if there is one; `None` for the end.
     pub(crate) fn notification(&self, subscription: Option<&Id>) -> Option<Vec<u8>> {
         let meta =
-            subscription.map(|id| format!("\"_meta\":{{\"{SUBSCRIPTION}\":{}}}", id.as_str()));
+            subscription.map(|id| format!("\"_meta\":{{\"{SUBSCRIPTION_KEY}\":{}}}", id.as_str()));
         let (method, uri) = match self {
             Self::Tools => ("notifications/tools/list_changed", None),
             Self::Prompts => ("notifications/prompts/list_changed", None),
@@ -229,7 +229,7 @@ pub(crate) fn acknowledged(id: &Id, filter: &Filter) -> Vec<u8> {
         will.insert("taskIds".to_owned(), json!(filter.tasks));
     }
     let (id, will) = (id.as_str(), serde_json::Value::Object(will));
-    let params = format!("{{\"notifications\":{will},\"_meta\":{{\"{SUBSCRIPTION}\":{id}}}}}");
+    let params = format!("{{\"notifications\":{will},\"_meta\":{{\"{SUBSCRIPTION_KEY}\":{id}}}}}");
     reply::notification("notifications/subscriptions/acknowledged", Some(&params))
 }
 
@@ -237,7 +237,7 @@ pub(crate) fn acknowledged(id: &Id, filter: &Filter) -> Vec<u8> {
 pub(crate) fn finished(id: &Id, server: &RawValue) -> Vec<u8> {
     let mut out = reply::begin(id, 192);
     out.extend_from_slice(b"{\"resultType\":\"complete\",\"_meta\":{\"");
-    out.extend_from_slice(SUBSCRIPTION.as_bytes());
+    out.extend_from_slice(SUBSCRIPTION_KEY.as_bytes());
     out.extend_from_slice(b"\":");
     out.extend_from_slice(id.as_str().as_bytes());
     out.push(b',');

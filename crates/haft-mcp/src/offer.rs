@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use tokio::sync::broadcast;
 
 /// Maximum number of entries served per list.
-pub const MOST_ENTRIES: usize = 10_000;
+pub const MAX_ENTRIES: usize = 10_000;
 
 /// What a host offers besides tools: see the module.
 ///

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
 use crate::job::CallJob;
-use crate::offer::{Entry, Kinds, MOST_ENTRIES, Reference, Wanted};
+use crate::offer::{Entry, Kinds, MAX_ENTRIES, Reference, Wanted};
 use crate::page::page;
 use crate::required;
 use crate::resource::listed::missing;
@@ -47,7 +47,7 @@ pub(crate) fn join(
         tracing::error!(%error, "list what the host offers");
         RpcError::new(RpcError::INTERNAL, error.to_string())
     })?;
-    let room = MOST_ENTRIES.saturating_sub(own.len());
+    let room = MAX_ENTRIES.saturating_sub(own.len());
     let offered = offered.into_iter().filter(|entry| !is_own(&entry.key));
     own.extend(offered.take(room));
     Ok(own)

@@ -153,14 +153,14 @@ pub(crate) struct Arrival {
 impl ClientInfo {
     /// Describes a client that connected, with its own names truncated to a length that can be kept and shown.
     pub(crate) fn new(
-        said: Implementation,
+        implementation: Implementation,
         capabilities: Capabilities,
         era: Era,
         arrival: Arrival,
     ) -> Self {
         Self {
-            name: clipped(said.name),
-            version: clipped(said.version),
+            name: clipped(implementation.name),
+            version: clipped(implementation.version),
             era,
             transport: arrival.transport,
             principal: arrival.principal,

@@ -144,7 +144,7 @@ pub(crate) fn write(
 /// Writes the answer to a call that continues while its client asks the user (2026-07-28).
 pub(crate) fn write_asks(
     out: &mut Vec<u8>,
-    asked: &[InputRequest],
+    requests: &[InputRequest],
     state: &str,
     run: &RunId,
     server: &RawValue,
@@ -160,18 +160,19 @@ pub(crate) fn write_asks(
         run: &'a RunId,
     }
     let haft = Of { run };
-    required::write(out, asked, state, &Meta { haft, server });
+    required::write(out, requests, state, &Meta { haft, server });
 }
 
 fn blocks(outcome: &Outcome, era: Era) -> Vec<Block<'_>> {
     let mut blocks = Vec::with_capacity(outcome.content.len() + outcome.artifacts.len() + 1);
     let content = outcome.content.iter();
     // The failure comes first, with its kind; an executor may have put the same words in the content.
-    let said = failure_text(outcome);
-    let content = content
-        .filter(|c| !matches!((c, &said), (Content::Text { text }, Some(said)) if text == said));
-    blocks.extend(content.map(|content| block(content, era)));
-    if let Some(text) = said {
+    let failure = failure_text(outcome);
+    let content = content.filter(
+        |c| !matches!((c, &failure), (Content::Text { text }, Some(failure)) if text == failure),
+    );
+    blocks.extend(content.map(|content| content_block(content, era)));
+    if let Some(text) = failure {
         let text = match &outcome.error {
             Some(error) => format!("{}: {text}", error.kind.as_str()),
             None => text,
@@ -205,7 +206,7 @@ fn failure_text(outcome: &Outcome) -> Option<String> {
     })
 }
 
-fn block(content: &Content, era: Era) -> Block<'_> {
+fn content_block(content: &Content, era: Era) -> Block<'_> {
     match content {
         Content::Text { text } => Block::Text { text: text.into() },
         Content::Image { data, mime_type } => Block::Image { data, mime_type },

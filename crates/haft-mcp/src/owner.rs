@@ -12,20 +12,20 @@ pub(crate) struct Owner {
     pub(crate) principal: Principal,
     pub(crate) class: Class,
     /// Whether the run of the call is over.
-    pub(crate) over: watch::Receiver<bool>,
+    pub(crate) run_over: watch::Receiver<bool>,
     /// Keeps the run from being swept.
     pub(crate) work: AtWork,
 }
 
 /// The number of a run's calls that continue without their client.
 #[derive(Debug, Default)]
-pub(crate) struct Working(Arc<AtomicUsize>);
+pub(crate) struct DetachedCalls(Arc<AtomicUsize>);
 
 /// One of them, until dropped.
 #[derive(Debug)]
 pub(crate) struct AtWork(Arc<AtomicUsize>);
 
-impl Working {
+impl DetachedCalls {
     /// Counts one more.
     pub(crate) fn begin(&self) -> AtWork {
         self.0.fetch_add(1, Ordering::Relaxed);

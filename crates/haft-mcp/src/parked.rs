@@ -14,19 +14,19 @@ use crate::owner::{AtWork, Owner};
 use crate::running::Running;
 
 /// Bytes that the requests of one call may hold in any case.
-const OWN: usize = 16 << 10;
+const RESERVED_BYTES: usize = 16 << 10;
 
 /// The calls that wait for their clients.
 #[derive(Debug)]
 pub(crate) struct Parked {
-    calls: Mutex<HashMap<Box<str>, Waiting>>,
+    calls: Mutex<HashMap<Box<str>, ParkedCall>>,
     places: Places,
     /// The budget for what clients are asked and what they answer.
     pub(crate) bytes: Arc<Budget>,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct ParkedCall {
     running: Running,
     _place: Place,
     _work: AtWork,
@@ -39,7 +39,7 @@ impl Parked {
         Arc::new(Self {
             calls: Mutex::default(),
             places: Places::new(shares(limits.parked)),
-            bytes: Budget::new(limits.parked_bytes, OWN),
+            bytes: Budget::new(limits.parked_bytes, RESERVED_BYTES),
         })
     }
 
@@ -56,13 +56,13 @@ impl Parked {
             return Err(Box::new(running));
         };
         let (watched, taken) = oneshot::channel();
-        let waiting = Waiting {
+        let waiting = ParkedCall {
             running: running.part(),
             _place: place,
             _work: owner.work,
             _watched: watched,
         };
-        let mut over = owner.over;
+        let mut over = owner.run_over;
         self.calls.lock().insert(name.clone(), waiting);
         let (parked, of) = (Arc::downgrade(self), name);
         tokio::spawn(async move {

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::core::{Core, write_tail};
 use crate::era::{Era, Revision, SUPPORTED};
-use crate::filter::MOST_SUBSCRIPTIONS;
+use crate::filter::MAX_SUBSCRIPTIONS;
 use crate::job::{CallJob, Job, TaskJob, TaskRequest};
 use crate::offer::{Reference, Wanted};
 use crate::offered::{self, Given};
@@ -18,7 +18,7 @@ use crate::prompt;
 use crate::resource::{self, page};
 use crate::run::{Ending, Made, Run};
 use crate::tasks::{self, Shape};
-use crate::tool_list::{self, Telling};
+use crate::tool_list::{self, ListOptions};
 use crate::wire::RpcError;
 use crate::wire::reply;
 
@@ -52,11 +52,11 @@ impl Core {
             Job::ListTools(cursor) => {
                 out.push(b'{');
                 let tools = run.session.tools();
-                let telling = Telling {
+                let options = ListOptions {
                     era: run.era,
                     is_only_task: &|tool| run.host_says_only_task(tool),
                 };
-                tool_list::write_page(out, &tools, cursor.as_deref(), page, &telling)?;
+                tool_list::write_page(out, &tools, cursor.as_deref(), page, &options)?;
                 self.close(out, run.era, LIST_TTL_MS);
             }
             Job::ListTemplates(cursor) => {
@@ -174,7 +174,7 @@ impl Core {
             arguments: job.arguments.clone(),
         };
         let given = offered::get(run, &wanted, job, notes).await?;
-        self.give(out, run, given)
+        self.write_result(out, run, given)
     }
 
     async fn read(
@@ -198,7 +198,7 @@ impl Core {
             return Ok(None);
         }
         let given = offered::get(run, &Wanted::Read { uri }, job, notes).await?;
-        self.give(out, run, given)
+        self.write_result(out, run, given)
     }
 
     /// Subscribes a handshake-era client to a resource's changes.
@@ -217,12 +217,12 @@ impl Core {
         let wanted = Wanted::Subscribe { uri: uri.clone() };
         let given = offered::get(run, &wanted, job, notes).await?;
         if !matches!(given, Given::Result(_)) {
-            return self.give(out, run, given).map(drop);
+            return self.write_result(out, run, given).map(drop);
         }
         let held = run.offer();
         let held = held.and_then(|offer| offer.follow(&run.session, &uri));
         let mut subscribed = run.subscribed();
-        if subscribed.len() >= MOST_SUBSCRIPTIONS {
+        if subscribed.len() >= MAX_SUBSCRIPTIONS {
             let message = "too many subscriptions: end some first";
             return Err(RpcError::new(RpcError::BUSY, message));
         }
@@ -254,11 +254,11 @@ impl Core {
         }
         let wanted = Wanted::Complete { reference, params };
         let given = offered::get_alone(run, &wanted).await?;
-        self.give(out, run, given).map(|_| ())
+        self.write_result(out, run, given).map(|_| ())
     }
 
     /// Writes the host's result, with the members that this era's results need.
-    fn give(
+    fn write_result(
         &self,
         out: &mut Vec<u8>,
         run: &Run,
@@ -317,7 +317,7 @@ impl Core {
         });
         // Only for a client that could use it: one that is told of prompts asks for them.
         if prompt::any(run).await {
-            run.tell_prompts();
+            run.note_prompts_announced();
             out.extend_from_slice(b",\"prompts\":");
             out.extend_from_slice(if kinds.prompts {
                 b"{\"listChanged\":true}"

@@ -13,7 +13,7 @@ use crate::wire::reply;
 /// Maximum length of a message, in bytes; a longer text is sent in several.
 const MAX_TEXT: usize = 16 * 1024;
 /// How long an answer waits for a client that has not received the progress before it.
-const LAST: Duration = Duration::from_secs(2);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Sends the progress of one request.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ impl ProgressLine {
                 self.show(&event).await;
             }
         };
-        let _late = tokio::time::timeout(LAST, rest).await;
+        let _late = tokio::time::timeout(FLUSH_TIMEOUT, rest).await;
         *self.last() = None;
     }
 

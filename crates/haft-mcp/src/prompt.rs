@@ -20,7 +20,7 @@ use crate::wire::reply;
 use haft::text::clip;
 
 /// The tool that loads a skill for a user. If the host disables it, there are no prompts.
-const TOOL: &str = "invoke_skill";
+const INVOKE_TOOL: &str = "invoke_skill";
 /// The argument of a skill that names none.
 const ARGUMENTS: &str = "arguments";
 
@@ -64,7 +64,7 @@ impl<'a> From<&'a Skill> for Prompt<'a> {
 /// Returns the skills that are prompts of this run.
 async fn prompts(run: &Run) -> Result<Vec<Skill>, RpcError> {
     let mut skills = run.skills().await?;
-    if run.session.tools().entry(TOOL).is_none() {
+    if run.session.tools().entry(INVOKE_TOOL).is_none() {
         skills.clear();
     }
     skills.retain(|skill| skill.front().user_invocable);
@@ -80,7 +80,7 @@ pub(crate) async fn any(run: &Run) -> bool {
 /// unknown, as on a server without prompts.
 async fn known(run: &Run) -> Result<Vec<Skill>, RpcError> {
     let found = prompts(run).await?;
-    if found.is_empty() && !run.has_told_prompts() && !offered::kinds(run).prompts {
+    if found.is_empty() && !run.has_announced_prompts() && !offered::kinds(run).prompts {
         let message = "this server has no prompts";
         return Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message));
     }
@@ -125,7 +125,7 @@ pub(crate) async fn write(
     let given = line(skill, arguments)?;
     run.begin().await?;
     let call = json!({"skill": skill.name(), "arguments": given}).to_string();
-    let call = ToolCall::new(TOOL, call).from_origin(Origin::Prompt);
+    let call = ToolCall::new(INVOKE_TOOL, call).from_origin(Origin::Prompt);
     let outcome = run.executor.execute(&run.session, call).await;
     let text = text(&outcome)?;
     out.extend_from_slice(b"\"description\":");

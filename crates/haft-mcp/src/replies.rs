@@ -72,7 +72,7 @@ impl Expected {
 
 impl Expected {
     /// Returns whether the answer has arrived, taken or not.
-    pub(crate) fn has_come(&self) -> bool {
+    pub(crate) fn has_arrived(&self) -> bool {
         !self.replies.lock().contains_key(&self.id)
     }
 }
@@ -114,13 +114,13 @@ impl<'a> OwnRequest<'a> {
 
 impl Drop for OwnRequest<'_> {
     fn drop(&mut self) {
-        if !self.expected.has_come() {
+        if !self.expected.has_arrived() {
             let id = self.expected.id.as_str();
             let params =
                 format!("{{\"requestId\":{id},\"reason\":\"no answer is needed any more\"}}");
-            let told = reply::notification("notifications/cancelled", Some(&params));
+            let cancellation = reply::notification("notifications/cancelled", Some(&params));
             // A client that reads nothing need not know.
-            let _full = self.notes.try_send(told);
+            let _full = self.notes.try_send(cancellation);
         }
     }
 }

@@ -32,13 +32,13 @@ impl Serialize for Named<'_> {
 /// Writes the answer: what to ask, in the order in which it was requested, and the state to bring back.
 pub(crate) fn write<M: Serialize>(
     out: &mut Vec<u8>,
-    asked: &[InputRequest],
+    requests: &[InputRequest],
     state: &str,
     meta: &M,
 ) {
     let required = InputRequired {
         result_type: "input_required",
-        input_requests: Named(asked),
+        input_requests: Named(requests),
         request_state: state,
         meta,
     };

@@ -19,7 +19,7 @@ use crate::era::Era;
 use crate::in_flight::InFlight;
 use crate::offer::{Held, Offer};
 use crate::opener::{ClientInfo, RunFactory};
-use crate::owner::Working;
+use crate::owner::DetachedCalls;
 use crate::parked::Parked;
 use crate::replies::Replies;
 use crate::seal::Seal;
@@ -31,7 +31,7 @@ mod calling;
 pub(crate) use calling::{Ending, Made};
 
 /// How often a request is checked even though no change was reported.
-const LOOK: Duration = Duration::from_secs(60);
+const CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The resources that a client is subscribed to, with what keeps their updates coming.
 type Subscribed = BTreeMap<String, Option<Held>>;
@@ -48,13 +48,13 @@ pub(crate) struct Run {
     /// What the client said when it connected.
     pub(crate) client: ClientInfo,
     /// The requests that keep the run open until they are decided.
-    kept: Mutex<HashSet<ApprovalId>>,
+    pending_approvals: Mutex<HashSet<ApprovalId>>,
     /// The lowest level of log messages that a handshake-era client wants.
     log: Arc<AtomicU8>,
     /// The resources that such a client is subscribed to.
     subscribed: Mutex<Subscribed>,
     /// Its calls that continue while their client is away.
-    working: Working,
+    working: DetachedCalls,
     shared: Shared,
     /// Set once its record has begun, with its first call.
     begun: OnceCell<()>,
@@ -103,10 +103,10 @@ impl Run {
             client,
             shared,
             replies: Arc::default(),
-            kept: Mutex::default(),
+            pending_approvals: Mutex::default(),
             log: Arc::new(AtomicU8::new(LogLevel::Info as u8)),
             subscribed: Mutex::default(),
-            working: Working::default(),
+            working: DetachedCalls::default(),
             in_flight: InFlight::default(),
             begun: OnceCell::new(),
             told_prompts: AtomicBool::new(false),
@@ -116,7 +116,7 @@ impl Run {
 
     /// Waits until a request of this run is decided and acted on, or no longer can be, or the run is over.
     pub(crate) async fn settled(&self, id: &ApprovalId) {
-        if !self.lock_kept().insert(id.clone()) {
+        if !self.lock_pending().insert(id.clone()) {
             // Another task is already waiting for it.
             return;
         }
@@ -131,7 +131,7 @@ impl Run {
                 && (entry.is_open() || entry.status != RequestStatus::Pending)
             {
                 tokio::select! {
-                    () = tokio::time::sleep(LOOK) => {}
+                    () = tokio::time::sleep(CHECK_INTERVAL) => {}
                     heard = async {
                         while changes.recv().await.is_ok_and(|changed| changed != *id) {}
                     } => heard,
@@ -142,11 +142,11 @@ impl Run {
             () = watching => {}
             () = self.over() => {}
         }
-        self.lock_kept().remove(id);
+        self.lock_pending().remove(id);
     }
 
-    fn lock_kept(&self) -> MutexGuard<'_, HashSet<ApprovalId>> {
-        self.kept.lock()
+    fn lock_pending(&self) -> MutexGuard<'_, HashSet<ApprovalId>> {
+        self.pending_approvals.lock()
     }
 
     /// Returns the skills that this run may be shown.
@@ -184,12 +184,12 @@ impl Run {
     }
 
     /// Notes that the client is told of prompts.
-    pub(crate) fn tell_prompts(&self) {
+    pub(crate) fn note_prompts_announced(&self) {
         self.told_prompts.store(true, Ordering::Relaxed);
     }
 
     /// Returns whether the client was told of prompts.
-    pub(crate) fn has_told_prompts(&self) -> bool {
+    pub(crate) fn has_announced_prompts(&self) -> bool {
         self.told_prompts.load(Ordering::Relaxed)
     }
 

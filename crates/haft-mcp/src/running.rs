@@ -17,7 +17,7 @@ use crate::progress::ProgressLine;
 use crate::wire::RpcError;
 
 /// How long an answer waits for a client that has not received the log messages before it.
-const LAST: Duration = Duration::from_secs(2);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A call in progress. Dropping it cancels the call.
 #[derive(Debug)]
@@ -44,11 +44,11 @@ enum Work {
     /// In the task that waits for it.
     Here(Gathering),
     /// In a task of its own.
-    Apart(Apart),
+    Apart(SpawnedCall),
 }
 
 /// A call in a task of its own. Dropping it cancels the call.
-struct Apart(JoinHandle<Outcome>);
+struct SpawnedCall(JoinHandle<Outcome>);
 
 /// What happens next with a call.
 pub(crate) enum Step {
@@ -96,12 +96,12 @@ impl Running {
         let outcome = tokio::select! {
             biased;
             outcome = work => outcome,
-            () = caller.asks(), if until.asks => return Ok(Step::Asks),
+            () = caller.wait_for_requests(), if until.asks => return Ok(Step::Asks),
             () = tokio::time::sleep_until(until.late.unwrap_or_else(Instant::now)), if until.late.is_some() => return Ok(Step::Late),
             never = shown => match never {},
             never = caller.sends_logs() => match never {},
         };
-        caller.send_last_logs(LAST).await;
+        caller.send_last_logs(FLUSH_TIMEOUT).await;
         if let (Some(line), Some(listener)) = (line, listener.take()) {
             line.end(listener).await;
         }
@@ -122,7 +122,7 @@ impl Running {
             carrier,
         } = self;
         let work = match work {
-            Work::Here(call) => Work::Apart(Apart(tokio::spawn(call))),
+            Work::Here(call) => Work::Apart(SpawnedCall(tokio::spawn(call))),
             apart @ Work::Apart(_) => apart,
         };
         caller.listens(None);
@@ -146,7 +146,7 @@ impl Future for Work {
     }
 }
 
-impl Drop for Apart {
+impl Drop for SpawnedCall {
     fn drop(&mut self) {
         self.0.abort();
     }

@@ -11,9 +11,9 @@ use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundK
 use serde::{Deserialize, Serialize};
 
 /// Maximum length of a state to look at, in bytes; ours have a few hundred.
-const LONGEST: usize = 4096;
+const MAX_STATE: usize = 4096;
 /// Maximum number of requests in one call's state.
-pub(crate) const MOST_REQUESTS: usize = 16;
+pub(crate) const MAX_REQUESTS: usize = 16;
 
 /// The key for this server's states.
 pub(crate) struct Seal(LessSafeKey);
@@ -34,7 +34,7 @@ pub(crate) struct State {
 
 /// The call that a state is bound to: it opens for no other.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bound<'a> {
+pub(crate) struct CallBinding<'a> {
     pub(crate) principal: &'a Principal,
     /// The caller's view; empty if it has all tools, since no view has an empty name.
     pub(crate) view: &'a str,
@@ -74,20 +74,20 @@ impl Seal {
     }
 
     /// Encrypts the state for the client; `None` if the system provides no random bytes.
-    pub(crate) fn close(&self, state: &State, to: &Bound<'_>) -> Option<String> {
+    pub(crate) fn close(&self, state: &State, to: &CallBinding<'_>) -> Option<String> {
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).ok()?;
-        let mut said = serde_json::to_vec(state).ok()?;
+        let mut plain = serde_json::to_vec(state).ok()?;
         let used = Nonce::assume_unique_for_key(nonce);
         self.0
-            .seal_in_place_append_tag(used, Aad::from(to.data()), &mut said)
+            .seal_in_place_append_tag(used, Aad::from(to.data()), &mut plain)
             .ok()?;
-        Some(URL_SAFE_NO_PAD.encode([&nonce[..], &said].concat()))
+        Some(URL_SAFE_NO_PAD.encode([&nonce[..], &plain].concat()))
     }
 
     /// Decrypts a state that the client brought back.
-    pub(crate) fn open(&self, text: &str, to: &Bound<'_>) -> Result<State, SealError> {
-        let state = self.genuine(text, to).ok_or(SealError::Foreign)?;
+    pub(crate) fn open(&self, text: &str, to: &CallBinding<'_>) -> Result<State, SealError> {
+        let state = self.unseal(text, to).ok_or(SealError::Foreign)?;
         let now = clock::now() / 1_000_000;
         if i128::from(state.expires) <= now {
             return Err(SealError::Expired);
@@ -95,18 +95,18 @@ impl Seal {
         Ok(state)
     }
 
-    fn genuine(&self, text: &str, to: &Bound<'_>) -> Option<State> {
-        let text = Some(text).filter(|text| text.len() <= LONGEST)?;
+    fn unseal(&self, text: &str, to: &CallBinding<'_>) -> Option<State> {
+        let text = Some(text).filter(|text| text.len() <= MAX_STATE)?;
         let mut bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (nonce, sealed) = bytes.split_at_mut_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
         let aad = Aad::from(to.data());
-        let said = self.0.open_in_place(nonce, aad, sealed).ok()?;
-        serde_json::from_slice(said).ok()
+        let plain = self.0.open_in_place(nonce, aad, sealed).ok()?;
+        serde_json::from_slice(plain).ok()
     }
 }
 
-impl Bound<'_> {
+impl CallBinding<'_> {
     /// Returns what a state is bound to, each part preceded by its length.
     fn data(&self) -> Vec<u8> {
         let digest = args_digest(self.arguments);
@@ -152,7 +152,7 @@ mod tests {
     fn a_state_says_nothing_to_who_carries_it_and_no_two_are_alike() {
         let seal = Seal::new(Some([7; 32])).unwrap();
         let ada = Principal::local("ada");
-        let to = Bound {
+        let to = CallBinding {
             principal: &ada,
             view: "",
             tool: "write_file",
@@ -179,7 +179,7 @@ mod tests {
         let (ada, bob) = (Principal::local("ada"), Principal::local("bob"));
         let seal = Seal::new(Some([7; 32])).unwrap();
         let later = in_a_minute();
-        let mine = Bound {
+        let mine = CallBinding {
             principal: &ada,
             view: "",
             tool: "write_file",
@@ -189,25 +189,25 @@ mod tests {
         let text = close(&seal, later);
         assert_eq!(seal.open(&text, &mine).unwrap(), state(later));
         // The same value in another spelling is the same call.
-        let spelled = Bound {
+        let spelled = CallBinding {
             arguments: r#"{"n":1,"path":"a"}"#,
             ..mine
         };
         assert!(seal.open(&text, &spelled).is_ok());
         let others = [
-            Bound {
+            CallBinding {
                 principal: &bob,
                 ..mine
             },
-            Bound {
+            CallBinding {
                 view: "readers",
                 ..mine
             },
-            Bound {
+            CallBinding {
                 tool: "move_file",
                 ..mine
             },
-            Bound {
+            CallBinding {
                 arguments: r#"{"path":"b","n":1}"#,
                 ..mine
             },
@@ -226,8 +226,8 @@ mod tests {
             (&text[..20], SealError::Foreign),
             (&text[..8], SealError::Foreign),
             ("", SealError::Foreign),
-            (&"x".repeat(LONGEST), SealError::Foreign),
-            (&"x".repeat(LONGEST + 4), SealError::Foreign),
+            (&"x".repeat(MAX_STATE), SealError::Foreign),
+            (&"x".repeat(MAX_STATE + 4), SealError::Foreign),
         ] {
             assert_eq!(seal.open(text, &mine), Err(expect), "{text}");
         }

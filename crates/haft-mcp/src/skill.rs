@@ -14,18 +14,18 @@ use crate::run::Run;
 use crate::wire::RpcError;
 
 /// The characters of a name that are not encoded.
-const NAME: AsciiSet = NON_ALPHANUMERIC
+const NAME_ENCODE_SET: AsciiSet = NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
 /// The main file of a skill, under the name that all skills share.
-const MAIN: &str = "SKILL.md";
+const MAIN_FILE: &str = "SKILL.md";
 
 fn address(skill: &Skill) -> String {
-    let name = utf8_percent_encode(skill.name(), &NAME);
-    format!("{SCHEME}{name}/{MAIN}")
+    let name = utf8_percent_encode(skill.name(), &NAME_ENCODE_SET);
+    format!("{SCHEME}{name}/{MAIN_FILE}")
 }
 
 /// Returns the name and path in a URI.
@@ -61,14 +61,14 @@ pub(crate) async fn listed(run: &Run) -> Result<Vec<Listed>, RpcError> {
 
 /// Returns the template of skill files, if there is a skill.
 pub(crate) async fn template(run: &Run) -> Result<Option<Entry>, RpcError> {
-    const TEMPLATE: &str = "skill://{name}/{+path}";
+    const URI_TEMPLATE: &str = "skill://{name}/{+path}";
     let template = json!({
-        "uriTemplate": TEMPLATE,
+        "uriTemplate": URI_TEMPLATE,
         "name": "skill file",
         "description": "A file of a skill, as the skill's own text names it.",
     });
     let any = !readable(run).await?.is_empty();
-    Ok(any.then(|| offered::entry(TEMPLATE, &template)))
+    Ok(any.then(|| offered::entry(URI_TEMPLATE, &template)))
 }
 
 /// Reads a skill's file: its media type and its bytes, at most `limit`.
@@ -99,7 +99,7 @@ pub(crate) async fn read(run: &Run, uri: &str, limit: u64) -> Result<(String, Ve
 
 /// Reads a whole file in slices; `None` if it exceeds the limit.
 fn whole(skill: &Skill, path: &str, limit: u64) -> Result<Option<Vec<u8>>, SkillError> {
-    let path = if path == MAIN {
+    let path = if path == MAIN_FILE {
         skill.file_name()
     } else {
         path

@@ -28,11 +28,11 @@ use backlog::{Backlog, Line};
 use line::Writing;
 
 /// Maximum number of messages queued for writing.
-const QUEUE: usize = 64;
+const MAX_QUEUED: usize = 64;
 /// Time limit for writing the last of them.
-const LAST: Duration = Duration::from_secs(2);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// Interval between checks whether the client still reads.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Why serving over standard input and output ended early.
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +57,7 @@ pub(crate) async fn serve(
     let limits = core.limits.clone();
     let lines = Backlog::new(2 * limits.message_bytes);
     let writing = Arc::new(Writing::default());
-    let (out, from_server) = mpsc::channel(QUEUE);
+    let (out, from_server) = mpsc::channel(MAX_QUEUED);
     line::reader(input, limits.message_bytes, Arc::clone(&lines)).map_err(StdioError::Thread)?;
     let written = line::writer(output, from_server, Arc::clone(&writing));
     let written = written.map_err(StdioError::Thread)?;
@@ -71,19 +71,19 @@ pub(crate) async fn serve(
     };
     let ended = tokio::select! {
         ended = connection.run(&lines) => ended,
-        stalled = stalled(&writing, &lines, &limits) => stalled,
+        stalled = client_stalled(&writing, &lines, &limits) => stalled,
     };
     lines.close();
     connection.wind_down(ended.is_ok()).await;
     drop((connection, out));
     // The last answers are on their way; do not wait for a client that does not read them.
-    let _late = tokio::time::timeout(LAST, written).await;
+    let _late = tokio::time::timeout(FLUSH_TIMEOUT, written).await;
     ended
 }
 
 /// Waits until the client counts as gone even though it has not closed standard output: it reads nothing for a long time, or it
 /// closed standard input and reads nothing for a moment.
-async fn stalled(
+async fn client_stalled(
     writing: &Writing,
     lines: &Backlog,
     limits: &ServerLimits,
@@ -98,7 +98,7 @@ async fn stalled(
                 Err(StdioError::Unread(most))
             };
         }
-        tokio::time::sleep(LOOK.min(most / 4)).await;
+        tokio::time::sleep(CHECK_INTERVAL.min(most / 4)).await;
     }
 }
 
@@ -172,8 +172,8 @@ impl Connection {
     async fn take(&mut self, bytes: &[u8]) {
         match wire::parse(bytes) {
             Ok(Message::Request(request)) => self.request(&request).await,
-            Ok(Message::Notification(notification)) => self.notified(&notification),
-            Ok(Message::Response(response)) => self.answered(&response),
+            Ok(Message::Notification(notification)) => self.handle_notification(&notification),
+            Ok(Message::Response(response)) => self.handle_response(&response),
             Err(refused) => self.refuse(&refused).await,
         }
     }
@@ -303,13 +303,13 @@ impl Connection {
                 match job {
                     Job::Listen(filter) => listen_here(&core, &run, &id, filter, &out).await,
                     job => {
-                        let asked = ParsedRequest {
+                        let request = ParsedRequest {
                             id: id.clone(),
                             job,
                             notes: Some(out.clone()),
                         };
                         let held = Arc::clone(&permit);
-                        core.bounded(&run, asked, held).await.bytes
+                        core.bounded(&run, request, held).await.bytes
                     }
                 }
             };
@@ -321,7 +321,7 @@ impl Connection {
         });
     }
 
-    fn answered(&self, response: &Response<'_>) {
+    fn handle_response(&self, response: &Response<'_>) {
         if let (State::Open(run), Some(id)) = (&self.state, &response.id) {
             let reply = Reply {
                 result: response.result.map(ToOwned::to_owned),
@@ -333,7 +333,7 @@ impl Connection {
         }
     }
 
-    fn notified(&self, notification: &Notification<'_>) {
+    fn handle_notification(&self, notification: &Notification<'_>) {
         if notification.method == "notifications/cancelled"
             && let State::Open(run) = &self.state
             && let Ok(params) = Params::parse(notification.params)
@@ -347,8 +347,8 @@ impl Connection {
     fn announce_changes(&mut self, run: &Arc<Run>) {
         let (mut watch, out) = (Watch::new(run, Filter::LISTS), self.out.clone());
         self.tasks.spawn(async move {
-            while let Some(told) = watch.next().await.notification(None) {
-                if out.send(told).await.is_err() {
+            while let Some(notification) = watch.next().await.notification(None) {
+                if out.send(notification).await.is_err() {
                     break;
                 }
             }

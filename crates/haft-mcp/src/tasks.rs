@@ -27,11 +27,11 @@ use crate::then::Then;
 use crate::wire::{RpcError, reply};
 
 /// How often a client should poll.
-const POLL: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Bytes that the result of one task may hold in any case.
-const OWN: usize = 64 << 10;
+const RESERVED_BYTES: usize = 64 << 10;
 /// Maximum number of changes that a listener may lag behind.
-const BEHIND: usize = 64;
+const LISTENER_BUFFER: usize = 64;
 
 /// The tasks of all clients.
 #[derive(Debug)]
@@ -82,9 +82,9 @@ impl Tasks {
         Arc::new(Self {
             all: Mutex::default(),
             places: Places::new(shares(limits.tasks)),
-            bytes: Budget::new(limits.task_bytes, OWN),
+            bytes: Budget::new(limits.task_bytes, RESERVED_BYTES),
             life: limits.idle,
-            changed: broadcast::Sender::new(BEHIND),
+            changed: broadcast::Sender::new(LISTENER_BUFFER),
             server,
         })
     }
@@ -115,7 +115,7 @@ impl Tasks {
             _place: place,
         });
         self.all.lock().insert(id.clone(), Arc::clone(&task));
-        let driver = drive(Arc::clone(self), Arc::clone(&task), running);
+        let driver = run_task(Arc::clone(self), Arc::clone(&task), running);
         let work = owner.work;
         let driver = tokio::spawn(async move {
             driver.await;
@@ -123,8 +123,11 @@ impl Tasks {
         });
         // Set once, here.
         let _ = task.driver.set(driver.abort_handle());
-        let (tasks, forgotten, mut over) =
-            (Arc::downgrade(self), Instant::now() + self.life, owner.over);
+        let (tasks, forgotten, mut over) = (
+            Arc::downgrade(self),
+            Instant::now() + self.life,
+            owner.run_over,
+        );
         let kept = Arc::clone(&task);
         tokio::spawn(async move {
             let over = async { drop(over.wait_for(|over| *over).await) };
@@ -155,7 +158,7 @@ impl Tasks {
     pub(crate) fn cancel(&self, task: &Arc<Task>) {
         if task.ends(End::Cancelled) {
             task.stop();
-            self.tell(task);
+            self.notify(task);
         }
     }
 
@@ -164,7 +167,7 @@ impl Tasks {
         self.changed.subscribe()
     }
 
-    fn tell(&self, task: &Arc<Task>) {
+    fn notify(&self, task: &Arc<Task>) {
         // There may be no listeners.
         let _ = self.changed.send(Arc::clone(task));
     }
@@ -176,12 +179,12 @@ impl Tasks {
             Err(error) => End::Failed(error),
         };
         if task.ends(end) {
-            self.tell(task);
+            self.notify(task);
         }
     }
 
     fn end(&self, outcome: &Outcome, running: &Running) -> End {
-        if let Some(error) = running.caller.lacking(outcome) {
+        if let Some(error) = running.caller.missing_capability(outcome) {
             return End::Failed(error);
         }
         let sent = outcome.original.as_ref();
@@ -215,19 +218,19 @@ impl Tasks {
 }
 
 /// Runs a task to its end.
-async fn drive(tasks: Arc<Tasks>, task: Arc<Task>, mut running: Running) {
+async fn run_task(tasks: Arc<Tasks>, task: Arc<Task>, mut running: Running) {
     // Whether listeners were told what it waits for.
-    let mut told = false;
+    let mut was_notified = false;
     loop {
         let until = Until {
-            asks: !told,
+            asks: !was_notified,
             late: None,
         };
         let step = tokio::select! {
             biased;
             step = running.step(None, until) => step,
             () = task.updated.notified() => {
-                told = false;
+                was_notified = false;
                 continue;
             }
         };
@@ -235,9 +238,9 @@ async fn drive(tasks: Arc<Tasks>, task: Arc<Task>, mut running: Running) {
             Ok(Step::Ended(outcome)) => return tasks.finish(&task, Ok(outcome), &running),
             Err(error) => return tasks.finish(&task, Err(error), &running),
             Ok(Step::Asks | Step::Late) => {
-                told = true;
+                was_notified = true;
                 task.state.lock().at = clock::now();
-                tasks.tell(&task);
+                tasks.notify(&task);
             }
         }
     }
@@ -311,7 +314,7 @@ impl Task {
 
     /// Takes the client's answers to its questions.
     pub(crate) fn update(&self, responses: HashMap<String, Box<RawValue>>) {
-        self.caller.takes(responses, false);
+        self.caller.take_responses(responses, false);
         self.state.lock().at = clock::now();
         self.updated.notify_one();
     }
@@ -355,7 +358,7 @@ impl Task {
             created_at: clock::rfc3339(self.created),
             last_updated_at: clock::rfc3339(state.at),
             ttl_ms: milliseconds(self.life),
-            poll_interval_ms: milliseconds(POLL),
+            poll_interval_ms: milliseconds(POLL_INTERVAL),
             result: result.filter(|_| whole),
             error: error.filter(|_| whole),
             input_requests: (whole && !open.is_empty()).then_some(Named(&open)),

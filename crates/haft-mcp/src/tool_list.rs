@@ -11,7 +11,7 @@ use crate::wire::RpcError;
 use crate::wire::reply;
 
 /// How to list tools for a client.
-pub(crate) struct Telling<'a> {
+pub(crate) struct ListOptions<'a> {
     pub(crate) era: Era,
     /// Whether calls of one of the host's own tools are tasks from the start.
     pub(crate) is_only_task: &'a dyn Fn(&str) -> bool,
@@ -25,7 +25,7 @@ pub(crate) fn write_page(
     tools: &Snapshot,
     cursor: Option<&str>,
     size: usize,
-    telling: &Telling<'_>,
+    options: &ListOptions<'_>,
 ) -> Result<(), RpcError> {
     let entries = tools.entries();
     let first = match cursor {
@@ -42,7 +42,7 @@ pub(crate) fn write_page(
         if last.is_some() {
             out.push(b',');
         }
-        write_tool(out, entry, telling);
+        write_tool(out, entry, options);
         last = Some(entry);
     }
     out.push(b']');
@@ -58,10 +58,10 @@ pub(crate) fn write_page(
 
 /// Writes a tool. Until 2025-11-25 an output schema must be of an object, and clients refuse a whole list because of another one,
 /// which a server of the stateless era may send.
-fn write_tool(out: &mut Vec<u8>, entry: &ToolEntry, telling: &Telling<'_>) {
-    let (spec, era) = (entry.spec(), telling.era);
+fn write_tool(out: &mut Vec<u8>, entry: &ToolEntry, options: &ListOptions<'_>) {
+    let (spec, era) = (entry.spec(), options.era);
     let only =
-        era.is_modern() && spec.listing.is_none() && (telling.is_only_task)(spec.name.as_str());
+        era.is_modern() && spec.listing.is_none() && (options.is_only_task)(spec.name.as_str());
     if only
         && let Ok(text) = std::str::from_utf8(entry.mcp())
         && let Ok(mut tool) = Amended::read(text)

@@ -148,8 +148,8 @@ impl Upstream {
         let places = terms.concurrency.clamp(1, Semaphore::MAX_PERMITS);
         let offers = terms.passing.offers();
         let herald = Arc::<Herald>::default();
-        let link = Link::new(open, terms.limits, terms.idle).offering(offers);
-        let link = Arc::new(link.telling(Arc::clone(&herald)));
+        let link = Link::new(open, terms.limits, terms.idle).with_offers(offers);
+        let link = Arc::new(link.with_herald(Arc::clone(&herald)));
         let following = Following::new(Arc::clone(&link), Arc::clone(&herald));
         Self {
             name: name.into(),
@@ -206,7 +206,7 @@ impl Upstream {
     /// Takes over what clients follow from the same server's earlier instance, so that they continue to receive changes.
     pub fn succeeds(&self, before: &Self) {
         let following = Arc::clone(&*before.following.lock());
-        following.go_on(&self.links.main);
+        following.resume_on(&self.links.main);
         *self.following.lock() = following;
     }
 
@@ -217,9 +217,9 @@ impl Upstream {
     }
 
     /// Sends changes to this channel from now on.
-    pub(crate) fn tells(&self, out: &broadcast::Sender<OfferChange>) {
-        self.herald.tells(out);
-        self.following.lock().herald.tells(out);
+    pub(crate) fn send_changes_to(&self, out: &broadcast::Sender<OfferChange>) {
+        self.herald.send_changes_to(out);
+        self.following.lock().herald.send_changes_to(out);
     }
 
     /// Returns what it is doing.
@@ -267,7 +267,7 @@ impl Upstream {
         let link = self.links.of(bridge.responder().offers);
         let mut again = true;
         loop {
-            let live = link.live().await;
+            let live = link.open_connection().await;
             let live = live.map_err(|e| self.failure(e.before_call()))?;
             let listed = live
                 .name_of(tool, &self.manifest.tools)
@@ -279,21 +279,21 @@ impl Upstream {
                 .call_tool_with(&listed, arguments, progress, responder);
             let error = match reply.await {
                 Ok(reply) => {
-                    link.works();
+                    link.note_success();
                     return Ok(content::result(reply, &tool.name));
                 }
                 Err(error) => error,
             };
             let broken = matches!(error, ClientError::Closed { .. });
-            let gone = matches!(
+            let is_gone = matches!(
                 error,
                 ClientError::SessionOver | ClientError::Unreachable(_)
             );
-            if broken || gone {
+            if broken || is_gone {
                 link.discard(&live, &error).await;
             }
-            if !(again && (gone || broken && repeatable)) {
-                bridge.lacks(&error).await;
+            if !(again && (is_gone || broken && repeatable)) {
+                bridge.note_missing_capability(&error).await;
                 let ClientError::TaskFailed { whole, .. } = &error else {
                     return Err(self.failure(error));
                 };
@@ -306,7 +306,7 @@ impl Upstream {
     /// Returns an error once no more calls are taken.
     fn check_retired(&self) -> Result<(), ToolError> {
         if self.retired.load(Ordering::Acquire) {
-            return Err(self.failure(link::retired()));
+            return Err(self.failure(link::link_retired()));
         }
         Ok(())
     }

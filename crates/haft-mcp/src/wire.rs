@@ -48,7 +48,7 @@ pub(crate) struct RpcError {
 }
 
 /// Maximum length of the data to keep of another server's error, in bytes.
-const LONGEST_DATA: usize = 64 << 10;
+const MAX_DATA: usize = 64 << 10;
 
 impl RpcError {
     pub(crate) const PARSE: i32 = -32700;
@@ -92,7 +92,7 @@ impl RpcError {
         }
         let sent: Sent<'_> = serde_json::from_str(error.get()).ok()?;
         let data = sent.data.map(RawValue::get);
-        let data = data.filter(|data| data.len() <= LONGEST_DATA);
+        let data = data.filter(|data| data.len() <= MAX_DATA);
         Some(Self {
             data: data.map(str::to_owned),
             ..Self::new(sent.code, sent.message)
@@ -209,7 +209,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Message<'_>, Refused> {
     let deep = depth::exceeds(text.as_bytes(), MAX_DEPTH);
     let envelope = match serde_json::from_str::<Envelope<'_>>(text) {
         Ok(envelope) => envelope,
-        Err(e) => return Err(Refused::new(unreadable(&e))),
+        Err(e) => return Err(Refused::new(parse_error(&e))),
     };
     let id = match envelope.id.map(|raw| Id::parse(raw.get())) {
         Some(None) => {
@@ -270,7 +270,7 @@ fn classify<'a>(
     })
 }
 
-fn unreadable(error: &serde_json::Error) -> RpcError {
+fn parse_error(error: &serde_json::Error) -> RpcError {
     match error.classify() {
         Category::Eof => RpcError::new(RpcError::PARSE, "the message ends too early"),
         Category::Data => {

@@ -135,7 +135,7 @@ impl Client {
                 None => Err(ClientError::SessionOver),
             },
             error = stream.ended() => Err(error),
-            () = tokio::time::sleep(limit) => Err(self.late("subscriptions/listen", limit)),
+            () = tokio::time::sleep(limit) => Err(self.timeout_error("subscriptions/listen", limit)),
         }
     }
 }

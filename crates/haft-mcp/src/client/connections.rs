@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use crate::client::error::ClientError;
 
 /// Maximum number of idle connections to keep.
-const IDLE: usize = 32;
+const MAX_IDLE: usize = 32;
 
 /// A connection, encrypted if the server's address says so.
 pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -50,7 +50,7 @@ impl Exchange {
         drop(self.response);
         if self.sender.ready().await.is_ok() {
             let mut idle = self.idle.lock();
-            if idle.len() < IDLE {
+            if idle.len() < MAX_IDLE {
                 idle.push(self.sender);
             }
         }
@@ -72,9 +72,9 @@ impl Connections {
         mut request: Request<Full<Bytes>>,
     ) -> Result<Exchange, ClientError> {
         loop {
-            let kept = self.idle.lock().pop();
-            let is_new = kept.is_none();
-            let mut sender = match kept {
+            let spare = self.idle.lock().pop();
+            let is_new = spare.is_none();
+            let mut sender = match spare {
                 Some(sender) if sender.is_ready() => sender,
                 Some(_) => continue,
                 None => self.connect().await?,

@@ -15,9 +15,9 @@ use crate::client::error::ClientError;
 use crate::client::speech;
 
 /// Maximum size of a refusal's body to read.
-pub(crate) const REFUSAL: usize = 64 * 1024;
+pub(crate) const MAX_REFUSAL_BODY: usize = 64 * 1024;
 /// How often a refused request is retried with other credentials.
-const MOST_RETRIES: usize = 3;
+const MAX_RETRIES: usize = 3;
 
 /// Provides credentials for a server that requires them.
 pub trait Authorize: Send + Sync {
@@ -100,14 +100,14 @@ impl Courier {
                 return Ok(exchange);
             };
             tries += 1;
-            if tries > MOST_RETRIES || !authorize.refused(&refusal).await? {
+            if tries > MAX_RETRIES || !authorize.refused(&refusal).await? {
                 return Ok(exchange);
             }
         }
     }
 
     /// Returns the response if it is successful; an error if it is a refusal.
-    pub(crate) async fn admitted(&self, exchange: Exchange) -> Result<Exchange, ClientError> {
+    pub(crate) async fn check_status(&self, exchange: Exchange) -> Result<Exchange, ClientError> {
         let status = exchange.response.status();
         if status.is_success() {
             return Ok(exchange);
@@ -118,7 +118,7 @@ impl Courier {
                 challenge: clip(&refusal.challenge, 500).into_owned(),
             });
         }
-        let body = whole(exchange, REFUSAL).await.unwrap_or_default();
+        let body = whole(exchange, MAX_REFUSAL_BODY).await.unwrap_or_default();
         // In the stateless era, a protocol error comes with its own HTTP status.
         if let Err(error @ ClientError::Refused { .. }) = speech::result(&body) {
             return Err(error);

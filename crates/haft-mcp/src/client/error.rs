@@ -83,12 +83,12 @@ pub enum ClientError {
     SessionOver,
 }
 
-fn after(said: &str) -> String {
-    let said = said.trim();
-    if said.is_empty() {
+fn after(message: &str) -> String {
+    let message = message.trim();
+    if message.is_empty() {
         return String::new();
     }
-    format!(": {}", clip(said, 600))
+    format!(": {}", clip(message, 600))
 }
 
 impl ClientError {

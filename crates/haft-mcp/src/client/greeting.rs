@@ -10,20 +10,20 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::client::error::ClientError;
-use crate::client::speech::WHO;
-use crate::client::{Client, OFFERED, Question, ServerRecord};
+use crate::client::speech::CLIENT_INFO;
+use crate::client::{Client, OFFERED_REVISION, Question, ServerRecord};
 use crate::era::{Era, MODERN, Revision};
 use crate::wire::RpcError;
 use crate::wire::params::text;
 use crate::wire::reply;
 
 /// Maximum time that a starting server may leave `server/discover` unanswered before it is treated as an older one.
-const SILENCE: Duration = Duration::from_secs(5);
+const DISCOVER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The parts of a response to `initialize` and `server/discover` that a client uses.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Greeted<'a> {
+struct GreetingParts<'a> {
     #[serde(borrow)]
     protocol_version: Option<&'a RawValue>,
     #[serde(default)]
@@ -58,8 +58,8 @@ struct Meta<'a> {
     server: Option<&'a RawValue>,
 }
 
-impl Greeted<'_> {
-    fn read(raw: &RawValue) -> Result<Greeted<'_>, ClientError> {
+impl GreetingParts<'_> {
+    fn read(raw: &RawValue) -> Result<GreetingParts<'_>, ClientError> {
         serde_json::from_str(raw.get())
             .map_err(|e| ClientError::Malformed(format!("its greeting: {e}")))
     }
@@ -86,16 +86,16 @@ impl Greeted<'_> {
             has_prompts: self.capabilities.prompts.is_some(),
             has_completions: self.capabilities.completions.is_some(),
             has_logging: self.capabilities.logging.is_some(),
-            has_subscriptions: says(self.capabilities.resources, "subscribe"),
-            tells_tools: says(self.capabilities.tools, "listChanged"),
-            tells_prompts: says(self.capabilities.prompts, "listChanged"),
-            tells_resources: says(self.capabilities.resources, "listChanged"),
+            has_subscriptions: has_true_member(self.capabilities.resources, "subscribe"),
+            tells_tools: has_true_member(self.capabilities.tools, "listChanged"),
+            tells_prompts: has_true_member(self.capabilities.prompts, "listChanged"),
+            tells_resources: has_true_member(self.capabilities.resources, "listChanged"),
         }
     }
 }
 
 /// Returns whether a capability has this member set to true.
-fn says(capability: Option<&RawValue>, name: &str) -> bool {
+fn has_true_member(capability: Option<&RawValue>, name: &str) -> bool {
     let found = capability.and_then(|raw| members(raw.get()).ok());
     let mut found = found.unwrap_or_default().into_iter();
     found.any(|member| member.is(name) && member.value().get() == "true")
@@ -119,8 +119,8 @@ impl Client {
     /// Sends `server/discover`; returns whether the server is of the stateless era.
     async fn discover(&mut self) -> Result<bool, ClientError> {
         let whole = self.limits.connect;
-        let patience = if self.wire.may_stay_silent() {
-            SILENCE.min(whole / 2)
+        let patience = if self.wire.may_ignore_discover() {
+            DISCOVER_TIMEOUT.min(whole / 2)
         } else {
             whole
         };
@@ -135,9 +135,9 @@ impl Client {
         };
         let raw = match raw {
             Ok(raw) => raw,
-            Err(error) => return is_older(error, self.wire.may_stay_silent()).map(|()| false),
+            Err(error) => return is_older(error, self.wire.may_ignore_discover()).map(|()| false),
         };
-        let greeted = Greeted::read(&raw)?;
+        let greeted = GreetingParts::read(&raw)?;
         if !greeted.supported_versions.iter().any(|v| v == MODERN) {
             // It knows the method, but no stateless revision that haft supports.
             return Ok(false);
@@ -150,14 +150,14 @@ impl Client {
     async fn initialize(&mut self) -> Result<(), ClientError> {
         let mut params = Vec::new();
         params.extend_from_slice(b"\"protocolVersion\":");
-        reply::json(&mut params, OFFERED.as_str());
+        reply::json(&mut params, OFFERED_REVISION.as_str());
         let offers = self.offers.json(false);
-        let rest = format!(",\"capabilities\":{offers},\"clientInfo\":{WHO}");
+        let rest = format!(",\"capabilities\":{offers},\"clientInfo\":{CLIENT_INFO}");
         params.extend_from_slice(rest.as_bytes());
         let params = String::from_utf8_lossy(&params);
         let question = Question::new("initialize", &params, self.limits.connect);
         let raw = self.ask_as(None, question).await?;
-        let greeted = Greeted::read(&raw)?;
+        let greeted = GreetingParts::read(&raw)?;
         let version = greeted.protocol_version.and_then(text).unwrap_or_default();
         let revision = Revision::parse(&version);
         let revision = revision.ok_or_else(|| {
@@ -166,7 +166,7 @@ impl Client {
         self.era = Era::Legacy(revision);
         self.server = greeted.record();
         let initialized = reply::notification("notifications/initialized", None);
-        self.wire.tell(initialized, self.era).await?;
+        self.wire.send_notification(initialized, self.era).await?;
         self.wire.begun(self.era).await;
         Ok(())
     }

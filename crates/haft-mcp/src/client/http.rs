@@ -80,7 +80,7 @@ impl HttpWire {
         self.sse.lock().clone()
     }
 
-    async fn carry(&self, ask: Ask<'_>) -> Result<Bytes, ClientError> {
+    async fn send_ask(&self, ask: Ask<'_>) -> Result<Bytes, ClientError> {
         if let Some(sse) = self.sse() {
             return sse.ask(ask).await;
         }
@@ -89,7 +89,7 @@ impl HttpWire {
             return self.streamable.ask(ask).await;
         }
         if self.remembered.is_sse()
-            && let Ok(sse) = self.turn().await
+            && let Ok(sse) = self.switch_to_sse().await
         {
             return sse.ask(ask).await;
         }
@@ -100,7 +100,7 @@ impl HttpWire {
                     status: 400..=499, ..
                 },
             ) => {
-                match self.turn().await {
+                match self.switch_to_sse().await {
                     Ok(sse) => sse.ask(ask).await,
                     // It has a stream, but an invalid one.
                     Err(why @ (ClientError::Malformed(_) | ClientError::TooLong(_))) => Err(why),
@@ -112,7 +112,7 @@ impl HttpWire {
     }
 
     /// Switches to the older transport, if the server supports it.
-    async fn turn(&self) -> Result<Arc<SseWire>, ClientError> {
+    async fn switch_to_sse(&self) -> Result<Arc<SseWire>, ClientError> {
         let opened = SseWire::open(Arc::clone(self.streamable.courier())).await;
         let is_sse = opened.is_ok();
         self.remembered.is_sse.store(is_sse, Ordering::Relaxed);
@@ -124,14 +124,18 @@ impl HttpWire {
 
 impl Wire for HttpWire {
     fn ask<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Bytes, ClientError>> {
-        Box::pin(self.carry(ask))
+        Box::pin(self.send_ask(ask))
     }
 
-    fn tell(&self, message: Vec<u8>, era: Era) -> BoxFuture<'_, Result<(), ClientError>> {
+    fn send_notification(
+        &self,
+        message: Vec<u8>,
+        era: Era,
+    ) -> BoxFuture<'_, Result<(), ClientError>> {
         Box::pin(async move {
             match self.sse() {
-                Some(sse) => sse.tell(message, era).await,
-                None => self.streamable.tell(message, era).await,
+                Some(sse) => sse.send_notification(message, era).await,
+                None => self.streamable.send_notification(message, era).await,
             }
         })
     }
@@ -170,7 +174,7 @@ impl Wire for HttpWire {
         String::new()
     }
 
-    fn may_stay_silent(&self) -> bool {
+    fn may_ignore_discover(&self) -> bool {
         false
     }
 

@@ -14,9 +14,9 @@ use crate::client::respond::Responder;
 use crate::wire::reply;
 
 /// Maximum number of a server's questions per round.
-const MOST_QUESTIONS: usize = 16;
+const MAX_QUESTIONS: usize = 16;
 /// Maximum length of the state carried for a server, in bytes.
-const LONGEST_STATE: usize = 1 << 20;
+const MAX_STATE: usize = 1 << 20;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -38,7 +38,7 @@ struct Question<'a> {
 ///
 /// # Errors
 /// The server asks for something that was not offered, or for too much.
-pub(super) async fn answered(
+pub(super) async fn next_round(
     result: &RawValue,
     responder: Option<&Responder>,
 ) -> Result<String, ClientError> {
@@ -49,17 +49,17 @@ pub(super) async fn answered(
     if questions.is_empty() && required.request_state.is_none() {
         return Err(malformed("nothing".into()));
     }
-    if questions.len() > MOST_QUESTIONS {
-        return Err(malformed(format!("over {MOST_QUESTIONS} answers at once")));
+    if questions.len() > MAX_QUESTIONS {
+        return Err(malformed(format!("over {MAX_QUESTIONS} answers at once")));
     }
     let mut members = String::new();
     if !questions.is_empty() {
-        let asked = questions.iter();
-        let asked = asked.map(|(name, question)| {
+        let asking = questions.iter();
+        let asking = asking.map(|(name, question)| {
             Box::pin(answer(name, question, responder)) as BoxFuture<'_, Answer>
         });
         // Concurrently, so that the responder may be asked everything at once.
-        let given = all(asked.collect()).await;
+        let given = all(asking.collect()).await;
         let mut answers = Vec::new();
         for (name, answer) in questions.keys().zip(given) {
             let answer = answer?;
@@ -75,8 +75,8 @@ pub(super) async fn answered(
     }
     // The state goes back unchanged, and only if there was one.
     if let Some(state) = required.request_state {
-        if state.get().len() > LONGEST_STATE {
-            return Err(malformed(format!("a state of over {LONGEST_STATE} bytes")));
+        if state.get().len() > MAX_STATE {
+            return Err(malformed(format!("a state of over {MAX_STATE} bytes")));
         }
         members.push_str(",\"requestState\":");
         members.push_str(state.get());

@@ -7,7 +7,7 @@ use haft::caller::LogLevel;
 use crate::client::{Client, Question};
 
 /// How long a call that wants another level waits for the server to apply it.
-const PATIENCE: Duration = Duration::from_secs(5);
+const LEVEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Client {
     /// Tells a handshake-era server the lowest level of log messages wanted, if that is lower than it was told last. Callers
@@ -25,7 +25,11 @@ impl Client {
             *level = Some(wanted);
         }
         let params = format!("\"level\":\"{}\"", wanted.as_str());
-        let question = Question::new("logging/setLevel", &params, self.limits.list.min(PATIENCE));
+        let question = Question::new(
+            "logging/setLevel",
+            &params,
+            self.limits.list.min(LEVEL_TIMEOUT),
+        );
         if let Err(error) = self.ask(question).await {
             // The server keeps its own level; a later call shows if the connection is lost.
             tracing::debug!(%error, "a server does not take a log level");

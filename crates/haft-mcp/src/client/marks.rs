@@ -11,9 +11,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 /// The name of the mark in a schema.
-const MARK: &str = "x-mcp-header";
+const MARK_KEY: &str = "x-mcp-header";
 /// Maximum depth of schemas to search; no argument is deeper.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// An argument that is repeated in a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(crate) struct Mark {
 /// # Errors
 /// A mark is invalid.
 pub(crate) fn marks(tool: &RawValue) -> Result<Vec<Mark>, String> {
-    if !tool.get().contains(MARK) {
+    if !tool.get().contains(MARK_KEY) {
         return Ok(Vec::new());
     }
     let tool: Map<String, Value> = serde_json::from_str(tool.get()).map_err(|e| e.to_string())?;
@@ -41,7 +41,7 @@ pub(crate) fn marks(tool: &RawValue) -> Result<Vec<Mark>, String> {
 }
 
 /// Returns the headers for these arguments. An argument that is null or absent has none.
-pub(crate) fn mirrored(marks: &[Mark], arguments: &str) -> Vec<(String, String)> {
+pub(crate) fn mirrored_headers(marks: &[Mark], arguments: &str) -> Vec<(String, String)> {
     let header = |mark: &Mark| Some((mark.header.clone(), argument(arguments, &mark.path)?));
     marks.iter().filter_map(header).collect()
 }
@@ -70,8 +70,8 @@ struct Search {
 impl Search {
     /// Searches a schema. `reached`: its arguments can be reached by member names alone, from the outermost object.
     fn look(&mut self, schema: &Value, reached: bool) -> Result<(), String> {
-        if self.depth > DEEPEST {
-            return Err(format!("its schema is over {DEEPEST} levels deep"));
+        if self.depth > MAX_DEPTH {
+            return Err(format!("its schema is over {MAX_DEPTH} levels deep"));
         }
         self.depth += 1;
         match schema {
@@ -88,7 +88,7 @@ impl Search {
     }
 
     fn members(&mut self, members: &Map<String, Value>, reached: bool) -> Result<(), String> {
-        if let Some(mark) = members.get(MARK) {
+        if let Some(mark) = members.get(MARK_KEY) {
             self.take(mark, members, reached)?;
         }
         for (name, value) in members {
@@ -115,7 +115,7 @@ impl Search {
         reached: bool,
     ) -> Result<(), String> {
         let shown = clip(&mark.to_string(), 100).into_owned();
-        let wrong = |why: &str| Err(format!("its mark {MARK} {shown} {why}"));
+        let wrong = |why: &str| Err(format!("its mark {MARK_KEY} {shown} {why}"));
         let Some(name) = mark.as_str() else {
             return wrong("is no text");
         };
@@ -234,7 +234,7 @@ mod tests {
             (r#"{"region":null,"deep":{},"count":[1]}"#, vec![]),
             (r#"{"region":"","deep":1}"#, vec!["mcp-param-region="]),
         ] {
-            let mut found: Vec<String> = mirrored(&marks, arguments)
+            let mut found: Vec<String> = mirrored_headers(&marks, arguments)
                 .into_iter()
                 .map(|(name, value)| format!("{name}={value}"))
                 .collect();

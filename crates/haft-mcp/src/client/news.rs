@@ -8,9 +8,9 @@ use serde_json::value::RawValue;
 use tokio::sync::{broadcast, watch};
 
 /// Maximum number of news items that a listener may lag behind.
-const BEHIND: usize = 256;
+const LISTENER_BUFFER: usize = 256;
 /// Maximum length of a resource's URI from a server, in bytes.
-const LONGEST_ADDRESS: usize = 64 << 10;
+const MAX_ADDRESS: usize = 64 << 10;
 
 /// What a server says has changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl News {
             "notifications/prompts/list_changed" => Self::Prompts,
             "notifications/resources/list_changed" => Self::Resources,
             "notifications/resources/updated" => updated(params?)?,
-            "notifications/subscriptions/acknowledged" => acknowledged(params?)?,
+            "notifications/subscriptions/acknowledged" => acknowledgement(params?)?,
             _ => return None,
         })
     }
@@ -49,14 +49,14 @@ fn updated(params: &RawValue) -> Option<News> {
         uri: String,
     }
     let params: Params = serde_json::from_str(params.get()).ok()?;
-    let fits = params.uri.len() <= LONGEST_ADDRESS;
+    let fits = params.uri.len() <= MAX_ADDRESS;
     if !fits {
         tracing::debug!(uri = %clip(&params.uri, 100), "the address of a changed resource is too long");
     }
     fits.then(|| News::Updated(params.uri.into()))
 }
 
-fn acknowledged(params: &RawValue) -> Option<News> {
+fn acknowledgement(params: &RawValue) -> Option<News> {
     #[derive(Deserialize)]
     struct Params {
         #[serde(default)]
@@ -92,7 +92,7 @@ impl Bulletin {
     pub(crate) fn new() -> Self {
         Self {
             tools: watch::Sender::new(0),
-            news: broadcast::Sender::new(BEHIND),
+            news: broadcast::Sender::new(LISTENER_BUFFER),
         }
     }
 

@@ -37,13 +37,13 @@ use flow::Flow;
 use metadata::Discovery;
 
 /// Maximum number of missing scopes to note, and the maximum length of each, in bytes.
-const MOST_MISSED: usize = 32;
-const LONGEST_SCOPE: usize = 256;
+const MAX_MISSED: usize = 32;
+const MAX_SCOPE: usize = 256;
 
 /// Maximum number of times that a user is asked per connection.
-const MOST_VISITS: usize = 3;
+const MAX_VISITS: usize = 3;
 /// Pause after an authorization server issued no new token.
-const PAUSE: Duration = Duration::from_secs(30);
+const FAILURE_PAUSE: Duration = Duration::from_secs(30);
 
 /// The settings for signing in to a server.
 #[derive(Clone, Default)]
@@ -170,12 +170,12 @@ impl OAuth {
     }
 
     /// Returns whether the user is yet to be asked: a sign-in asks at least once, whatever is in the vault.
-    fn is_first(&self, state: &State) -> bool {
+    fn must_ask_user(&self, state: &State) -> bool {
         self.visit.is_some() && state.visits == 0
     }
 
     async fn current(&self, state: &mut State) -> Result<Option<String>, ClientError> {
-        if self.is_first(state) {
+        if self.must_ask_user(state) {
             return Ok(None);
         }
         // Another process may have obtained another token, or the user may have signed out.
@@ -203,11 +203,11 @@ impl OAuth {
 
     /// Replaces an expired token; returns whether there is one. If another process was first, uses that process's token.
     async fn refresh(&self, state: &mut State, grant: &Grant) -> bool {
-        let paused = |(when, of): &(Instant, Grant)| of == grant && when.elapsed() < PAUSE;
+        let paused = |(when, of): &(Instant, Grant)| of == grant && when.elapsed() < FAILURE_PAUSE;
         if state.failed.as_ref().is_some_and(paused) {
             return false;
         }
-        match self.renewed(state, grant).await {
+        match self.renew(state, grant).await {
             Ok(true) => {
                 state.failed = None;
                 true
@@ -221,7 +221,7 @@ impl OAuth {
         }
     }
 
-    async fn renewed(&self, state: &mut State, grant: &Grant) -> Result<bool, String> {
+    async fn renew(&self, state: &mut State, grant: &Grant) -> Result<bool, String> {
         let _held = self.vault.hold().await?;
         self.load(state).map_err(|error| error.to_string())?;
         let Some(now) = self.held(state) else {
@@ -232,8 +232,8 @@ impl OAuth {
         }
         match flow::refresh(&*self.fetch, &now).await? {
             Some(fresh) => {
-                let kept = self.keep(state, fresh);
-                kept.map(|()| true).map_err(|error| error.to_string())
+                let stored = self.keep(state, fresh);
+                stored.map(|()| true).map_err(|error| error.to_string())
             }
             None => Ok(false),
         }
@@ -255,7 +255,7 @@ impl OAuth {
         Ok(())
     }
 
-    async fn another(&self, refusal: &Refusal) -> Result<bool, ClientError> {
+    async fn sign_in_again(&self, refusal: &Refusal) -> Result<bool, ClientError> {
         let mut state = self.state.lock().await;
         let state = &mut *state;
         let refused = refusal.token.as_deref();
@@ -269,7 +269,7 @@ impl OAuth {
         if is_other(&self.held(state)) {
             return Ok(true);
         }
-        let is_first = self.is_first(state);
+        let is_first = self.must_ask_user(state);
         self.load(state)?;
         let held = self.held(state);
         if is_other(&held) && !is_first {
@@ -307,7 +307,7 @@ impl OAuth {
         let before = grants.missed.len();
         for scope in scopes.split(' ').filter(|scope| !scope.is_empty()) {
             let is_new = !grants.missed.iter().any(|missed| missed == scope);
-            if is_new && scope.len() <= LONGEST_SCOPE && grants.missed.len() < MOST_MISSED {
+            if is_new && scope.len() <= MAX_SCOPE && grants.missed.len() < MAX_MISSED {
                 grants.missed.push(scope.to_owned());
             }
         }
@@ -339,7 +339,7 @@ impl OAuth {
         challenge: &Challenge,
         visit: &dyn Visit,
     ) -> Result<bool, ClientError> {
-        if state.visits >= MOST_VISITS {
+        if state.visits >= MAX_VISITS {
             return Ok(false);
         }
         let issuer = self.terms.issuer.as_deref();
@@ -386,6 +386,6 @@ impl Authorize for OAuth {
     }
 
     fn refused<'a>(&'a self, refusal: &'a Refusal) -> BoxFuture<'a, Result<bool, ClientError>> {
-        Box::pin(self.another(refusal))
+        Box::pin(self.sign_in_again(refusal))
     }
 }

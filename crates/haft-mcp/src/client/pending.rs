@@ -24,7 +24,7 @@ pub(crate) struct Pending {
     open: AtomicBool,
     bulletin: Bulletin,
     /// Receives what belongs to no call.
-    nobody: Arc<Inquiry>,
+    no_call: Arc<Inquiry>,
 }
 
 struct Entry {
@@ -39,7 +39,7 @@ impl Pending {
             entries: Mutex::default(),
             open: AtomicBool::new(true),
             bulletin: Bulletin::new(),
-            nobody: Arc::new(Inquiry::new(None)),
+            no_call: Arc::new(Inquiry::new(None)),
         }
     }
 
@@ -95,7 +95,7 @@ impl Pending {
                     let _gone = entry.answer.send(Ok(bytes));
                 }
             }
-            Heard::Request(request) => return Some((self.addressee(), request)),
+            Heard::Request(request) => return Some((self.called_for(), request)),
             Heard::News(news) => self.bulletin.post(news),
             Heard::Progress(id, line) => {
                 let progress = self
@@ -105,7 +105,7 @@ impl Pending {
                     .and_then(|e| e.progress.clone());
                 speech::pass_on(progress.as_ref(), line);
             }
-            Heard::Told(method, params) => self.addressee().hear(&method, params),
+            Heard::Notification(method, params) => self.called_for().hear(&method, params),
             Heard::Unread(id, why) => {
                 let entry = self.entries.lock().remove(&id);
                 if let Some(entry) = entry {
@@ -123,17 +123,17 @@ impl Pending {
 
     /// Returns the call that a server's request is for. The request does not name its call, so if several are possible, it is for
     /// none.
-    fn addressee(&self) -> Arc<Inquiry> {
+    fn called_for(&self) -> Arc<Inquiry> {
         let entries = self.entries.lock();
         let mut able = entries.values().filter(|entry| entry.inquiry.can_respond());
         match (able.next(), able.next()) {
             (Some(one), None) => Arc::clone(&one.inquiry),
-            _ => Arc::clone(&self.nobody),
+            _ => Arc::clone(&self.no_call),
         }
     }
 
     /// Fails the request that an overlong message answers, or all requests if the message does not say which.
-    pub(crate) fn fail_long(&self, begin: &[u8], longest: usize) {
+    pub(crate) fn fail_overlong(&self, begin: &[u8], longest: usize) {
         let mut entries = self.entries.lock();
         let failed = match id_in(begin).and_then(|id| entries.remove(&id)) {
             Some(one) => vec![one],

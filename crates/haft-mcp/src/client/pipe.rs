@@ -20,9 +20,9 @@ use crate::era::Era;
 /// Maximum length of a message from a server, in bytes.
 pub const LONGEST: usize = 64 * 1024 * 1024;
 /// Maximum number of messages queued for writing; further senders wait.
-const WAITING: usize = 64;
+const MAX_QUEUED: usize = 64;
 /// Number of bytes to read at a time.
-const CHUNK: usize = 64 * 1024;
+const CHUNK_BYTES: usize = 64 * 1024;
 
 /// The process behind a wire.
 pub trait Process: Send + Sync {
@@ -56,7 +56,7 @@ impl PipeWire {
         longest: usize,
     ) -> Self {
         let pending = Arc::new(Pending::new());
-        let (outgoing, lines) = mpsc::channel(WAITING);
+        let (outgoing, lines) = mpsc::channel(MAX_QUEUED);
         tokio::spawn(write(input, lines));
         // Weak, so that the reader does not keep the writer alive: the writer ends with the wire.
         let answers = outgoing.downgrade();
@@ -93,12 +93,12 @@ impl PipeWire {
 }
 
 /// Removes a request when its caller stops waiting, and tells the server.
-struct Waiting<'a> {
+struct CancelOnDrop<'a> {
     wire: &'a PipeWire,
     id: u64,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if !self.wire.pending.forget(self.id) {
             return;
@@ -114,7 +114,7 @@ impl Wire for PipeWire {
     fn ask<'a>(&'a self, mut ask: Ask<'a>) -> BoxFuture<'a, Result<Bytes, ClientError>> {
         Box::pin(async move {
             let answered = self.pending.begin(&mut ask);
-            let waiting = Waiting {
+            let waiting = CancelOnDrop {
                 wire: self,
                 id: ask.id,
             };
@@ -131,7 +131,11 @@ impl Wire for PipeWire {
         })
     }
 
-    fn tell(&self, message: Vec<u8>, _era: Era) -> BoxFuture<'_, Result<(), ClientError>> {
+    fn send_notification(
+        &self,
+        message: Vec<u8>,
+        _era: Era,
+    ) -> BoxFuture<'_, Result<(), ClientError>> {
         Box::pin(self.send(message))
     }
 
@@ -155,7 +159,7 @@ impl Wire for PipeWire {
         self.process.last_words()
     }
 
-    fn may_stay_silent(&self) -> bool {
+    fn may_ignore_discover(&self) -> bool {
         true
     }
 
@@ -170,7 +174,7 @@ impl Wire for PipeWire {
 async fn write(mut input: impl AsyncWrite + Unpin, mut lines: mpsc::Receiver<Vec<u8>>) {
     while let Some(mut batch) = lines.recv().await {
         batch.push(b'\n');
-        while batch.len() < CHUNK
+        while batch.len() < CHUNK_BYTES
             && let Ok(line) = lines.try_recv()
         {
             batch.extend_from_slice(&line);
@@ -202,7 +206,7 @@ async fn read<R: AsyncRead + Unpin>(
                     }
                 });
             }
-            Line::TooLong(begin) => pending.fail_long(&begin, lines.longest),
+            Line::TooLong(begin) => pending.fail_overlong(&begin, lines.longest),
         }
     }
     pending.end();
@@ -228,7 +232,7 @@ struct Lines<R> {
 }
 
 /// Number of bytes of an overlong line to examine.
-const BEGIN: usize = 256;
+const EXAMINED_BYTES: usize = 256;
 
 impl<R: AsyncRead + Unpin> Lines<R> {
     fn new(from: R, longest: usize) -> Self {
@@ -252,7 +256,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 }
                 let line = line.slice(..line.len() - 1);
                 if line.len() > self.longest {
-                    let begin = line[..BEGIN.min(line.len())].to_vec();
+                    let begin = line[..EXAMINED_BYTES.min(line.len())].to_vec();
                     return Ok(Some(Line::TooLong(begin)));
                 }
                 if !line.trim_ascii().is_empty() {
@@ -261,14 +265,14 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             }
             self.seen = self.buffer.len();
             if self.seen > self.longest {
-                let begin = self.buffer[..BEGIN.min(self.seen)].to_vec();
+                let begin = self.buffer[..EXAMINED_BYTES.min(self.seen)].to_vec();
                 self.skipped.get_or_insert(begin);
             }
             if self.skipped.is_some() {
                 self.buffer.clear();
                 self.seen = 0;
             }
-            self.buffer.reserve(CHUNK);
+            self.buffer.reserve(CHUNK_BYTES);
             if self.from.read_buf(&mut self.buffer).await? == 0 {
                 return Ok(self.last());
             }

@@ -17,10 +17,10 @@ use crate::client::speech::ServerAsk;
 use crate::wire::{RpcError, reply};
 
 /// Maximum number of a server's questions per call that are open or whose answers are on their way.
-const MOST_OPEN: usize = 16;
+const MAX_OPEN: usize = 16;
 /// Maximum number of concurrent answers that need no user: pings and refusals. Further requests get no answer, since each answer
 /// may take a connection.
-const MOST_AT_ONCE: usize = 16;
+const MAX_CONCURRENT: usize = 16;
 
 /// Answers what a server asks in one call.
 pub trait Respond: Send + Sync {
@@ -139,9 +139,9 @@ impl Inquiry {
         F: Future<Output = ()> + Send + 'static,
     {
         let is_question = self.responder.is_some() && ask.method != "ping";
-        let question = Place::take(&self.open, MOST_OPEN).filter(|_| is_question);
+        let question = Place::take(&self.open, MAX_OPEN).filter(|_| is_question);
         let is_busy = is_question && question.is_none();
-        let place = question.or_else(|| Place::take(&self.plain, MOST_AT_ONCE));
+        let place = question.or_else(|| Place::take(&self.plain, MAX_CONCURRENT));
         let Some(place) = place else {
             return tracing::debug!(
                 method = ask.method,
@@ -174,10 +174,10 @@ impl Inquiry {
 struct Place(Arc<AtomicUsize>);
 
 impl Place {
-    fn take(taken: &Arc<AtomicUsize>, most: usize) -> Option<Self> {
+    fn take(count: &Arc<AtomicUsize>, most: usize) -> Option<Self> {
         let more = |now: usize| (now < most).then_some(now + 1);
-        let one = taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
-        one.ok().map(|_| Self(Arc::clone(taken)))
+        let one = count.fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
+        one.ok().map(|_| Self(Arc::clone(count)))
     }
 }
 
@@ -213,7 +213,7 @@ async fn message(ask: &ServerAsk, responder: Option<&Responder>) -> Vec<u8> {
 }
 
 /// Returns the default values of a form's fields, for a user who accepts it unchanged (2025-11-25, elicitation).
-pub fn proposed(params: &RawValue) -> serde_json::Map<String, serde_json::Value> {
+pub fn default_values(params: &RawValue) -> serde_json::Map<String, serde_json::Value> {
     #[derive(serde::Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Form {
@@ -251,10 +251,10 @@ mod tests {
     #[tokio::test]
     async fn a_server_that_asks_without_end_is_answered_a_few_times_at_once() {
         for (method, responds, most) in [
-            ("elicitation/create", true, MOST_AT_ONCE),
-            ("elicitation/create", false, MOST_AT_ONCE),
-            ("ping", true, MOST_AT_ONCE),
-            ("roots/list", true, MOST_OPEN + MOST_AT_ONCE),
+            ("elicitation/create", true, MAX_CONCURRENT),
+            ("elicitation/create", false, MAX_CONCURRENT),
+            ("ping", true, MAX_CONCURRENT),
+            ("roots/list", true, MAX_OPEN + MAX_CONCURRENT),
         ] {
             let offers = Offers {
                 elicitation: true,

@@ -8,7 +8,7 @@ use crate::client::error::ClientError;
 use crate::client::{Client, Question, input};
 
 /// How often a server may ask for input per call.
-const MOST_ROUNDS: usize = 32;
+const MAX_ROUNDS: usize = 32;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -25,7 +25,7 @@ impl Client {
         self.want_log(question.log).await;
         let what = question.name.unwrap_or(question.method);
         let mut input = String::new();
-        for _ in 0..MOST_ROUNDS {
+        for _ in 0..MAX_ROUNDS {
             let params = format!("{}{input}", question.params);
             let round = Question {
                 params: &params,
@@ -37,7 +37,7 @@ impl Client {
             match answered.result_type.as_deref() {
                 None | Some("complete") => return Ok(raw),
                 Some("input_required") => {
-                    input = input::answered(&raw, question.responder.as_ref()).await?;
+                    input = input::next_round(&raw, question.responder.as_ref()).await?;
                 }
                 Some("task") if question.tasks && self.era.is_modern() => {
                     return self.follow_task(&raw, question).await;
@@ -51,7 +51,7 @@ impl Client {
             }
         }
         Err(ClientError::Malformed(format!(
-            "{what} asked for input {MOST_ROUNDS} times in one call"
+            "{what} asked for input {MAX_ROUNDS} times in one call"
         )))
     }
 }

@@ -18,19 +18,19 @@ use crate::wire::reply;
 use crate::wire::{self, Id, Message};
 
 /// Length of the part of an unreadable message in which to look for a sign that it is a message and not a line of a log.
-const BEGIN: usize = 256;
+const EXAMINED_BYTES: usize = 256;
 
 /// haft's `clientInfo`.
-pub(crate) const WHO: &str = concat!(
+pub(crate) const CLIENT_INFO: &str = concat!(
     "{\"name\":\"haft\",\"version\":\"",
     env!("CARGO_PKG_VERSION"),
     "\"}"
 );
 /// Returns the members of `_meta` that make a stateless request self-contained, without braces.
-fn standing(offers: Offers, tasks: bool) -> String {
+fn request_meta(offers: Offers, tasks: bool) -> String {
     format!(
         "\"io.modelcontextprotocol/protocolVersion\":\"{MODERN}\",\
-         \"io.modelcontextprotocol/clientInfo\":{WHO},\
+         \"io.modelcontextprotocol/clientInfo\":{CLIENT_INFO},\
          \"io.modelcontextprotocol/clientCapabilities\":{}",
         offers.json(tasks)
     )
@@ -39,7 +39,7 @@ fn standing(offers: Offers, tasks: bool) -> String {
 /// Returns a request. Its progress token is its number.
 pub(crate) fn request(id: u64, era: Option<Era>, question: &Question<'_>) -> Vec<u8> {
     let mut meta = match era {
-        Some(Era::Modern) => standing(question.offers(), question.tasks),
+        Some(Era::Modern) => request_meta(question.offers(), question.tasks),
         _ => String::new(),
     };
     if let (Some(Era::Modern), Some(level)) = (era, question.log) {
@@ -93,7 +93,7 @@ pub(crate) enum Heard {
     /// Progress of the request with this number, as text.
     Progress(u64, String),
     /// Another notification, by its method.
-    Told(String, Option<Box<RawValue>>),
+    Notification(String, Option<Box<RawValue>>),
     /// An invalid message, with the number of the request that it answers, and why it is invalid.
     Unread(u64, String),
     /// Nothing that a client has to handle.
@@ -121,11 +121,11 @@ pub(crate) fn hear(bytes: &[u8]) -> Heard {
                     return Heard::News(news);
                 }
                 let params = notification.params.map(RawValue::to_owned);
-                Heard::Told(notification.method.into_owned(), params)
+                Heard::Notification(notification.method.into_owned(), params)
             }
         },
         Err(refused) => {
-            let begin = &bytes[..bytes.len().min(BEGIN)];
+            let begin = &bytes[..bytes.len().min(EXAMINED_BYTES)];
             let is_message = memmem::find(begin, b"\"jsonrpc\"").is_some();
             let id = refused.id.filter(|_| is_message);
             let id = id.and_then(|id| id.as_str().parse().ok());
@@ -148,11 +148,11 @@ fn progress(params: Option<&RawValue>) -> Option<Heard> {
         message: Option<&'a RawValue>,
     }
     let params: Params<'_> = serde_json::from_str(params?.get()).ok()?;
-    let said = params.message.and_then(text);
+    let status = params.message.and_then(text);
     let far = [params.progress, params.total].into_iter().flatten();
     let far: Vec<&str> = far.map(RawValue::get).collect();
-    let line = match said {
-        Some(said) => clip(&said, 1000).into_owned(),
+    let line = match status {
+        Some(status) => clip(&status, 1000).into_owned(),
         None => clip(&far.join(" of "), 100).into_owned(),
     };
     Some(Heard::Progress(params.progress_token, line))

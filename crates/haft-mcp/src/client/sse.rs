@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use url::Url;
 
 use crate::client::connections::Exchange;
-use crate::client::courier::{Courier, REFUSAL, frame, whole};
+use crate::client::courier::{Courier, MAX_REFUSAL_BODY, frame, whole};
 use crate::client::endpoint::{Endpoint, is_stream};
 use crate::client::error::ClientError;
 use crate::client::news::News;
@@ -26,9 +26,9 @@ use crate::client::wire::{Ask, Wire};
 use crate::era::Era;
 
 /// Time limit for a server to name the address for messages.
-const NAMING: Duration = Duration::from_secs(5);
+const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time limit for a server to accept a final notice.
-const NOTICE_LIMIT: Duration = Duration::from_secs(5);
+const NOTICE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The wire to a server with HTTP+SSE.
 pub(crate) struct SseWire {
@@ -52,10 +52,10 @@ impl Drop for SseWire {
 impl SseWire {
     /// Opens the stream and waits until the server has named the address for messages.
     pub(crate) async fn open(courier: Arc<Courier>) -> Result<Self, ClientError> {
-        let named = tokio::time::timeout(NAMING, begin(&courier)).await;
+        let named = tokio::time::timeout(ENDPOINT_TIMEOUT, begin(&courier)).await;
         let (stream, to) = named.map_err(|_| ClientError::Late {
             method: "the stream's beginning".into(),
-            limit: NAMING,
+            limit: ENDPOINT_TIMEOUT,
             said: String::new(),
         })??;
         let post = Arc::new(Post {
@@ -81,12 +81,12 @@ impl SseWire {
 }
 
 /// Removes a request when its caller stops waiting, and tells the server.
-struct Waiting<'a> {
+struct CancelOnDrop<'a> {
     wire: &'a SseWire,
     id: u64,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if !self.wire.pending.forget(self.id) || !self.wire.is_open() {
             return;
@@ -95,7 +95,7 @@ impl Drop for Waiting<'_> {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
                 let tell = post.send(speech::cancelled(id));
-                let _gone = tokio::time::timeout(NOTICE_LIMIT, tell).await;
+                let _gone = tokio::time::timeout(NOTICE_TIMEOUT, tell).await;
             });
         }
     }
@@ -105,7 +105,7 @@ impl Wire for SseWire {
     fn ask<'a>(&'a self, mut ask: Ask<'a>) -> BoxFuture<'a, Result<Bytes, ClientError>> {
         Box::pin(async move {
             let answered = self.pending.begin(&mut ask);
-            let _waiting = Waiting {
+            let _waiting = CancelOnDrop {
                 wire: self,
                 id: ask.id,
             };
@@ -120,7 +120,11 @@ impl Wire for SseWire {
         })
     }
 
-    fn tell(&self, message: Vec<u8>, _era: Era) -> BoxFuture<'_, Result<(), ClientError>> {
+    fn send_notification(
+        &self,
+        message: Vec<u8>,
+        _era: Era,
+    ) -> BoxFuture<'_, Result<(), ClientError>> {
         Box::pin(self.post.send(message))
     }
 
@@ -144,7 +148,7 @@ impl Wire for SseWire {
         String::new()
     }
 
-    fn may_stay_silent(&self) -> bool {
+    fn may_ignore_discover(&self) -> bool {
         false
     }
 
@@ -159,12 +163,12 @@ impl Wire for SseWire {
 impl Post {
     async fn send(&self, message: Vec<u8>) -> Result<(), ClientError> {
         let exchange = self.courier.send(self.to.post(message)?).await?;
-        let exchange = match self.courier.admitted(exchange).await {
+        let exchange = match self.courier.check_status(exchange).await {
             // The address belongs to this stream, so the server no longer knows the stream.
             Err(ClientError::Http { status: 404, .. }) => return Err(ClientError::SessionOver),
             other => other?,
         };
-        whole(exchange, REFUSAL).await.map(drop)
+        whole(exchange, MAX_REFUSAL_BODY).await.map(drop)
     }
 }
 
@@ -172,14 +176,14 @@ impl Post {
 struct Stream {
     exchange: Exchange,
     events: Events,
-    begun: Vec<Event>,
+    first_events: Vec<Event>,
 }
 
 /// Opens the stream and reads the address that its first event names.
 async fn begin(courier: &Courier) -> Result<(Stream, Url), ClientError> {
     let endpoint = &courier.endpoint;
     let exchange = courier.send(endpoint.stream()?).await?;
-    let exchange = courier.admitted(exchange).await?;
+    let exchange = courier.check_status(exchange).await?;
     if !is_stream(exchange.response.headers()) {
         return Err(ClientError::Malformed(
             "it answers with no stream of events".into(),
@@ -188,7 +192,7 @@ async fn begin(courier: &Courier) -> Result<(Stream, Url), ClientError> {
     let mut stream = Stream {
         exchange,
         events: Events::new(endpoint.longest),
-        begun: Vec::new(),
+        first_events: Vec::new(),
     };
     let longest = endpoint.longest;
     while let Some(part) = frame(&mut stream.exchange).await? {
@@ -198,7 +202,7 @@ async fn begin(courier: &Courier) -> Result<(Stream, Url), ClientError> {
             .into_iter();
         if let Some(first) = found.by_ref().find(|event| event.kind == "endpoint") {
             let to = address(&endpoint.url, &String::from_utf8_lossy(&first.data))?;
-            stream.begun = found.collect();
+            stream.first_events = found.collect();
             return Ok((stream, to));
         }
     }
@@ -226,26 +230,26 @@ fn address(base: &Url, named: &str) -> Result<Url, ClientError> {
 /// Reads messages until the stream ends, then fails all requests in progress.
 async fn read(mut stream: Stream, pending: Arc<Pending>, post: Arc<Post>) {
     let longest = post.to.longest;
-    let begun = std::mem::take(&mut stream.begun);
-    hear(begun, &pending, &post);
+    let first_events = std::mem::take(&mut stream.first_events);
+    handle_events(first_events, &pending, &post);
     while let Ok(Some(part)) = frame(&mut stream.exchange).await {
         let Ok(events) = stream.events.push(&part) else {
-            pending.fail_long(&[], longest);
+            pending.fail_overlong(&[], longest);
             break;
         };
-        hear(events, &pending, &post);
+        handle_events(events, &pending, &post);
     }
     pending.end();
 }
 
-fn hear(events: Vec<Event>, pending: &Pending, post: &Arc<Post>) {
+fn handle_events(events: Vec<Event>, pending: &Pending, post: &Arc<Post>) {
     let messages = events.into_iter();
     for event in messages.filter(|event| matches!(event.kind.as_str(), "" | "message")) {
         if let Some((inquiry, ask)) = pending.hear(event.data.into()) {
             let post = Arc::clone(post);
             inquiry.answer(ask, async move |answer| {
                 let send = post.send(answer);
-                let _gone = tokio::time::timeout(NOTICE_LIMIT, send).await;
+                let _gone = tokio::time::timeout(NOTICE_TIMEOUT, send).await;
             });
         }
     }

@@ -18,11 +18,11 @@ use crate::era::Era;
 use crate::wire::reply;
 
 /// Polling interval, unless the server sets one.
-const USUAL: Duration = Duration::from_secs(1);
+const DEFAULT_INTERVAL: Duration = Duration::from_secs(1);
 /// The minimum and maximum interval that a server may set.
-const PAUSE: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(60)];
+const INTERVAL_BOUNDS: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(60)];
 /// Time limit for a server to accept the cancellation of a task.
-const CANCEL: Duration = Duration::from_secs(5);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A task as described by its server.
 #[derive(Deserialize)]
@@ -48,19 +48,21 @@ impl Task<'_> {
     }
 
     fn pause(&self) -> Duration {
-        let said = self.poll_interval_ms.map(Duration::from_millis);
-        said.unwrap_or(USUAL).clamp(PAUSE[0], PAUSE[1])
+        let interval = self.poll_interval_ms.map(Duration::from_millis);
+        interval
+            .unwrap_or(DEFAULT_INTERVAL)
+            .clamp(INTERVAL_BOUNDS[0], INTERVAL_BOUNDS[1])
     }
 }
 
 /// Tells the server to stop when the caller stops waiting for its task.
-struct Waiting<'a> {
+struct CancelOnDrop<'a> {
     client: &'a Client,
     task: String,
     ended: bool,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
             return;
@@ -72,7 +74,7 @@ impl Drop for Waiting<'_> {
         let question = Question {
             name: Some(&self.task),
             tasks: true,
-            ..Question::new("tasks/cancel", &params, CANCEL)
+            ..Question::new("tasks/cancel", &params, CANCEL_TIMEOUT)
         };
         let id = self.client.next_id();
         let message = speech::request(id, Some(Era::Modern), &question);
@@ -92,7 +94,7 @@ async fn cancel(wire: &dyn Wire, id: u64, task: &str, message: Vec<u8>) {
         progress: None,
         inquiry: Arc::new(Inquiry::new(None)),
     };
-    let _gone = tokio::time::timeout(CANCEL, wire.ask(ask)).await;
+    let _gone = tokio::time::timeout(CANCEL_TIMEOUT, wire.ask(ask)).await;
 }
 
 fn task_params(task: &str) -> String {
@@ -110,7 +112,7 @@ impl Client {
     ) -> Result<Box<RawValue>, ClientError> {
         let task = Task::read(begun)?;
         let (id, mut pause) = (task.id.clone(), task.pause());
-        let mut waiting = Waiting {
+        let mut waiting = CancelOnDrop {
             client: self,
             task: id.clone(),
             ended: false,
@@ -130,10 +132,10 @@ impl Client {
             }
             match task.status.as_str() {
                 "input_required" => {
-                    let begun = Instant::now();
+                    let started = Instant::now();
                     self.give_input(&task, question, &mut answered).await?;
                     // Time spent waiting for a user does not count as the server's time.
-                    until += begun.elapsed();
+                    until += started.elapsed();
                 }
                 "working" => {}
                 _ => {
@@ -142,7 +144,7 @@ impl Client {
                 }
             }
         }
-        Err(self.late(question.method, question.limit))
+        Err(self.timeout_error(question.method, question.limit))
     }
 
     fn about_task<'q>(&self, method: &'q str, id: &'q str, params: &'q str) -> Question<'q> {
@@ -178,7 +180,7 @@ impl Client {
         let required = format!("{{\"inputRequests\":{{{}}}}}", open.join(","));
         let required = RawValue::from_string(required)
             .map_err(|e| ClientError::Malformed(format!("its task: {e}")))?;
-        let input = input::answered(&required, question.responder.as_ref()).await?;
+        let input = input::next_round(&required, question.responder.as_ref()).await?;
         let params = format!("{}{input}", task_params(&task.id));
         let update = self.about_task("tasks/update", &task.id, &params);
         self.ask(update).await.map(drop)

@@ -9,13 +9,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::client::error::ClientError;
-use crate::client::marks::{marks, mirrored};
+use crate::client::marks::{marks, mirrored_headers};
 use crate::client::respond::Responder;
 use crate::client::{Client, Listed, Question};
 use crate::wire::{MAX_DEPTH, reply};
 
 /// Maximum number of pages to read of a list.
-const MOST_PAGES: usize = 1000;
+const MAX_PAGES: usize = 1000;
 
 /// A tool as its server describes it.
 #[derive(Debug, Clone)]
@@ -74,7 +74,7 @@ impl Client {
         let (mut found, mut names, mut cursors) = (Vec::new(), HashSet::new(), HashSet::new());
         let mut listed = Listed::default();
         let mut cursor: Option<String> = None;
-        for _ in 0..MOST_PAGES {
+        for _ in 0..MAX_PAGES {
             let params = cursor
                 .as_deref()
                 .map_or_else(String::new, |cursor| member("cursor", cursor));
@@ -122,7 +122,7 @@ impl Client {
             }
         }
         Err(ClientError::Malformed(format!(
-            "its list of tools is over {MOST_PAGES} pages"
+            "its list of tools is over {MAX_PAGES} pages"
         )))
     }
 
@@ -158,7 +158,7 @@ impl Client {
         let arguments = object(arguments)?;
         let params = format!("{},\"arguments\":{arguments}", member("name", name));
         let marks = self.listed.lock().marks.get(name).cloned();
-        let mirrored = marks.map_or_else(Vec::new, |marks| mirrored(&marks, arguments));
+        let mirrored = marks.map_or_else(Vec::new, |marks| mirrored_headers(&marks, arguments));
         let question = Question {
             name: Some(name),
             mirrored,

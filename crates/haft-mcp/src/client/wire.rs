@@ -45,7 +45,11 @@ pub trait Wire: Send + Sync {
     fn ask<'a>(&'a self, ask: Ask<'a>) -> BoxFuture<'a, Result<Bytes, ClientError>>;
 
     /// Sends a notification.
-    fn tell(&self, message: Vec<u8>, era: Era) -> BoxFuture<'_, Result<(), ClientError>>;
+    fn send_notification(
+        &self,
+        message: Vec<u8>,
+        era: Era,
+    ) -> BoxFuture<'_, Result<(), ClientError>>;
 
     /// Called once the server was greeted in this era; from now on, its own messages are read as well.
     fn begun(&self, _era: Era) -> BoxFuture<'_, ()> {
@@ -68,7 +72,7 @@ pub trait Wire: Send + Sync {
     fn last_words(&self) -> String;
 
     /// Returns whether a server that does not know `server/discover` may leave it unanswered.
-    fn may_stay_silent(&self) -> bool;
+    fn may_ignore_discover(&self) -> bool;
 
     /// Closes the wire and waits until the server has ended, if haft started it.
     fn close(&self) -> BoxFuture<'_, ()>;

@@ -54,8 +54,8 @@ fn a_line_stays_one_line_and_short() {
     ] {
         assert_eq!(one_line(text), expect);
     }
-    let long = one_line(&"é".repeat(LINE));
-    assert!(long.ends_with("é…") && long.len() <= LINE + '…'.len_utf8());
+    let long = one_line(&"é".repeat(MAX_LINE));
+    assert!(long.ends_with("é…") && long.len() <= MAX_LINE + '…'.len_utf8());
 }
 
 fn question(value: Value) -> Question {

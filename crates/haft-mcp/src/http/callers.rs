@@ -8,14 +8,14 @@ use haft::bounds::{Class, Shares};
 use haft::call::Principal;
 use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::session::{Lease, Session, least_missed};
+use super::session::{Lease, Session, most_dispensable};
 use crate::core::Core;
 use crate::limits::{ServerLimits, shares};
 use crate::opener::{ClientInfo, ViewName};
 use crate::wire::RpcError;
 
 /// Interval between checks whether a run that is over still has calls.
-const LOOK: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// What distinguishes stateless clients: the principal, view and class that the token shows, and the name and version that they give. Two
 /// programs of one user with the same name and version count as one client: nothing in their requests distinguishes them.
@@ -98,7 +98,7 @@ impl Callers {
             if of_class().count() < *self.most.of(class) {
                 return Ok(());
             }
-            let least = least_missed(of_class()).cloned();
+            let least = most_dispensable(of_class()).cloned();
             least.and_then(|key| open.remove(&key))
         };
         let message = "too many clients have a run in use: try again later";
@@ -115,7 +115,7 @@ impl Callers {
         };
         tokio::spawn(async move {
             while session.idle().is_none() {
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(CHECK_INTERVAL).await;
             }
             session.run.end();
         });

@@ -17,7 +17,7 @@ use crate::intake::Outgoing;
 use crate::wire::Id;
 
 /// Frames queued for a client that asked for progress: only a few, since further progress is collected where it is charged.
-const FRAMES: usize = 2;
+const MAX_QUEUED_FRAMES: usize = 2;
 
 /// A request in progress.
 pub(crate) struct Exchange {
@@ -62,10 +62,10 @@ impl Exchange {
             Some(note) = next(&mut self.sending.notes) => Some(note),
             () = tokio::time::sleep(self.keep_alive), if self.sending.accepts_events => None,
         };
-        let (frames, body) = mpsc::channel(FRAMES);
+        let (frames, body) = mpsc::channel(MAX_QUEUED_FRAMES);
         let lost = self.sending.resume.as_ref().map(|streams| streams.begin());
         let opening = match &lost {
-            Some(stream) => Some(stream.opening()),
+            Some(stream) => Some(stream.first_event()),
             None if first.is_none() => Some(ping()),
             None => None,
         };
@@ -110,12 +110,12 @@ impl Exchange {
             }
         }
         if let Some(stream) = lost {
-            self.without_client(stream).await;
+            self.keep_for_absent_client(stream).await;
         }
     }
 
     /// Keeps the notifications and the answer for a client that lost its stream.
-    async fn without_client(mut self, stream: Arc<Stream>) {
+    async fn keep_for_absent_client(mut self, stream: Arc<Stream>) {
         loop {
             tokio::select! {
                 biased;
@@ -214,5 +214,5 @@ pub(crate) fn events(frames: mpsc::Receiver<Bytes>) -> Response<McpBody> {
 
 /// Returns a channel for notifications that precede an answer.
 pub(crate) fn notes() -> (mpsc::Sender<Vec<u8>>, mpsc::Receiver<Vec<u8>>) {
-    mpsc::channel(FRAMES)
+    mpsc::channel(MAX_QUEUED_FRAMES)
 }

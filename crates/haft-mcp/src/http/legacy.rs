@@ -10,8 +10,8 @@ use super::exchange::{self, Sending};
 use super::resume::Stream;
 use super::session::Lease;
 use super::{
-    Caller, Door, McpBody, Post, Step, Work, accepted, accepted_empty, json, not_allowed, refuse,
-    respond, route,
+    Caller, HttpState, McpBody, Post, RunJob, Step, accepted, accepted_empty, json, not_allowed,
+    refuse, respond, route,
 };
 use crate::core::{Answer, ParsedRequest};
 use crate::era::{Era, Revision};
@@ -23,31 +23,31 @@ use crate::replies::Reply;
 use crate::wire::params::Params;
 use crate::wire::{self, Id, Message, Notification, Refused, Request, RpcError, reply};
 
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 /// The error code that SDKs expect for an unknown session, along with status 404.
 const NO_SESSION: i32 = -32001;
 
 /// Maximum number of a change stream's frames queued for a client.
-const FRAMES: usize = 16;
+const MAX_QUEUED_FRAMES: usize = 16;
 
 /// Handles a message of the handshake era.
-pub(crate) async fn step(door: &Arc<Door>, post: &Post, message: Message<'_>) -> Step {
+pub(crate) async fn step(door: &Arc<HttpState>, post: &Post, message: Message<'_>) -> Step {
     let leased = session(door, &post.headers, &post.caller);
     match message {
         Message::Request(request) => self::request(door, post, &request, leased).await,
         Message::Notification(notification) => Step::Answered(match leased {
-            Ok(lease) => notified(&lease, &notification),
+            Ok(lease) => handle_notification(&lease, &notification),
             Err(why) => why.respond(None),
         }),
         Message::Response(response) => Step::Answered(match leased {
-            Ok(lease) => answered(&lease, response, post.caller.operator),
+            Ok(lease) => handle_response(&lease, response, post.caller.operator),
             Err(why) => why.respond(None),
         }),
     }
 }
 
 async fn request(
-    door: &Arc<Door>,
+    door: &Arc<HttpState>,
     post: &Post,
     request: &Request<'_>,
     leased: Result<Lease, NoSession>,
@@ -57,7 +57,7 @@ async fn request(
     match job {
         Ok(job @ Job::Initialize(..)) => return Step::Answered(open(door, post, id, job).await),
         // A client may check that the server is there before it introduces itself.
-        Ok(Job::Ping) if !post.headers.contains_key(SESSION) => {
+        Ok(Job::Ping) if !post.headers.contains_key(SESSION_HEADER) => {
             return Step::Answered(json(StatusCode::OK, reply::empty(id)));
         }
         Err(error) if request.method == "initialize" => {
@@ -70,7 +70,7 @@ async fn request(
         Err(why) => return Step::Answered(why.respond(Some(id))),
     };
     match job {
-        Ok(job) => Step::Work(Work {
+        Ok(job) => Step::Work(RunJob {
             lease,
             id: id.clone(),
             job: job.by(post.caller.operator),
@@ -86,7 +86,7 @@ async fn request(
     }
 }
 
-fn notified(lease: &Lease, notification: &Notification<'_>) -> Response<McpBody> {
+fn handle_notification(lease: &Lease, notification: &Notification<'_>) -> Response<McpBody> {
     if notification.method == "notifications/cancelled"
         && let Ok(params) = Params::parse(notification.params)
         && let Some(id) = params.request_id()
@@ -97,7 +97,11 @@ fn notified(lease: &Lease, notification: &Notification<'_>) -> Response<McpBody>
 }
 
 /// Takes the client's answer to one of this server's requests; the response is the same if no request waits for it.
-fn answered(lease: &Lease, response: wire::Response<'_>, operator: bool) -> Response<McpBody> {
+fn handle_response(
+    lease: &Lease,
+    response: wire::Response<'_>,
+    operator: bool,
+) -> Response<McpBody> {
     if let Some(id) = response.id {
         let reply = Reply {
             result: response.result.map(ToOwned::to_owned),
@@ -110,12 +114,12 @@ fn answered(lease: &Lease, response: wire::Response<'_>, operator: bool) -> Resp
 }
 
 /// Opens a session.
-async fn open(door: &Arc<Door>, post: &Post, id: &Id, job: Job) -> Response<McpBody> {
+async fn open(door: &Arc<HttpState>, post: &Post, id: &Id, job: Job) -> Response<McpBody> {
     let refused = |error| {
         let id = Some(id.clone());
         refuse(&Refused { id, error })
     };
-    let Job::Initialize(revision, said, can) = &job else {
+    let Job::Initialize(revision, client_info, can) = &job else {
         return refused(RpcError::invalid_request("the session is not initialized"));
     };
     let (principal, class) = (post.caller.principal.clone(), post.caller.class());
@@ -125,7 +129,12 @@ async fn open(door: &Arc<Door>, post: &Post, id: &Id, job: Job) -> Response<McpB
         view: post.caller.view.clone(),
         class,
     };
-    let client = ClientInfo::new(said.clone(), can.clone(), Era::Legacy(*revision), arrival);
+    let client = ClientInfo::new(
+        client_info.clone(),
+        can.clone(),
+        Era::Legacy(*revision),
+        arrival,
+    );
     let run = match door.core.open(client).await {
         Ok(run) => run,
         Err(error) => return refused(RpcError::new(RpcError::INTERNAL, error.to_string())),
@@ -139,13 +148,17 @@ async fn open(door: &Arc<Door>, post: &Post, id: &Id, job: Job) -> Response<McpB
     };
     let answer = door.core.answer(&run, id, job, None).await;
     let mut response = respond(answer, false);
-    response.headers_mut().insert(SESSION, name);
+    response.headers_mut().insert(SESSION_HEADER, name);
     response
 }
 
 /// Performs a session's job. It continues when the client's connection breaks, as this era requires; a client cancels with a message.
-pub(crate) async fn perform(door: &Arc<Door>, work: Work, place: Place) -> Response<McpBody> {
-    let Work {
+pub(crate) async fn perform(
+    door: &Arc<HttpState>,
+    work: RunJob,
+    place: Place,
+) -> Response<McpBody> {
+    let RunJob {
         lease,
         id,
         job,
@@ -160,7 +173,7 @@ pub(crate) async fn perform(door: &Arc<Door>, work: Work, place: Place) -> Respo
             error,
         });
     };
-    let (said, notes) = (job.talks() && accepts_events)
+    let (sender, notes) = (job.talks() && accepts_events)
         .then(exchange::notes)
         .unzip();
     let sending = Sending {
@@ -173,12 +186,12 @@ pub(crate) async fn perform(door: &Arc<Door>, work: Work, place: Place) -> Respo
     };
     let (core, on_failure) = (Arc::clone(&door.core), id.clone());
     let work = tokio::spawn(async move {
-        let asked = ParsedRequest {
+        let request = ParsedRequest {
             id: id.clone(),
             job,
-            notes: said,
+            notes: sender,
         };
-        let work = Box::pin(core.bounded(lease.run(), asked, (charge, place)));
+        let work = Box::pin(core.bounded(lease.run(), request, (charge, place)));
         let done = ticket.run(work).await;
         lease.keep_for(done.as_ref());
         done.unwrap_or_else(|| {
@@ -196,8 +209,12 @@ pub(crate) async fn perform(door: &Arc<Door>, work: Work, place: Place) -> Respo
 }
 
 /// Handles a GET: a stream of the session's changes.
-pub(crate) fn watch(door: &Arc<Door>, headers: &HeaderMap, caller: &Caller) -> Response<McpBody> {
-    if is_modern(headers) || !headers.contains_key(SESSION) {
+pub(crate) fn watch(
+    door: &Arc<HttpState>,
+    headers: &HeaderMap,
+    caller: &Caller,
+) -> Response<McpBody> {
+    if is_modern(headers) || !headers.contains_key(SESSION_HEADER) {
         return not_allowed("POST");
     }
     let (_, accepts_events) = accepted(headers);
@@ -213,11 +230,11 @@ pub(crate) fn watch(door: &Arc<Door>, headers: &HeaderMap, caller: &Caller) -> R
         let error = RpcError::new(RpcError::BUSY, "too many streams of changes are open");
         return refuse(&Refused { id: None, error });
     };
-    lease.works();
-    if let Some(lost) = lost(headers, &lease) {
-        return take_up(door, lease, place, lost);
+    lease.mark_used();
+    if let Some(lost) = lost_stream(headers, &lease) {
+        return resume_stream(door, lease, place, lost);
     }
-    let (frames, body) = mpsc::channel(FRAMES);
+    let (frames, body) = mpsc::channel(MAX_QUEUED_FRAMES);
     let keep_alive = door.core.limits.keep_alive;
     tokio::spawn(async move {
         let mut watch = Watch::new(lease.run(), Filter::LISTS);
@@ -238,25 +255,30 @@ pub(crate) fn watch(door: &Arc<Door>, headers: &HeaderMap, caller: &Caller) -> R
 }
 
 /// Returns the stream that a client lost, and the last event that it received.
-fn lost(headers: &HeaderMap, lease: &Lease) -> Option<Lost> {
+fn lost_stream(headers: &HeaderMap, lease: &Lease) -> Option<LostStream> {
     let id = headers.get("last-event-id")?.to_str().ok()?;
     let (stream, event) = lease.streams().find(id)?;
-    Some(Lost { stream, event })
+    Some(LostStream { stream, event })
 }
 
 /// A stream that its client lost.
-struct Lost {
+struct LostStream {
     stream: Arc<Stream>,
     /// The last event that the client received.
     event: u64,
 }
 
 /// Resumes a stream that its client lost.
-fn take_up(door: &Arc<Door>, lease: Lease, place: Place, lost: Lost) -> Response<McpBody> {
-    let (frames, body) = mpsc::channel(FRAMES);
+fn resume_stream(
+    door: &Arc<HttpState>,
+    lease: Lease,
+    place: Place,
+    lost: LostStream,
+) -> Response<McpBody> {
+    let (frames, body) = mpsc::channel(MAX_QUEUED_FRAMES);
     let keep_alive = door.core.limits.keep_alive;
     tokio::spawn(async move {
-        let Lost { stream, event } = lost;
+        let LostStream { stream, event } = lost;
         if stream.follow(event, &frames, keep_alive).await {
             lease.streams().forget(&stream);
         }
@@ -266,8 +288,12 @@ fn take_up(door: &Arc<Door>, lease: Lease, place: Place, lost: Lost) -> Response
 }
 
 /// Handles a DELETE: ends a session.
-pub(crate) fn end(door: &Arc<Door>, headers: &HeaderMap, caller: &Caller) -> Response<McpBody> {
-    if is_modern(headers) || !headers.contains_key(SESSION) {
+pub(crate) fn end(
+    door: &Arc<HttpState>,
+    headers: &HeaderMap,
+    caller: &Caller,
+) -> Response<McpBody> {
+    if is_modern(headers) || !headers.contains_key(SESSION_HEADER) {
         return not_allowed("POST");
     }
     match session(door, headers, caller) {
@@ -313,8 +339,8 @@ impl NoSession {
 }
 
 /// Returns the session that a request names. Another caller's session is treated as unknown.
-fn session(door: &Door, headers: &HeaderMap, caller: &Caller) -> Result<Lease, NoSession> {
-    let mut names = headers.get_all(SESSION).iter();
+fn session(door: &HttpState, headers: &HeaderMap, caller: &Caller) -> Result<Lease, NoSession> {
+    let mut names = headers.get_all(SESSION_HEADER).iter();
     let name = names.next().ok_or(NoSession::Unnamed)?;
     let alone = names.next().is_none();
     let found = name.to_str().ok().filter(|_| alone);

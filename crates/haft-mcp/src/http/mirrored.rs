@@ -11,7 +11,7 @@ use super::route::{decoded, mismatch, one};
 use crate::wire::RpcError;
 
 /// Maximum depth at which marks are looked for.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// Checks a call's headers against its arguments, for a tool with this schema. Ignores marks that cannot be reached from the top
 /// by `properties` alone.
@@ -42,7 +42,7 @@ struct Mark<'a> {
 }
 
 fn collect<'a>(schema: &'a Value, path: &mut Vec<&'a str>, marks: &mut Vec<Mark<'a>>) {
-    if path.len() >= DEEPEST {
+    if path.len() >= MAX_DEPTH {
         return;
     }
     let properties = schema.get("properties").and_then(Value::as_object);
@@ -78,7 +78,7 @@ impl Mark<'_> {
                 self.header
             ))),
             (Some(given), Some(value))
-                if decoded(given).is_some_and(|given| says(&given, value)) =>
+                if decoded(given).is_some_and(|given| equals_value(&given, value)) =>
             {
                 Ok(())
             }
@@ -91,7 +91,7 @@ impl Mark<'_> {
 }
 
 /// Returns whether a header's text equals this value; numbers are equal regardless of their spelling.
-fn says(given: &str, value: &Value) -> bool {
+fn equals_value(given: &str, value: &Value) -> bool {
     match value {
         Value::String(text) => given == text,
         Value::Bool(yes) => given == if *yes { "true" } else { "false" },

@@ -8,7 +8,7 @@ use http::Response;
 use tokio::sync::mpsc;
 
 use super::exchange::{self, Sending};
-use super::{Door, McpBody, Post, Step, Work, accepted_empty, mirrored, refuse, route};
+use super::{HttpState, McpBody, Post, RunJob, Step, accepted_empty, mirrored, refuse, route};
 use crate::capabilities::Capabilities;
 use crate::core::ParsedRequest;
 use crate::era::{Era, MODERN};
@@ -20,11 +20,11 @@ use crate::wire::params::Params;
 use crate::wire::{Message, Refused, Request, RpcError};
 
 /// Maximum number of a change stream's frames queued for a client.
-const FRAMES: usize = 16;
+const MAX_QUEUED_FRAMES: usize = 16;
 
 /// Handles a message of the stateless era.
 pub(crate) async fn step(
-    door: &Arc<Door>,
+    door: &Arc<HttpState>,
     post: &Post,
     message: Message<'_>,
     version: String,
@@ -51,7 +51,7 @@ pub(crate) async fn step(
     }
 }
 
-async fn prepare(door: &Door, post: &Post, request: &Request<'_>) -> Result<Work, RpcError> {
+async fn prepare(door: &HttpState, post: &Post, request: &Request<'_>) -> Result<RunJob, RpcError> {
     let params = Params::parse(request.params)?;
     let envelope = Envelope::read(params.meta()?)?;
     let named = params.named(&request.method);
@@ -78,7 +78,7 @@ async fn prepare(door: &Door, post: &Post, request: &Request<'_>) -> Result<Work
     {
         mirrored::check(&post.headers, &entry.spec().input_schema, &call.arguments)?;
     }
-    Ok(Work {
+    Ok(RunJob {
         lease,
         id: request.id.clone(),
         job,
@@ -89,14 +89,18 @@ async fn prepare(door: &Door, post: &Post, request: &Request<'_>) -> Result<Work
 }
 
 /// Performs a job. It ends when the client disconnects.
-pub(crate) async fn perform(door: &Arc<Door>, mut work: Work, place: Place) -> Response<McpBody> {
+pub(crate) async fn perform(
+    door: &Arc<HttpState>,
+    mut work: RunJob,
+    place: Place,
+) -> Response<McpBody> {
     if let Job::Listen(filter) = &mut work.job {
         let filter = std::mem::take(filter);
         // A stream takes a place among the streams instead.
         drop(place);
         return subscribe(door, work, filter);
     }
-    let Work {
+    let RunJob {
         lease,
         id,
         job,
@@ -105,7 +109,7 @@ pub(crate) async fn perform(door: &Arc<Door>, mut work: Work, place: Place) -> R
         charge,
     } = work;
     let talks = job.talks() && accepts_events;
-    let (said, notes) = talks.then(exchange::notes).unzip();
+    let (sender, notes) = talks.then(exchange::notes).unzip();
     let sending = Sending {
         id: id.clone(),
         class,
@@ -116,12 +120,12 @@ pub(crate) async fn perform(door: &Arc<Door>, mut work: Work, place: Place) -> R
     };
     let core = Arc::clone(&door.core);
     let answer = async move {
-        let asked = ParsedRequest {
+        let request = ParsedRequest {
             id,
             job,
-            notes: said,
+            notes: sender,
         };
-        let answer = core.bounded(lease.run(), asked, (charge, place)).await;
+        let answer = core.bounded(lease.run(), request, (charge, place)).await;
         lease.keep_for(Some(&answer));
         answer
     };
@@ -129,8 +133,8 @@ pub(crate) async fn perform(door: &Arc<Door>, mut work: Work, place: Place) -> R
 }
 
 /// Opens a stream of changes, which lasts until the client disconnects or the server ends.
-fn subscribe(door: &Arc<Door>, work: Work, filter: Filter) -> Response<McpBody> {
-    let Work {
+fn subscribe(door: &Arc<HttpState>, work: RunJob, filter: Filter) -> Response<McpBody> {
+    let RunJob {
         lease, id, class, ..
     } = work;
     let Some(place) = door.streams.take(class) else {
@@ -140,7 +144,7 @@ fn subscribe(door: &Arc<Door>, work: Work, filter: Filter) -> Response<McpBody> 
             error,
         });
     };
-    let (frames, body) = mpsc::channel(FRAMES);
+    let (frames, body) = mpsc::channel(MAX_QUEUED_FRAMES);
     let door = Arc::clone(door);
     tokio::spawn(async move {
         let mut watch = Watch::subscribe(lease.run(), filter).await;
@@ -149,12 +153,12 @@ fn subscribe(door: &Arc<Door>, work: Work, filter: Filter) -> Response<McpBody> 
             frame = tokio::select! {
                 () = frames.closed() => break,
                 change = watch.next() => {
-                    let Some(told) = change.notification(Some(&id)) else {
+                    let Some(notification) = change.notification(Some(&id)) else {
                         let last = listen::finished(&id, door.core.info());
                         send(&frames, exchange::event(&last));
                         break;
                     };
-                    exchange::event(&told)
+                    exchange::event(&notification)
                 }
                 () = tokio::time::sleep(door.core.limits.keep_alive) => exchange::ping(),
             };

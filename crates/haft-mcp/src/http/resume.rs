@@ -10,14 +10,14 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
 /// Maximum number of streams kept per session; one more drops the oldest.
-const MOST_STREAMS: usize = 16;
+const MAX_STREAMS: usize = 16;
 /// Maximum number of events, and of their bytes, that a stream keeps before the answer.
-const MOST_EVENTS: usize = 32;
-const MOST_BYTES: usize = 32 << 10;
+const MAX_EVENTS: usize = 32;
+const MAX_BYTES: usize = 32 << 10;
 /// How long an answer is kept for a client that is away.
-const AWAY: Duration = Duration::from_secs(60);
+const AWAY_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long an answer is kept after it was sent.
-const SENT: Duration = Duration::from_secs(10);
+const SENT_RETENTION: Duration = Duration::from_secs(10);
 /// Time after which a client that lost its stream should reconnect, in milliseconds.
 const RETRY_MS: u32 = 500;
 
@@ -57,7 +57,7 @@ impl Streams {
             events: Mutex::default(),
             changed: Notify::new(),
         });
-        if streams.kept.len() >= MOST_STREAMS {
+        if streams.kept.len() >= MAX_STREAMS {
             streams.kept.pop_front();
         }
         streams.kept.push_back(Arc::clone(&stream));
@@ -84,7 +84,10 @@ impl Streams {
         if sent && !stream.is_short() {
             return self.forget(&stream);
         }
-        let (streams, time) = (Arc::downgrade(self), if sent { SENT } else { AWAY });
+        let (streams, time) = (
+            Arc::downgrade(self),
+            if sent { SENT_RETENTION } else { AWAY_TIMEOUT },
+        );
         tokio::spawn(async move {
             tokio::time::sleep(time).await;
             if let Some(streams) = streams.upgrade() {
@@ -96,7 +99,7 @@ impl Streams {
 
 impl Stream {
     /// Returns the first event, which only has the id for reconnecting and the delay before it.
-    pub(crate) fn opening(&self) -> Bytes {
+    pub(crate) fn first_event(&self) -> Bytes {
         format!("id: {}-0\nretry: {RETRY_MS}\ndata: \n\n", self.number).into()
     }
 
@@ -113,7 +116,7 @@ impl Stream {
         let mut events = self.events.lock();
         events.bytes += event.len();
         events.kept.push_back((number, event.clone()));
-        while !is_answer && (events.kept.len() > MOST_EVENTS || events.bytes > MOST_BYTES) {
+        while !is_answer && (events.kept.len() > MAX_EVENTS || events.bytes > MAX_BYTES) {
             let Some((_, dropped)) = events.kept.pop_front() else {
                 break;
             };
@@ -126,7 +129,7 @@ impl Stream {
 
     /// Returns whether the kept events are short.
     fn is_short(&self) -> bool {
-        self.events.lock().bytes <= MOST_BYTES
+        self.events.lock().bytes <= MAX_BYTES
     }
 
     /// Returns the events after this one, and whether the stream has ended.
@@ -181,12 +184,13 @@ mod tests {
     async fn a_client_that_comes_back_gets_what_it_has_not_had() {
         let streams = Arc::new(Streams::default());
         let stream = streams.begin();
-        assert_eq!(stream.opening(), "id: 1-0\nretry: 500\ndata: \n\n");
+        assert_eq!(stream.first_event(), "id: 1-0\nretry: 500\ndata: \n\n");
         assert_eq!(say(&stream, "data: a\n\n", false), "id: 1-1\ndata: a\n\n");
         say(&stream, "data: b\n\n", false);
         let (found, event) = streams.find("1-1").unwrap();
         let (frames, mut body) = mpsc::channel(16);
-        let following = tokio::spawn(async move { found.follow(event, &frames, AWAY).await });
+        let following =
+            tokio::spawn(async move { found.follow(event, &frames, AWAY_TIMEOUT).await });
         let mut got = String::new();
         while !got.contains("data: b") {
             got += std::str::from_utf8(&body.recv().await.unwrap()).unwrap();
@@ -207,21 +211,21 @@ mod tests {
     fn what_is_kept_is_bounded_and_the_answer_is_kept_in_any_case() {
         let streams = Streams::default();
         let first = streams.begin();
-        for _ in 0..MOST_STREAMS {
+        for _ in 0..MAX_STREAMS {
             streams.begin();
         }
         assert!(streams.find("1-0").is_none());
         for _ in 0..100 {
             say(&first, &"x".repeat(900), false);
         }
-        assert_eq!(first.after(0).0.len(), MOST_EVENTS);
-        say(&first, &"y".repeat(MOST_BYTES * 2), true);
+        assert_eq!(first.after(0).0.len(), MAX_EVENTS);
+        say(&first, &"y".repeat(MAX_BYTES * 2), true);
         let (events, ended) = first.after(0);
         assert!(
             ended
                 && events
                     .last()
-                    .is_some_and(|(_, last)| last.len() > MOST_BYTES)
+                    .is_some_and(|(_, last)| last.len() > MAX_BYTES)
         );
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn choose(headers: &HeaderMap, message: &Message<'_>) -> Result<Route
         Some(version) if Revision::parse(version).is_none() => {
             Ok(Route::Modern(version.to_owned()))
         }
-        _ if stands_alone(message) => Err(mismatch(match version {
+        _ if is_stateless(message) => Err(mismatch(match version {
             None => "the header MCP-Protocol-Version is missing",
             Some(_) => "the header MCP-Protocol-Version is not the version in params._meta",
         })),
@@ -38,7 +38,7 @@ pub(crate) fn choose(headers: &HeaderMap, message: &Message<'_>) -> Result<Route
 }
 
 /// Returns whether a request names its version in `_meta`, as in the stateless era.
-fn stands_alone(message: &Message<'_>) -> bool {
+fn is_stateless(message: &Message<'_>) -> bool {
     let Message::Request(request) = message else {
         return false;
     };

@@ -71,7 +71,7 @@ impl Session {
     }
 
     /// Returns whether it has been used after its opening.
-    pub(super) fn has_worked(&self) -> bool {
+    pub(super) fn was_used(&self) -> bool {
         self.used.worked.load(Ordering::Relaxed)
     }
 }
@@ -97,7 +97,7 @@ impl Lease {
     }
 
     /// Notes that the client uses it.
-    pub(crate) fn works(&self) {
+    pub(crate) fn mark_used(&self) {
         self.0.used.worked.store(true, Ordering::Relaxed);
     }
 
@@ -117,12 +117,12 @@ impl Drop for Lease {
 }
 
 /// Returns the most dispensable session: the one idle the longest, unused ones first.
-pub(super) fn least_missed<'a, K>(
+pub(super) fn most_dispensable<'a, K>(
     sessions: impl Iterator<Item = (K, &'a Arc<Session>)>,
 ) -> Option<K> {
     let idle = sessions.filter_map(|(key, session)| {
         let idle = session.idle()?;
-        Some(((!session.has_worked(), idle), key))
+        Some(((!session.was_used(), idle), key))
     });
     idle.max_by_key(|(order, _)| *order).map(|(_, key)| key)
 }

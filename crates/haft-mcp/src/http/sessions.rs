@@ -11,13 +11,13 @@ use http::HeaderValue;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::Caller;
-use super::session::{Lease, Session, least_missed};
+use super::session::{Lease, Session, most_dispensable};
 use crate::limits::{ServerLimits, shares};
 use crate::run::Run;
 use crate::seal::random_name;
 
 /// Maximum interval between sweeps of idle sessions.
-const SWEEP: Duration = Duration::from_secs(15);
+const MAX_SWEEP_INTERVAL: Duration = Duration::from_secs(15);
 
 type Open = HashMap<Box<str>, Arc<Session>>;
 
@@ -59,7 +59,7 @@ impl Sessions {
         class: Class,
     ) -> Option<HeaderValue> {
         if !self.swept.swap(true, Ordering::Relaxed) {
-            let every = (self.idle / 4).min(self.unused).min(SWEEP);
+            let every = (self.idle / 4).min(self.unused).min(MAX_SWEEP_INTERVAL);
             tokio::spawn(sweep(Arc::downgrade(self), every));
         }
         let name = random_name()?;
@@ -70,7 +70,7 @@ impl Sessions {
             let of_class = || open.iter().filter(|(_, session)| session.class == class);
             let full = of_class().count() >= *self.most.of(class);
             let ended = if full {
-                Some(least_missed(of_class())?.clone())
+                Some(most_dispensable(of_class())?.clone())
             } else {
                 None
             };
@@ -107,7 +107,7 @@ impl Sessions {
     /// Ends sessions that have been idle too long; unused ones after a short while.
     fn sweep(&self) {
         self.end_where(|session| {
-            let most = if session.has_worked() {
+            let most = if session.was_used() {
                 self.idle
             } else {
                 self.unused

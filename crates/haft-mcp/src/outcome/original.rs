@@ -11,7 +11,7 @@ use crate::era::{Era, Revision};
 use crate::wire::reply;
 
 /// Members of `_meta` that only haft sets; a server's are removed.
-const OWN: [&str; 2] = ["haft", "io.modelcontextprotocol/serverInfo"];
+const OWN_MEMBERS: [&str; 2] = ["haft", "io.modelcontextprotocol/serverInfo"];
 
 /// Writes the result, including haft's `_meta`.
 pub(super) fn write(
@@ -33,7 +33,7 @@ pub(super) fn write(
                 *result.replace(nth) = content;
             }
         } else if member.is("structuredContent") {
-            match structured(outcome, sent, value, era) {
+            match structured_content(outcome, sent, value, era) {
                 Structured::AsSent => {}
                 Structured::Is(data) => {
                     let data = data.get().as_bytes();
@@ -123,7 +123,7 @@ enum Structured<'a> {
 }
 
 /// Decides about structured content. Until 2025-11-25 it is an object: another value becomes a member of one.
-fn structured<'a>(
+fn structured_content<'a>(
     outcome: &'a Outcome,
     sent: &Original,
     value: &RawValue,
@@ -144,7 +144,7 @@ fn merged(value: &RawValue, meta: &CallMeta<'_>) -> Vec<u8> {
         reply::json(&mut out, meta);
         return out;
     };
-    theirs.retain(|member| !OWN.iter().any(|name| member.is(name)));
+    theirs.retain(|member| !OWN_MEMBERS.iter().any(|name| member.is(name)));
     reply::json(theirs.add("haft"), &meta.haft);
     if let Some(server) = meta.server {
         reply::json(theirs.add("io.modelcontextprotocol/serverInfo"), server);

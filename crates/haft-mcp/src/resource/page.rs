@@ -13,10 +13,10 @@ use crate::wire::RpcError;
 use crate::wire::reply;
 
 /// The protocol's media type of a page.
-const MEDIA_TYPE: &str = "text/html;profile=mcp-app";
+const PAGE_MEDIA_TYPE: &str = "text/html;profile=mcp-app";
 
 /// Time limit for a tool to provide its page.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PAGE_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -61,7 +61,7 @@ pub(crate) async fn write(out: &mut Vec<u8>, entry: &Arc<ToolEntry>) -> Result<(
     // A tool that panics or hangs affects nothing else.
     let tool = Arc::clone(entry);
     let mut reading = tokio::spawn(async move { tool.page().await });
-    let page = match tokio::time::timeout(PATIENCE, &mut reading).await {
+    let page = match tokio::time::timeout(PAGE_TIMEOUT, &mut reading).await {
         Ok(Ok(page)) => page.map_err(|error| failed(error.message()))?,
         Ok(Err(_)) => return Err(failed("the tool failed while it gave its page")),
         Err(_) => {
@@ -73,7 +73,7 @@ pub(crate) async fn write(out: &mut Vec<u8>, entry: &Arc<ToolEntry>) -> Result<(
     let ui = entry.spec().ui.as_ref().unwrap_or(&none);
     let contents = Contents {
         uri: &ui.resource_uri,
-        mime_type: MEDIA_TYPE,
+        mime_type: PAGE_MEDIA_TYPE,
         text: &page,
         meta: Meta {
             ui: Wishes {

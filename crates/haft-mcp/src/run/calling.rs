@@ -13,21 +13,21 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::Run;
-use crate::asking::{Client, ClientCaller, Gathering, InputRequest, SILENT};
+use crate::asking::{Client, ClientCaller, Gathering, InputRequest, NO_LOG_LEVEL};
 use crate::capabilities::undeclared;
-use crate::carrier::{Back, Carrier, PendingQuestion};
+use crate::carrier::{Carrier, PendingQuestion, ReturnedReplies};
 use crate::elicit::ElicitReply;
 use crate::job::CallJob;
 use crate::owner::Owner;
 use crate::progress::ProgressLine;
 use crate::running::{Running, Step, Until};
-use crate::seal::{Bound, State, random_name};
+use crate::seal::{CallBinding, State, random_name};
 use crate::tasks::Task;
 use crate::then::Then;
 use crate::wire::RpcError;
 
 /// How much longer than its requests a call waits for its client.
-const GRACE: Duration = Duration::from_secs(30);
+const CLIENT_GRACE: Duration = Duration::from_secs(30);
 
 /// A call made by a client's request.
 pub(crate) struct Made {
@@ -126,8 +126,8 @@ impl Run {
         state: Option<State>,
         outlet: Outlet,
     ) -> Running {
-        let back = brought_back(&mut job, state);
-        let earlier = self.earlier(&back).await;
+        let back = take_replies(&mut job, state);
+        let earlier = self.earlier_run(&back).await;
         let caller = self.caller(&mut job);
         caller.listens(outlet.notes.clone());
         let line = outlet.line.clone();
@@ -172,9 +172,9 @@ impl Run {
         })?;
         if let Some(alone) = &mut job.alone {
             running.caller.listens(notes);
-            running.caller.logs(alone.log);
+            running.caller.set_log_level(alone.log);
             let responses = std::mem::take(&mut alone.responses);
-            running.caller.takes(responses, false);
+            running.caller.take_responses(responses, false);
         }
         Ok(running)
     }
@@ -217,32 +217,32 @@ impl Run {
         Owner {
             principal: self.session.principal().clone(),
             class: self.client.class,
-            over: self.ended.subscribe(),
+            run_over: self.ended.subscribe(),
             work: self.working.begin(),
         }
     }
 
     /// Lets the call continue by itself until its client returns; returns it if that is impossible.
     fn park(&self, running: Running, bound: Option<&Bounds>) -> Result<Ending, Box<Running>> {
-        let patience = self.session.limits().approval_timeout + GRACE;
-        let Some((name, state)) = bound.and_then(|bound| self.parking(bound, patience)) else {
+        let patience = self.session.limits().approval_timeout + CLIENT_GRACE;
+        let Some((name, state)) = bound.and_then(|bound| self.parking_name(bound, patience)) else {
             return Err(Box::new(running));
         };
-        let asked = running.caller.open();
+        let notified = running.caller.open();
         let until = Instant::now() + patience;
         let parked = &self.shared.parked;
         parked.park(name, running, self.owner(), until)?;
-        Ok(Ending::Asks(asked, state))
+        Ok(Ending::Asks(notified, state))
     }
 
     /// Returns a name for a call that waits this long for its client, and the state for joining it.
-    fn parking(&self, bound: &Bounds, patience: Duration) -> Option<(Box<str>, String)> {
+    fn parking_name(&self, bound: &Bounds, patience: Duration) -> Option<(Box<str>, String)> {
         let name = random_name()?;
         let wait = i128::try_from(patience.as_nanos()).unwrap_or(0);
         let state = State {
             approvals: Vec::new(),
             parked: Some(name.clone()),
-            expires: in_milliseconds(haft::clock::now() + wait),
+            expires: to_milliseconds(haft::clock::now() + wait),
         };
         let state = self.shared.seal()?.close(&state, &bound.to(self))?;
         Some((name, state))
@@ -255,7 +255,7 @@ impl Run {
         running: Running,
         bound: Option<Bounds>,
     ) -> Result<Ending, RpcError> {
-        if let Some(error) = running.caller.lacking(&outcome) {
+        if let Some(error) = running.caller.missing_capability(&outcome) {
             return Err(error);
         }
         let Some(carrier) = &running.carrier else {
@@ -266,11 +266,14 @@ impl Run {
             return Ok(Ending::Outcome(outcome, Then::Nothing));
         }
         if let (Some(bound), Some(seal)) = (bound, self.shared.seal()) {
-            let asked = carrier.take_questions();
-            let state = seal.close(&state_of(&asked), &bound.to(self));
-            if let Some(state) = state.filter(|_| !asked.is_empty()) {
-                let asked = asked.into_iter().map(PendingQuestion::into_request);
-                return Ok(Ending::Outcome(outcome, Then::Ask(asked.collect(), state)));
+            let questions = carrier.take_questions();
+            let state = seal.close(&state_of(&questions), &bound.to(self));
+            if let Some(state) = state.filter(|_| !questions.is_empty()) {
+                let questions = questions.into_iter().map(PendingQuestion::into_request);
+                return Ok(Ending::Outcome(
+                    outcome,
+                    Then::Ask(questions.collect(), state),
+                ));
             }
         }
         let place = outcome.approval.as_deref();
@@ -305,7 +308,7 @@ impl Run {
 
     /// Returns the run in which a returning call's approval was requested, if that was another run of this caller: before a
     /// restart, or before it was idle too long.
-    async fn earlier(&self, back: &Back) -> Option<RunId> {
+    async fn earlier_run(&self, back: &ReturnedReplies) -> Option<RunId> {
         let id = back.first()?;
         let entry = self.executor.inbox().get(&id).await.ok()??;
         let theirs = entry.request.principal == *self.session.principal();
@@ -316,7 +319,7 @@ impl Run {
     /// Returns the client as the call's tool reaches it.
     fn caller(&self, job: &mut CallJob) -> Arc<ClientCaller> {
         let (can, log) = match &job.alone {
-            Some(alone) => (alone.can.clone(), Arc::new(AtomicU8::new(SILENT))),
+            Some(alone) => (alone.can.clone(), Arc::new(AtomicU8::new(NO_LOG_LEVEL))),
             None => (self.client.capabilities.clone(), Arc::clone(&self.log)),
         };
         let caller = ClientCaller::new(Client {
@@ -327,16 +330,21 @@ impl Run {
             charge: self.shared.parked.bytes.charge(),
         });
         if let Some(alone) = &mut job.alone {
-            caller.logs(alone.log);
+            caller.set_log_level(alone.log);
             if !alone.responses.is_empty() {
-                caller.takes(std::mem::take(&mut alone.responses), true);
+                caller.take_responses(std::mem::take(&mut alone.responses), true);
             }
         }
         Arc::new(caller)
     }
 
     /// Returns the carrier of the call's requests to a user, if there is any way to reach one.
-    fn carrier(&self, job: &CallJob, outlet: Outlet, back: Back) -> Option<Arc<Carrier>> {
+    fn carrier(
+        &self,
+        job: &CallJob,
+        outlet: Outlet,
+        back: ReturnedReplies,
+    ) -> Option<Arc<Carrier>> {
         let opener = &self.shared.opener;
         if !opener.asks() {
             return None;
@@ -363,7 +371,7 @@ impl Run {
                 replies: Arc::clone(&self.replies),
                 back,
                 until: Instant::now() + self.shared.hold,
-                asked: Mutex::default(),
+                questions: Mutex::default(),
             })
         })
     }
@@ -383,8 +391,8 @@ impl Bounds {
         }
     }
 
-    fn to<'a>(&'a self, run: &'a Run) -> Bound<'a> {
-        Bound {
+    fn to<'a>(&'a self, run: &'a Run) -> CallBinding<'a> {
+        CallBinding {
             principal: run.session.principal(),
             view: run.client.view.as_ref().map_or("", |view| &view.0),
             tool: &self.what,
@@ -394,27 +402,30 @@ impl Bounds {
 }
 
 /// Returns the replies to the requests that a state names.
-fn brought_back(job: &mut CallJob, state: Option<State>) -> Back {
+fn take_replies(job: &mut CallJob, state: Option<State>) -> ReturnedReplies {
     let (Some(state), Some(alone)) = (state, &mut job.alone) else {
-        return Back::default();
+        return ReturnedReplies::default();
     };
     let back = state.approvals.into_iter().map(|id| {
-        let said = alone.responses.remove(id.as_str());
-        (id, ElicitReply::of(said.as_deref()))
+        let response = alone.responses.remove(id.as_str());
+        (id, ElicitReply::of(response.as_deref()))
     });
-    Back(Mutex::new(back.collect()))
+    ReturnedReplies(Mutex::new(back.collect()))
 }
 
 /// Returns the state for the questions asked.
-fn state_of(asked: &[PendingQuestion]) -> State {
-    let last = asked.iter().map(|asked| asked.expires).max();
+fn state_of(questions: &[PendingQuestion]) -> State {
+    let last = questions.iter().map(|questions| questions.expires).max();
     State {
-        approvals: asked.iter().map(|asked| asked.id.clone()).collect(),
+        approvals: questions
+            .iter()
+            .map(|questions| questions.id.clone())
+            .collect(),
         parked: None,
-        expires: in_milliseconds(last.unwrap_or(0)),
+        expires: to_milliseconds(last.unwrap_or(0)),
     }
 }
 
-fn in_milliseconds(nanoseconds: i128) -> i64 {
+fn to_milliseconds(nanoseconds: i128) -> i64 {
     i64::try_from(nanoseconds / 1_000_000).unwrap_or(i64::MAX)
 }

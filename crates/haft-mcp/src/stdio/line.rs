@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::backlog::{Backlog, Line};
 
 /// Number of bytes to read or write at a time.
-const CHUNK: usize = 64 * 1024;
+const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Starts the thread that reads lines; it ends at the end of the stream or when no more lines are taken.
 ///
@@ -24,7 +24,7 @@ pub fn reader(
     lines: Arc<Backlog>,
 ) -> io::Result<()> {
     let work = move || {
-        let mut input = BufReader::with_capacity(CHUNK, input);
+        let mut input = BufReader::with_capacity(CHUNK_BYTES, input);
         loop {
             let line = match next_line(&mut input, longest) {
                 Ok(Some(line)) => line,
@@ -55,16 +55,16 @@ fn next_line(input: &mut impl BufRead, longest: usize) -> io::Result<Option<Line
             Err(error) => return Err(error),
         };
         let newline = memchr(b'\n', chunk);
-        let taken = newline.unwrap_or(chunk.len());
+        let length = newline.unwrap_or(chunk.len());
         let ended = chunk.is_empty();
-        if line.len() + taken > longest {
+        if line.len() + length > longest {
             too_long = true;
             line = Vec::new();
         }
         if !too_long {
-            line.extend_from_slice(&chunk[..taken]);
+            line.extend_from_slice(&chunk[..length]);
         }
-        input.consume(taken + usize::from(newline.is_some()));
+        input.consume(length + usize::from(newline.is_some()));
         if newline.is_none() && !ended {
             continue;
         }
@@ -139,7 +139,7 @@ fn write_lines(
     writing: &Writing,
 ) -> io::Result<()> {
     close(&mut batch, 0);
-    while batch.len() < CHUNK
+    while batch.len() < CHUNK_BYTES
         && let Ok(line) = lines.try_recv()
     {
         let from = batch.len();
@@ -147,7 +147,7 @@ fn write_lines(
         close(&mut batch, from);
     }
     let mut written = Ok(());
-    for chunk in batch.chunks(CHUNK) {
+    for chunk in batch.chunks(CHUNK_BYTES) {
         *writing.lock() = Some(Instant::now());
         written = output.write_all(chunk).and_then(|()| output.flush());
         if written.is_err() {

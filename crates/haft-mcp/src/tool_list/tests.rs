@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::*;
 use crate::era::Revision;
 
-const TELLING: Telling<'static> = Telling {
+const OPTIONS: ListOptions<'static> = ListOptions {
     era: Era::Modern,
     is_only_task: &|name| name == "long",
 };
@@ -29,7 +29,7 @@ fn page(
     size: usize,
 ) -> (Vec<String>, Option<String>) {
     let mut out = b"{".to_vec();
-    write_page(&mut out, &registry.snapshot(), cursor, size, &TELLING).unwrap();
+    write_page(&mut out, &registry.snapshot(), cursor, size, &OPTIONS).unwrap();
     out.push(b'}');
     let value: Value = serde_json::from_slice(&out).unwrap();
     let names = value["tools"].as_array().unwrap().iter();
@@ -73,7 +73,7 @@ fn a_cursor_outlives_every_change_and_one_of_others_is_refused() {
     }
     for bad in ["!", "a b", "_w"] {
         let snapshot = registry(&["a"]).snapshot();
-        let error = write_page(&mut Vec::new(), &snapshot, Some(bad), 2, &TELLING).unwrap_err();
+        let error = write_page(&mut Vec::new(), &snapshot, Some(bad), 2, &OPTIONS).unwrap_err();
         assert_eq!(error.code, RpcError::INVALID_PARAMS, "{bad:?}");
     }
 }
@@ -110,8 +110,8 @@ fn a_tool_whose_calls_are_tasks_alone_says_so_to_clients_that_can_have_them() {
         (Era::Legacy(Revision::LATEST), [None, None]),
     ] {
         let mut out = b"{".to_vec();
-        let telling = Telling { era, ..TELLING };
-        write_page(&mut out, &list, None, 9, &telling).unwrap();
+        let options = ListOptions { era, ..OPTIONS };
+        write_page(&mut out, &list, None, 9, &options).unwrap();
         out.push(b'}');
         let value: Value = serde_json::from_slice(&out).unwrap();
         let said = [0, 1].map(|nth| value["tools"][nth]["execution"]["taskSupport"].as_str());

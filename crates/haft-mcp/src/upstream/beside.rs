@@ -108,7 +108,7 @@ impl Upstream {
     }
 
     /// Returns what it lists: now, if there is a connection and it responds; otherwise as pinned.
-    pub(crate) async fn beside(&self, kind: ListKind) -> Vec<ListedEntry> {
+    pub(crate) async fn list_entries(&self, kind: ListKind) -> Vec<ListedEntry> {
         let has = match kind {
             ListKind::Resources | ListKind::Templates => self.manifest.beside.has_resources,
             ListKind::Prompts => self.manifest.beside.has_prompts,
@@ -163,24 +163,24 @@ impl Upstream {
         let link = self.links.of(bridge.responder().offers);
         let mut again = true;
         loop {
-            let live = link.live().await;
+            let live = link.open_connection().await;
             let live = live.map_err(|e| self.failure(e.before_call()))?;
             let answer = errand.run(&live.client, bridge).await;
             let error = match answer {
                 Ok(raw) => {
-                    link.works();
+                    link.note_success();
                     return Ok(raw);
                 }
                 Err(error) => error,
             };
-            let gone = matches!(
+            let is_gone = matches!(
                 error,
                 ClientError::Closed { .. } | ClientError::SessionOver | ClientError::Unreachable(_)
             );
-            if gone {
+            if is_gone {
                 link.discard(&live, &error).await;
             }
-            if !(again && gone) {
+            if !(again && is_gone) {
                 return Err(self.missing(error));
             }
             again = false;
@@ -189,7 +189,7 @@ impl Upstream {
 
     /// Waits until the server has confirmed that it reports a resource's changes. Clients take a lease of their own before the
     /// server is told to drop this one.
-    pub(crate) async fn begin_to_follow(&self, uri: &str) -> Result<(), ToolError> {
+    pub(crate) async fn wait_until_followed(&self, uri: &str) -> Result<(), ToolError> {
         self.check_retired()?;
         let name = &self.name;
         let lease = self.follow(uri, None).ok_or_else(|| {
@@ -198,7 +198,10 @@ impl Upstream {
             ))
             .with_advice("end subscriptions that are not needed")
         })?;
-        lease.stands().await.map_err(|error| self.missing(error))
+        lease
+            .wait_until_confirmed()
+            .await
+            .map_err(|error| self.missing(error))
     }
 
     /// Returns the failure of a request; if something does not exist, the error says so.

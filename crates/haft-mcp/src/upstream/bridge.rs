@@ -69,7 +69,7 @@ pub struct Root {
 }
 
 /// The characters of a folder's path that are not encoded.
-const PATH: AsciiSet = NON_ALPHANUMERIC
+const PATH_ENCODE_SET: AsciiSet = NON_ALPHANUMERIC
     .remove(b'/')
     .remove(b'-')
     .remove(b'.')
@@ -82,7 +82,7 @@ impl Root {
         let bytes = path.as_os_str().as_bytes();
         let name = path.file_name().map(|name| name.to_string_lossy());
         Self {
-            uri: format!("file://{}", percent_encode(bytes, &PATH)),
+            uri: format!("file://{}", percent_encode(bytes, &PATH_ENCODE_SET)),
             name: name.unwrap_or_default().into_owned(),
         }
     }
@@ -124,7 +124,7 @@ impl Bridge {
 
     /// Handles a call that the server refused because its client lacks a capability (2026-07-28, -32021): notes the missing
     /// capabilities for the caller, as if it had been asked.
-    pub(crate) async fn lacks(&self, error: &ClientError) {
+    pub(crate) async fn note_missing_capability(&self, error: &ClientError) {
         let error = match error {
             ClientError::TaskFailed { error, .. } => error,
             error => error,
@@ -213,7 +213,7 @@ impl Respond for Bridge {
         };
         // Other notifications are about haft's own connection, which its callers do not know.
         if method == "notifications/message"
-            && params.get().len() <= LONGEST_LOG
+            && params.get().len() <= MAX_LOG
             && let Some(level) = level_of(&params)
         {
             caller.log_raw(level, params);
@@ -222,7 +222,7 @@ impl Respond for Bridge {
 }
 
 /// Maximum length of a log message that is passed on, in bytes.
-const LONGEST_LOG: usize = 64 << 10;
+const MAX_LOG: usize = 64 << 10;
 
 fn level_of(params: &RawValue) -> Option<LogLevel> {
     let found = members(params.get()).ok()?;

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use crate::client::CallReply;
 
 /// Maximum number of bytes of a failed tool's text to put in the error.
-const REASON: usize = 2000;
+const MAX_REASON: usize = 2000;
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -54,7 +54,7 @@ pub(crate) fn result(reply: CallReply, tool: &str) -> ToolResult {
     let content: Vec<Content> = reply.content.iter().map(|raw| block(raw)).collect();
     let error = reply.is_error.then(|| {
         let reason = content.iter().find_map(|one| match one {
-            Content::Text { text } if !text.trim().is_empty() => Some(clip(text, REASON)),
+            Content::Text { text } if !text.trim().is_empty() => Some(clip(text, MAX_REASON)),
             _ => None,
         });
         match reason {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::upstream::manifest::{Manifest, PinnedTool};
 
 /// A description longer than this can hide something.
-const LONG: usize = 4000;
+const LONG_DESCRIPTION: usize = 4000;
 
 /// A hint in a tool's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl fmt::Display for Finding {
 }
 
 /// Phrases that address the model instead of describing a tool, by what they suggest; in lower case.
-const SIGNS: &[(&str, &[&str])] = &[
+const SUSPICIOUS_PHRASES: &[(&str, &[&str])] = &[
     (
         "tells the model to hide something from the user",
         &[
@@ -92,7 +92,7 @@ struct Words {
 pub fn findings(manifest: &Manifest) -> Vec<Finding> {
     let mut found = Vec::new();
     if let Some(instructions) = &manifest.instructions {
-        found.extend(signs("", instructions));
+        found.extend(find_phrases("", instructions));
     }
     for tool in &manifest.tools {
         found.extend(of_tool(tool));
@@ -100,18 +100,18 @@ pub fn findings(manifest: &Manifest) -> Vec<Finding> {
     for prompt in &manifest.beside.prompts {
         // The server also controls what a client shows of it.
         let name = format!("prompt {}", prompt.key);
-        found.extend(signs(&name, &all_texts(prompt.raw.get())));
+        found.extend(find_phrases(&name, &all_texts(prompt.raw.get())));
     }
     found
 }
 
 fn of_tool(tool: &PinnedTool) -> Vec<Finding> {
     let words: Words = serde_json::from_str(tool.raw.get()).unwrap_or_default();
-    let mut found = signs(
+    let mut found = find_phrases(
         &tool.name,
         &format!("{}\n{}", words.title, words.description),
     );
-    if words.description.len() > LONG {
+    if words.description.len() > LONG_DESCRIPTION {
         let size = words.description.len();
         found.push(Finding {
             tool: tool.name.clone(),
@@ -119,7 +119,7 @@ fn of_tool(tool: &PinnedTool) -> Vec<Finding> {
         });
     }
     // The model reads the descriptions of arguments as well.
-    let all = signs(&tool.name, &all_texts(tool.raw.get()));
+    let all = find_phrases(&tool.name, &all_texts(tool.raw.get()));
     for more in all {
         if !found.contains(&more) {
             found.push(more);
@@ -156,7 +156,7 @@ fn all_texts(raw: &str) -> String {
     out
 }
 
-fn signs(tool: &str, text: &str) -> Vec<Finding> {
+fn find_phrases(tool: &str, text: &str) -> Vec<Finding> {
     // Phrases match regardless of repeated blanks and line ends.
     let words: Vec<&str> = text.split_whitespace().collect();
     let lower = words.join(" ").to_lowercase();
@@ -164,7 +164,7 @@ fn signs(tool: &str, text: &str) -> Vec<Finding> {
         tool: tool.to_owned(),
         what,
     };
-    let words = SIGNS.iter().filter_map(|(what, words)| {
+    let words = SUSPICIOUS_PHRASES.iter().filter_map(|(what, words)| {
         let word = words.iter().find(|word| lower.contains(**word))?;
         Some(finding(format!("{what} (`{word}`)")))
     });
@@ -186,7 +186,7 @@ fn is_unseen(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{all_texts, signs};
+    use super::{all_texts, find_phrases};
 
     #[test]
     fn what_is_written_otherwise_is_read_all_the_same() {
@@ -203,7 +203,7 @@ mod tests {
             (r#"{"inputSchema":{"enum":["read .\u0073sh"]}}"#, 1),
             (r#"{"description":"do  not\n tell\tthe user"}"#, 1),
         ] {
-            assert_eq!(signs("t", &all_texts(raw)).len(), expect, "{raw}");
+            assert_eq!(find_phrases("t", &all_texts(raw)).len(), expect, "{raw}");
         }
     }
 
@@ -219,7 +219,7 @@ mod tests {
             ("Adds\u{200b} numbers", 1),
             ("Reads a file.\nOne a line.", 0),
         ] {
-            assert_eq!(signs("t", text).len(), expect, "{text}");
+            assert_eq!(find_phrases("t", text).len(), expect, "{text}");
         }
     }
 }

@@ -19,13 +19,13 @@ use crate::upstream::herald::Herald;
 use crate::upstream::link::{Link, Live};
 
 /// Maximum number of resources of one server that are followed.
-const MOST: usize = 4096;
+const MAX_RESOURCES: usize = 4096;
 /// How long a resource without followers is still followed: another client, or the same one, may come.
 const LINGER: Duration = Duration::from_secs(2);
 /// Pause after a server's connection broke; doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// Maximum pause; a connection that lasted longer than this resets it.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// What is followed of a server.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ enum Standing {
     /// No answer yet.
     Open,
     /// It reports changes.
-    Stands,
+    Confirmed,
     Refused(ClientError),
 }
 
@@ -93,7 +93,7 @@ impl Following {
     /// Adds a wish to follow the resource with this URI; `None` if too many are followed. Needs a tokio runtime.
     pub(crate) fn lease(self: &Arc<Self>, uri: &str, address: Option<&str>) -> Option<Lease> {
         let mut state = self.state.lock();
-        if state.wanted.len() >= MOST && !state.wanted.contains_key(uri) {
+        if state.wanted.len() >= MAX_RESOURCES && !state.wanted.contains_key(uri) {
             return None;
         }
         let (uri, address): (Arc<str>, Option<Arc<str>>) = (uri.into(), address.map(Into::into));
@@ -119,7 +119,7 @@ impl Following {
     }
 
     /// Continues over this link once the connection of the other one has ended.
-    pub(crate) fn go_on(&self, link: &Arc<Link>) {
+    pub(crate) fn resume_on(&self, link: &Arc<Link>) {
         self.state.lock().link = Arc::clone(link);
         self.changed();
     }
@@ -176,7 +176,7 @@ impl Following {
     }
 
     /// Reopens all wishes that an earlier connection answered.
-    fn ask_again(&self) {
+    fn reopen_all(&self) {
         let mut state = self.state.lock();
         for wish in state.wanted.values_mut().filter(|wish| !wish.is_open()) {
             wish.is_missed = true;
@@ -191,12 +191,12 @@ impl Following {
             let Some(wish) = state.wanted.get_mut(uri) else {
                 return;
             };
-            let stands = matches!(standing, Standing::Stands);
+            let stands = matches!(standing, Standing::Confirmed);
             wish.standing.send_replace(standing);
             stands && std::mem::take(&mut wish.is_missed)
         };
         if is_missed {
-            self.tell(uri);
+            self.report_change(uri);
         }
     }
 
@@ -209,7 +209,7 @@ impl Following {
     }
 
     /// Reports a change to a resource's clients. A change of a part counts as one of the whole.
-    fn tell(&self, uri: &str) {
+    fn report_change(&self, uri: &str) {
         let state = self.state.lock();
         let addresses: Vec<_> = if let Some(wish) = state.wanted.get(uri) {
             wish.addresses.keys().cloned().collect()
@@ -221,14 +221,14 @@ impl Following {
         };
         drop(state);
         for address in addresses {
-            self.herald.tell(&OfferChange::Updated(address));
+            self.herald.notify_all(&OfferChange::Updated(address));
         }
     }
 
     /// Reports a change of everything, when individual changes were missed.
-    fn tell_all(&self) {
+    fn report_all_changed(&self) {
         for uri in self.wanted() {
-            self.tell(&uri);
+            self.report_change(&uri);
         }
     }
 
@@ -237,7 +237,7 @@ impl Following {
         let mut news = live.client.news();
         let mut wishes = self.wishes.subscribe();
         let mut orders = Orders::default();
-        self.ask_again();
+        self.reopen_all();
         loop {
             wishes.mark_unchanged();
             let wanted = self.wanted();
@@ -252,10 +252,10 @@ impl Following {
             tokio::select! {
                 _ = wishes.changed() => {}
                 told = news.recv() => match told {
-                    Ok(News::Updated(uri)) => self.tell(&uri),
+                    Ok(News::Updated(uri)) => self.report_change(&uri),
                     Ok(News::Over) | Err(RecvError::Closed) => return,
                     Ok(_) => {}
-                    Err(RecvError::Lagged(_)) => self.tell_all(),
+                    Err(RecvError::Lagged(_)) => self.report_all_changed(),
                 },
                 () = live.over.cancelled() => return,
                 () = orders.ended() => return,
@@ -304,15 +304,15 @@ impl Wish {
 
 impl Lease {
     /// Waits for the server's answer to the wish.
-    pub(crate) async fn stands(&self) -> Result<(), ClientError> {
+    pub(crate) async fn wait_until_confirmed(&self) -> Result<(), ClientError> {
         let standing = {
             let state = self.following.state.lock();
             let wish = state.wanted.get(&self.uri);
             wish.map(|wish| wish.standing.subscribe())
         };
         let mut standing = standing.ok_or(ClientError::SessionOver)?;
-        let said = standing.wait_for(|now| !matches!(now, Standing::Open));
-        match said.await.as_deref() {
+        let settled = standing.wait_for(|now| !matches!(now, Standing::Open));
+        match settled.await.as_deref() {
             Ok(Standing::Refused(error)) => Err(error.clone()),
             Ok(_) => Ok(()),
             Err(_) => Err(ClientError::SessionOver),
@@ -332,11 +332,11 @@ async fn keep(following: Arc<Following>) {
     while !following.rest() {
         let link = Arc::clone(&following.state.lock().link);
         let began = Instant::now();
-        match link.live().await {
+        match link.open_connection().await {
             Ok(live) => following.attend(&link, &live).await,
             Err(error) => following.refuse_open(&error),
         }
-        if began.elapsed() > LONGEST_PAUSE {
+        if began.elapsed() > MAX_PAUSE {
             pause = FIRST_PAUSE;
         }
         let mut wishes = following.wishes.subscribe();
@@ -345,7 +345,7 @@ async fn keep(following: Arc<Following>) {
         }
         // A wish that arrives during the pause ends it, so that its client gets an answer at once.
         let _paused = timeout(pause, wishes.changed()).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        pause = (pause * 2).min(MAX_PAUSE);
     }
 }
 
@@ -378,7 +378,7 @@ impl Orders {
             match live.client.subscribe(uri, true).await {
                 Ok(()) => {
                     self.uris.insert(Arc::clone(uri));
-                    following.note(uri, Standing::Stands);
+                    following.note(uri, Standing::Confirmed);
                 }
                 Err(error) if is_gone(&error) => return Err(error),
                 Err(error) => following.note(uri, Standing::Refused(error)),
@@ -407,7 +407,7 @@ impl Orders {
             return Ok(());
         }
         let uris: Vec<String> = wanted.iter().map(|uri| String::from(&**uri)).collect();
-        let (stream, told) = match live.client.follow(&uris).await {
+        let (stream, changes) = match live.client.follow(&uris).await {
             Ok(opened) => opened,
             Err(error) if is_gone(&error) => return Err(error),
             Err(error) => {
@@ -421,10 +421,10 @@ impl Orders {
         let before = std::mem::take(&mut self.uris);
         self.stream = Some(stream);
         for uri in wanted {
-            if told.iter().any(|told| **told == **uri) {
+            if changes.iter().any(|changed| **changed == **uri) {
                 self.uris.insert(Arc::clone(uri));
                 if !before.contains(uri) {
-                    following.note(uri, Standing::Stands);
+                    following.note(uri, Standing::Confirmed);
                 }
             } else {
                 let why = "nothing: it tells of no changes of this resource";

@@ -25,7 +25,7 @@ use crate::upstream::server_tool::{ServerTool, Verb};
 use crate::wire::reply;
 
 /// Prefix of the URI of a tool's page (MCP Apps).
-const PAGES: &str = "ui://";
+const PAGE_PREFIX: &str = "ui://";
 
 type Now = dyn Fn() -> Vec<Arc<Upstream>> + Send + Sync;
 
@@ -36,7 +36,7 @@ pub struct Gateway {
 }
 
 /// Maximum number of changes that a client may lag behind.
-const BEHIND: usize = 256;
+const LISTENER_BUFFER: usize = 256;
 
 impl fmt::Debug for Gateway {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -57,7 +57,7 @@ impl Gateway {
     pub fn new(servers: impl Fn() -> Vec<Arc<Upstream>> + Send + Sync + 'static) -> Self {
         Self {
             now: Box::new(servers),
-            changes: broadcast::Sender::new(BEHIND),
+            changes: broadcast::Sender::new(LISTENER_BUFFER),
         }
     }
 
@@ -65,7 +65,7 @@ impl Gateway {
     fn servers(&self, session: &Session) -> Vec<Arc<Upstream>> {
         let mut servers = (self.now)();
         for server in &servers {
-            server.tells(&self.changes);
+            server.send_changes_to(&self.changes);
         }
         if session.is_narrowed() {
             let tools = session.tools();
@@ -81,7 +81,7 @@ impl Gateway {
     async fn list(&self, session: &Session, kind: ListKind) -> Vec<Entry> {
         let (mut keys, mut entries) = (HashSet::new(), Vec::new());
         for server in self.servers(session) {
-            for listed in server.beside(kind).await {
+            for listed in server.list_entries(kind).await {
                 let key = match kind {
                     ListKind::Prompts => server.prompt_name(&listed.key),
                     _ if is_reserved(&listed.key) || keys.contains(&listed.key) => {
@@ -110,7 +110,7 @@ impl Gateway {
         servers.retain(|server| server.has_resources());
         let is_listed = |server: &&Arc<Upstream>| server.knows_resource(uri);
         // Otherwise a tool could be shown with another server's page.
-        if uri.starts_with(PAGES) && servers.iter().filter(is_listed).count() > 1 {
+        if uri.starts_with(PAGE_PREFIX) && servers.iter().filter(is_listed).count() > 1 {
             return None;
         }
         let has_template = |server: &&Arc<Upstream>| {

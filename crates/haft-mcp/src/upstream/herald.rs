@@ -15,7 +15,7 @@ use crate::offer::OfferChange;
 /// Delay before a stream of changes that broke off is reopened; doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// Maximum delay.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// The receivers of a server's reports: none until a gateway listens.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(crate) struct Herald(Mutex<Vec<broadcast::WeakSender<OfferChange>>>);
 
 impl Herald {
     /// Adds this gateway as a receiver.
-    pub(crate) fn tells(&self, out: &broadcast::Sender<OfferChange>) {
+    pub(crate) fn send_changes_to(&self, out: &broadcast::Sender<OfferChange>) {
         let mut all = self.0.lock();
         let is_known = |one: broadcast::Sender<_>| one.same_channel(out);
         if !all.iter().any(|one| one.upgrade().is_some_and(is_known)) {
@@ -33,7 +33,7 @@ impl Herald {
     }
 
     /// Tells all clients; those that it does not concern ignore it.
-    pub(crate) fn tell(&self, change: &OfferChange) {
+    pub(crate) fn notify_all(&self, change: &OfferChange) {
         let all = self.0.lock().clone();
         for out in all.iter().filter_map(broadcast::WeakSender::upgrade) {
             // There may be no listeners.
@@ -54,13 +54,13 @@ impl Herald {
                 () = streams.keep() => continue,
             };
             match told {
-                Ok(News::Prompts) => self.tell(&OfferChange::Prompts),
-                Ok(News::Resources) => self.tell(&OfferChange::Resources),
+                Ok(News::Prompts) => self.notify_all(&OfferChange::Prompts),
+                Ok(News::Resources) => self.notify_all(&OfferChange::Resources),
                 Ok(News::Over) | Err(RecvError::Closed) => return,
                 Ok(_) => {}
                 Err(RecvError::Lagged(_)) => {
-                    self.tell(&OfferChange::Prompts);
-                    self.tell(&OfferChange::Resources);
+                    self.notify_all(&OfferChange::Prompts);
+                    self.notify_all(&OfferChange::Resources);
                 }
             }
         }
@@ -110,7 +110,7 @@ impl Streams {
             ) {
                 tracing::debug!(%error, "a stream of changes broke off");
                 self.again = Some(Instant::now() + self.pause);
-                self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+                self.pause = (self.pause * 2).min(MAX_PAUSE);
             }
         } else if let Some(again) = self.again {
             sleep_until(again).await;

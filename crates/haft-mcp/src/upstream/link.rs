@@ -20,7 +20,7 @@ use crate::upstream::manifest::{PinnedTool, digest};
 /// Pause after a server's first failure; doubles with each further failure.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// Maximum pause.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 
 /// The connection, if there is one.
 pub(crate) struct Link {
@@ -164,12 +164,12 @@ impl Link {
     }
 
     /// Sets what the server may ask its callers.
-    pub(crate) fn offering(self, offers: Offers) -> Self {
+    pub(crate) fn with_offers(self, offers: Offers) -> Self {
         Self { offers, ..self }
     }
 
     /// Sets the receiver of what the server reports about its lists.
-    pub(crate) fn telling(self, herald: Arc<Herald>) -> Self {
+    pub(crate) fn with_herald(self, herald: Arc<Herald>) -> Self {
         Self { herald, ..self }
     }
 
@@ -179,10 +179,10 @@ impl Link {
     }
 
     /// Creates a separate link to the same server with a different offer.
-    pub(crate) fn beside(&self, offers: Offers) -> Self {
-        let link = Self::new(Arc::clone(&self.open), self.limits, self.idle).offering(offers);
+    pub(crate) fn clone_with_offers(&self, offers: Offers) -> Self {
+        let link = Self::new(Arc::clone(&self.open), self.limits, self.idle).with_offers(offers);
         *link.era.lock() = *self.era.lock();
-        link.telling(Arc::clone(&self.herald))
+        link.with_herald(Arc::clone(&self.herald))
     }
 
     /// Returns the connection if it is open.
@@ -193,16 +193,16 @@ impl Link {
     }
 
     /// Returns the connection, opened if necessary, with an up-to-date list of tools.
-    pub(crate) async fn live(self: &Arc<Self>) -> Result<Arc<Live>, ClientError> {
+    pub(crate) async fn open_connection(self: &Arc<Self>) -> Result<Arc<Live>, ClientError> {
         let mut slot = self.live.lock().await;
         if self.ended.load(Ordering::Acquire) {
-            return Err(retired());
+            return Err(link_retired());
         }
         if let Some(live) = slot.as_ref().filter(|live| live.client.is_open()) {
             if !live.is_current()
                 && let Err(error) = live.list().await
             {
-                self.fails(&error);
+                self.note_failure(&error);
                 return Err(error);
             }
             *live.used.lock() = Instant::now();
@@ -215,12 +215,12 @@ impl Link {
         let live = match self.begin().await {
             Ok(live) => Arc::new(live),
             Err(error) => {
-                self.fails(&error);
+                self.note_failure(&error);
                 return Err(error);
             }
         };
         *slot = Some(Arc::clone(&live));
-        tokio::spawn(reap(Arc::downgrade(self), Arc::downgrade(&live)));
+        tokio::spawn(close_idle(Arc::downgrade(self), Arc::downgrade(&live)));
         let (client, over) = (Arc::downgrade(&live.client), live.over.clone());
         tokio::spawn(Arc::clone(&self.herald).follow(client, over));
         Ok(live)
@@ -260,7 +260,7 @@ impl Link {
         }
     }
 
-    fn fails(&self, error: &ClientError) {
+    fn note_failure(&self, error: &ClientError) {
         // The server may speak another era now: detect it again.
         *self.era.lock() = None;
         let mut failures = self.failures.lock();
@@ -270,13 +270,13 @@ impl Link {
             return;
         }
         let pause = FIRST_PAUSE.saturating_mul(1 << failures.count.min(16));
-        let until = Instant::now() + pause.min(LONGEST_PAUSE);
+        let until = Instant::now() + pause.min(MAX_PAUSE);
         failures.count = failures.count.saturating_add(1);
         failures.pause = Some((until, error.to_string()));
     }
 
     /// Notes that the server did what was requested.
-    pub(crate) fn works(&self) {
+    pub(crate) fn note_success(&self) {
         *self.failures.lock() = Failures::default();
     }
 
@@ -289,7 +289,7 @@ impl Link {
         *slot = None;
         drop(slot);
         if matches!(error, ClientError::Closed { .. }) {
-            self.fails(error);
+            self.note_failure(error);
         }
         live.end().await;
     }
@@ -324,12 +324,12 @@ impl Link {
 }
 
 /// Returns the error for calls over a link that has ended.
-pub(crate) fn retired() -> ClientError {
+pub(crate) fn link_retired() -> ClientError {
     ClientError::Unreachable("the settings or what was pinned of it have changed".to_owned())
 }
 
 /// Closes a connection that has been idle for long enough.
-async fn reap(link: Weak<Link>, live: Weak<Live>) {
+async fn close_idle(link: Weak<Link>, live: Weak<Live>) {
     loop {
         let (Some(of), Some(connection)) = (link.upgrade(), live.upgrade()) else {
             return;

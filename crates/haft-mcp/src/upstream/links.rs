@@ -46,7 +46,7 @@ impl Links {
                 }
                 let other = others
                     .entry(offers)
-                    .or_insert_with(|| Arc::new(self.main.beside(offers)));
+                    .or_insert_with(|| Arc::new(self.main.clone_with_offers(offers)));
                 Arc::clone(other)
             }
             _ => Arc::clone(&self.main),

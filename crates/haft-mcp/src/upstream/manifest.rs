@@ -14,10 +14,10 @@ use crate::upstream::pages::{ListKind, ListedEntry};
 /// Version of the file format.
 const VERSION: u32 = 1;
 /// Maximum size of a file, in bytes.
-pub(crate) const LARGEST: usize = 64 << 20;
+pub(crate) const MAX_FILE_BYTES: usize = 64 << 20;
 
 /// The members that decide whether a tool still matches its pin. Icons and `_meta` do not count, since no model reads them.
-const MEANING: [&str; 5] = [
+const PINNED_MEMBERS: [&str; 5] = [
     "annotations",
     "description",
     "inputSchema",
@@ -91,7 +91,7 @@ pub enum ManifestError {
     #[error("it has the form {0}, which this haft does not know")]
     Version(u32),
     /// It is too large.
-    #[error("it is over {LARGEST} bytes")]
+    #[error("it is over {MAX_FILE_BYTES} bytes")]
     TooLarge,
 }
 
@@ -243,7 +243,7 @@ impl Manifest {
     /// # Errors
     /// The text is too large, not a manifest, or in a newer format.
     pub fn parse(text: &str) -> Result<Self, ManifestError> {
-        if text.len() > LARGEST {
+        if text.len() > MAX_FILE_BYTES {
             return Err(ManifestError::TooLarge);
         }
         let file: File = serde_json::from_str(text)?;
@@ -277,15 +277,15 @@ impl Manifest {
         };
         let (before, mut after) = (names(self), names(now));
         let mut drift = Drift::default();
-        let mut gone = Vec::new();
+        let mut removed = Vec::new();
         for (name, digest) in before {
             match after.remove(&name) {
                 Some(now) if now == digest => {}
                 Some(_) => drift.changed.push(name),
-                None => gone.push((name, digest)),
+                None => removed.push((name, digest)),
             }
         }
-        for (name, digest) in gone {
+        for (name, digest) in removed {
             let same = after.iter().find(|(_, now)| **now == digest);
             match same.map(|(new, _)| new.clone()) {
                 Some(new) => {
@@ -305,7 +305,7 @@ pub(crate) fn digest(raw: &RawValue) -> String {
     let members: BTreeMap<String, Box<RawValue>> =
         serde_json::from_str(raw.get()).unwrap_or_default();
     let mut hasher = Sha256::new();
-    for name in MEANING {
+    for name in PINNED_MEMBERS {
         let text = members.get(name).map_or("", |value| value.get());
         // A number that only its exact text distinguishes from another has no canonical form, so the text counts.
         let text = canonical(text).unwrap_or_else(|_| text.to_owned());

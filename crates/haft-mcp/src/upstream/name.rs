@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 pub const MAX_SERVER_NAME: usize = 48;
 
 /// Bytes of the digest in a name that had to be changed.
-const DIGEST: usize = 5;
+const DIGEST_BYTES: usize = 5;
 /// Maximum length of a tool's name (the guidance of MCP 2025-11-25).
 const MAX_NAME: usize = 128;
 
@@ -38,15 +38,15 @@ pub(crate) fn named(prefix: &str, tool: &str) -> Result<ToolName, NameError> {
     {
         return Ok(name);
     }
-    let digest = hex(&Sha256::digest(tool.as_bytes())[..DIGEST]);
+    let digest = hex(&Sha256::digest(tool.as_bytes())[..DIGEST_BYTES]);
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
-    let kept: String = tool
+    let legal_part: String = tool
         .chars()
         .map(|c| if plain(c) { c } else { '_' })
         .collect();
     let room = MAX_NAME.saturating_sub(prefix.len() + digest.len() + 1);
-    let kept = &kept[..kept.len().min(room)];
-    ToolName::new(&format!("{prefix}{kept}-{digest}"))
+    let legal_part = &legal_part[..legal_part.len().min(room)];
+    ToolName::new(&format!("{prefix}{legal_part}-{digest}"))
 }
 
 #[cfg(test)]

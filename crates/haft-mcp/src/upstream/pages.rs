@@ -11,7 +11,7 @@ use crate::wire::params::text;
 use crate::wire::reply;
 
 /// Maximum number of pages to read of a list.
-const MOST_PAGES: usize = 1000;
+const MAX_PAGES: usize = 1000;
 
 /// An entry of a server's list.
 #[derive(Debug, Clone)]
@@ -84,7 +84,7 @@ pub(crate) async fn list(client: &Client, kind: ListKind) -> Result<Vec<ListedEn
     let malformed = |why: &str| ClientError::Malformed(format!("its {}: {why}", kind.method()));
     let (mut found, mut keys, mut cursors) = (Vec::new(), HashSet::new(), HashSet::new());
     let mut params = String::new();
-    for _ in 0..MOST_PAGES {
+    for _ in 0..MAX_PAGES {
         let raw = client
             .ask(Question::new(kind.method(), &params, limits.list))
             .await?;
@@ -114,5 +114,5 @@ pub(crate) async fn list(client: &Client, kind: ListKind) -> Result<Vec<ListedEn
             Some(_) => return Err(malformed("it has no end")),
         }
     }
-    Err(malformed(&format!("it is over {MOST_PAGES} pages")))
+    Err(malformed(&format!("it is over {MAX_PAGES} pages")))
 }

@@ -11,7 +11,7 @@ use url::Url;
 use crate::wire::params::text;
 
 /// Names of fields that ask for a secret, in lower case and without word separators.
-const SECRETS: [&str; 12] = [
+const SECRET_WORDS: [&str; 12] = [
     "accesskey",
     "accesstoken",
     "apikey",
@@ -83,20 +83,23 @@ fn form(params: &RawValue) -> Result<(), String> {
 fn asks_for_secret(name: &str) -> bool {
     let letters = name.chars().filter(char::is_ascii_alphanumeric);
     let plain: String = letters.map(|c| c.to_ascii_lowercase()).collect();
-    SECRETS.iter().any(|word| plain.ends_with(word))
+    SECRET_WORDS.iter().any(|word| plain.ends_with(word))
 }
 
 /// Returns a question that says which server asks it.
 pub(super) fn marked(params: &RawValue, server: &str) -> Result<Box<RawValue>, String> {
-    let mut asked = Amended::read(params.get()).map_err(|e| e.to_string())?;
-    let messages = asked.members().iter().filter(|member| member.is("message"));
+    let mut amended = Amended::read(params.get()).map_err(|e| e.to_string())?;
+    let messages = amended
+        .members()
+        .iter()
+        .filter(|member| member.is("message"));
     if messages.count() > 1 {
         return Err("it has two messages".to_owned());
     }
-    let nth = asked.position("message").ok_or("it has no message")?;
-    let message = text(asked.members()[nth].value()).ok_or("its message is not a text")?;
-    asked.say(nth, &format!("[{server}] {message}"));
-    asked.to_raw().ok_or_else(|| "it is not JSON".to_owned())
+    let nth = amended.position("message").ok_or("it has no message")?;
+    let message = text(amended.members()[nth].value()).ok_or("its message is not a text")?;
+    amended.say(nth, &format!("[{server}] {message}"));
+    amended.to_raw().ok_or_else(|| "it is not JSON".to_owned())
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use crate::upstream::bridge::Bridge;
 use crate::upstream::errand::Errand;
 
 /// Room for a result: as much as a server's message can hold.
-const ROOM: usize = 64 << 20;
+const MAX_RESULT: usize = 64 << 20;
 
 /// What is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,7 +101,7 @@ impl ServerTool {
             category: Some(server.name().to_owned()),
             source: format!("mcp:{}", server.name()),
             timeout: Some(server.terms.limits.call),
-            inline_tokens: Some(ROOM),
+            inline_tokens: Some(MAX_RESULT),
             ..ToolSpec::new(name, description, schema)
         };
         Some(Self {
@@ -150,7 +150,7 @@ impl Tool for ServerTool {
                 |member: &Member<'_>| member.is("follow") && member.value().get() == "true";
             if self.verb == Verb::Read && found.iter().any(follows) {
                 let uri = name.unwrap_or_default();
-                self.server.begin_to_follow(&uri).await?;
+                self.server.wait_until_followed(&uri).await?;
                 return Ok(ToolResult::default());
             }
             let params = text.trim_ascii();
@@ -171,22 +171,22 @@ impl Tool for ServerTool {
 }
 
 /// Members of a result that each server sets itself: haft sets them for its own clients.
-const OWN: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
+const OWN_MEMBERS: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
 /// The member of `_meta` that names the responding server.
-const SERVER: &str = "io.modelcontextprotocol/serverInfo";
+const SERVER_INFO_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
 /// Removes from a result what haft sets itself, and keeps everything else unchanged.
 fn own_members_out(raw: Box<RawValue>) -> Box<RawValue> {
     let Ok(mut result) = Amended::read(raw.get()) else {
         return raw;
     };
-    result.retain(|member| !OWN.iter().any(|own| member.is(own)));
+    result.retain(|member| !OWN_MEMBERS.iter().any(|own| member.is(own)));
     for (nth, member) in result.members().to_vec().iter().enumerate() {
         if member.is("_meta")
             && let Ok(mut meta) = Amended::read(member.value().get())
-            && meta.position(SERVER).is_some()
+            && meta.position(SERVER_INFO_KEY).is_some()
         {
-            meta.retain(|inner| !inner.is(SERVER));
+            meta.retain(|inner| !inner.is(SERVER_INFO_KEY));
             if meta.is_empty() {
                 result.remove(nth);
             } else {

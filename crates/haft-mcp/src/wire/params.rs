@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::RpcError;
-use crate::filter::{Filter, MOST_SUBSCRIPTIONS};
+use crate::filter::{Filter, MAX_SUBSCRIPTIONS};
 use crate::offer::Reference;
 
 /// The members that any method uses; others are ignored.
@@ -235,9 +235,9 @@ impl<'a> Params<'a> {
             .map_err(|e| RpcError::invalid_params(format!("params.notifications: {e}")))?;
         let uris = wanted.resource_subscriptions.unwrap_or_default();
         let tasks = wanted.task_ids.unwrap_or_default();
-        if uris.len().max(tasks.len()) > MOST_SUBSCRIPTIONS {
+        if uris.len().max(tasks.len()) > MAX_SUBSCRIPTIONS {
             return Err(RpcError::invalid_params(format!(
-                "params.notifications names {} resources and {} tasks, of one over {MOST_SUBSCRIPTIONS}: open another stream for the rest",
+                "params.notifications names {} resources and {} tasks, of one over {MAX_SUBSCRIPTIONS}: open another stream for the rest",
                 uris.len(),
                 tasks.len()
             )));

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use haft::future::BoxFuture;
 use haft_mcp::client::pipe::{LONGEST, PipeWire, Process};
-use haft_mcp::client::{Client, ClientError, ClientLimits, Offers, Respond, Responder, proposed};
+use haft_mcp::client::{
+    Client, ClientError, ClientLimits, Offers, Respond, Responder, default_values,
+};
 use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -123,7 +125,7 @@ impl Respond for Person {
             if self.never {
                 std::future::pending::<()>().await;
             }
-            let content = params.map(proposed).unwrap_or_default();
+            let content = params.map(default_values).unwrap_or_default();
             to_raw_value(&json!({"action": "accept", "content": content}))
                 .map_err(|e| e.to_string())
         })

@@ -6,7 +6,7 @@ use std::time::Duration;
 use haft_wire::events::Events;
 use tokio::sync::oneshot;
 
-use super::session::{RETRY, Session};
+use super::session::{RETRY_DELAY, Session};
 use crate::client::connections::Exchange;
 use crate::client::courier::frame;
 use crate::client::error::ClientError;
@@ -15,9 +15,9 @@ use crate::client::speech::{self, Heard};
 use crate::era::Era;
 
 /// Maximum delay before a stream that broke off is requested again.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// Number of consecutive streams without events after which haft stops asking.
-const MOST_EMPTY: u32 = 8;
+const MAX_EMPTY_STREAMS: u32 = 8;
 
 /// Listens to the stream for as long as its wire exists and the server offers it. Signals `opened` once the stream is open or
 /// known to be missing.
@@ -25,7 +25,7 @@ pub(super) async fn listen(wire: Weak<Session>, era: Era, opened: oneshot::Sende
     let mut opened = Some(opened);
     let mut events: Option<Events> = None;
     let mut empty = 0;
-    while empty < MOST_EMPTY {
+    while empty < MAX_EMPTY_STREAMS {
         let Some(session) = wire.upgrade() else {
             return;
         };
@@ -40,7 +40,7 @@ pub(super) async fn listen(wire: Weak<Session>, era: Era, opened: oneshot::Sende
             .take()
             .map_or_else(|| Events::new(longest), Events::resumed);
         let heard = match stream {
-            Ok(mut exchange) => hear(&wire, &mut exchange, &mut now, era).await,
+            Ok(mut exchange) => listen_until_end(&wire, &mut exchange, &mut now, era).await,
             Err(ClientError::Unreachable(_) | ClientError::Closed { .. }) => false,
             // Subscribers have to subscribe again in another session.
             Err(ClientError::SessionOver) => {
@@ -53,14 +53,14 @@ pub(super) async fn listen(wire: Weak<Session>, era: Era, opened: oneshot::Sende
             Err(_) => return,
         };
         empty = if heard { 0 } else { empty + 1 };
-        let pause = now.retry.unwrap_or(RETRY).max(RETRY) * 2_u32.pow(empty);
+        let pause = now.retry.unwrap_or(RETRY_DELAY).max(RETRY_DELAY) * 2_u32.pow(empty);
         events = Some(now);
-        tokio::time::sleep(pause.min(LONGEST_PAUSE)).await;
+        tokio::time::sleep(pause.min(MAX_PAUSE)).await;
     }
 }
 
 /// Listens to one stream until its end; returns whether it had any events.
-async fn hear(
+async fn listen_until_end(
     wire: &Weak<Session>,
     exchange: &mut Exchange,
     events: &mut Events,
@@ -75,8 +75,8 @@ async fn hear(
             heard = true;
             match speech::hear(&event.data) {
                 Heard::News(news) => session.bulletin.post(news),
-                Heard::Request(ask) => session.answer(&session.addressee(), ask, era),
-                Heard::Told(method, params) => session.addressee().hear(&method, params),
+                Heard::Request(ask) => session.answer(&session.called_for(), ask, era),
+                Heard::Notification(method, params) => session.called_for().hear(&method, params),
                 _ => {}
             }
         }

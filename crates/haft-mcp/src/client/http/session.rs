@@ -12,7 +12,7 @@ use http_body_util::Full;
 use parking_lot::Mutex;
 
 use crate::client::connections::Exchange;
-use crate::client::courier::{Courier, REFUSAL, frame, whole};
+use crate::client::courier::{Courier, MAX_REFUSAL_BODY, frame, whole};
 use crate::client::endpoint::{header_value, is_stream};
 use crate::client::error::ClientError;
 use crate::client::news::Bulletin;
@@ -21,20 +21,20 @@ use crate::client::speech::{self, Heard};
 use crate::client::wire::Ask;
 use crate::era::Era;
 
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
-const METHOD: HeaderName = HeaderName::from_static("mcp-method");
-const NAME: HeaderName = HeaderName::from_static("mcp-name");
-const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
+const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
+const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD_HEADER: HeaderName = HeaderName::from_static("mcp-method");
+const NAME_HEADER: HeaderName = HeaderName::from_static("mcp-name");
+const LAST_EVENT_HEADER: HeaderName = HeaderName::from_static("last-event-id");
 
 /// Delay before a stream that broke off is requested again, unless the server sets one.
-pub(super) const RETRY: Duration = Duration::from_millis(500);
+pub(super) const RETRY_DELAY: Duration = Duration::from_millis(500);
 /// Time limit for a server to accept a final notice: that a request was cancelled, or a session is over.
-pub(super) const NOTICE_LIMIT: Duration = Duration::from_secs(5);
+pub(super) const NOTICE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a stream may take to end after its answer, so that its connection can be reused.
-const ENDING: Duration = Duration::from_secs(1);
+const END_TIMEOUT: Duration = Duration::from_secs(1);
 /// How often a stream is requested again.
-const MOST_RETRIES: usize = 20;
+const MAX_RETRIES: usize = 20;
 
 /// The state of a session.
 pub(super) struct Session {
@@ -45,7 +45,7 @@ pub(super) struct Session {
     /// Calls in progress that have a responder.
     inquiries: Mutex<Vec<Weak<Inquiry>>>,
     /// Receives what belongs to no call.
-    nobody: Arc<Inquiry>,
+    no_call: Arc<Inquiry>,
 }
 
 impl Session {
@@ -55,7 +55,7 @@ impl Session {
             id: Mutex::default(),
             bulletin: Bulletin::new(),
             inquiries: Mutex::default(),
-            nobody: Arc::new(Inquiry::new(None)),
+            no_call: Arc::new(Inquiry::new(None)),
         }
     }
 
@@ -66,10 +66,10 @@ impl Session {
         if let Some(session) = session
             && let Ok(mut request) = courier.endpoint.request(Method::DELETE, Bytes::new())
         {
-            request.headers_mut().insert(SESSION, session);
+            request.headers_mut().insert(SESSION_HEADER, session);
             // If the server refuses, there is nothing more to do.
             let send = courier.send(request);
-            let _gone = tokio::time::timeout(NOTICE_LIMIT, send).await;
+            let _gone = tokio::time::timeout(NOTICE_TIMEOUT, send).await;
         }
         courier.close();
     }
@@ -78,9 +78,9 @@ impl Session {
         let mut request = self.post(ask.era, ask.message)?;
         if ask.era == Some(Era::Modern) {
             let headers = request.headers_mut();
-            headers.insert(METHOD, header_value(ask.method)?);
+            headers.insert(METHOD_HEADER, header_value(ask.method)?);
             if let Some(name) = ask.name {
-                headers.insert(NAME, header_value(name)?);
+                headers.insert(NAME_HEADER, header_value(name)?);
             }
             for (name, value) in ask.mirrored {
                 let name = HeaderName::try_from(name);
@@ -98,9 +98,9 @@ impl Session {
             *self.id.lock() = None;
         }
         let exchange = self.courier.send(request).await?;
-        let exchange = self.admitted(exchange, ask.era).await?;
+        let exchange = self.check_status(exchange, ask.era).await?;
         let headers = exchange.response.headers();
-        if begins && let Some(session) = headers.get(SESSION) {
+        if begins && let Some(session) = headers.get(SESSION_HEADER) {
             *self.id.lock() = Some(session.clone());
         }
         if is_stream(headers) {
@@ -110,16 +110,20 @@ impl Session {
                 progress: ask.progress,
                 inquiry: ask.inquiry,
             };
-            return self.hear_out(exchange, listening).await;
+            return self.wait_for_answer(exchange, listening).await;
         }
         whole(exchange, self.courier.endpoint.longest).await
     }
 
-    pub(super) async fn tell(&self, message: Vec<u8>, era: Era) -> Result<(), ClientError> {
+    pub(super) async fn send_notification(
+        &self,
+        message: Vec<u8>,
+        era: Era,
+    ) -> Result<(), ClientError> {
         let request = self.post(Some(era), message)?;
         let exchange = self.courier.send(request).await?;
-        let exchange = self.admitted(exchange, Some(era)).await?;
-        whole(exchange, REFUSAL).await.map(drop)
+        let exchange = self.check_status(exchange, Some(era)).await?;
+        whole(exchange, MAX_REFUSAL_BODY).await.map(drop)
     }
 
     fn post(
@@ -136,15 +140,15 @@ impl Session {
     fn mark(&self, request: &mut Request<Full<Bytes>>, era: Option<Era>) {
         let headers = request.headers_mut();
         if let Some(era) = era {
-            headers.insert(VERSION, HeaderValue::from_static(era.as_str()));
+            headers.insert(VERSION_HEADER, HeaderValue::from_static(era.as_str()));
         }
         if let Some(session) = &*self.id.lock() {
-            headers.insert(SESSION, session.clone());
+            headers.insert(SESSION_HEADER, session.clone());
         }
     }
 
     /// Returns the response if it is successful; an error if it is a refusal.
-    async fn admitted(
+    async fn check_status(
         &self,
         exchange: Exchange,
         era: Option<Era>,
@@ -153,18 +157,18 @@ impl Session {
         if exchange.response.status() == StatusCode::NOT_FOUND && has_session {
             return Err(ClientError::SessionOver);
         }
-        self.courier.admitted(exchange).await
+        self.courier.check_status(exchange).await
     }
 
     /// Listens to a stream until the answer arrives; requests a stream that breaks off again if possible.
-    async fn hear_out(
+    async fn wait_for_answer(
         self: &Arc<Self>,
         mut exchange: Exchange,
         to: Listening,
     ) -> Result<Bytes, ClientError> {
         let mut events = Events::new(self.courier.endpoint.longest);
-        for _ in 0..=MOST_RETRIES {
-            let broke = match self.hear(&mut exchange, &mut events, &to).await {
+        for _ in 0..=MAX_RETRIES {
+            let broke = match self.next_answer(&mut exchange, &mut events, &to).await {
                 Ok(Some(answer)) => {
                     tokio::spawn(end(exchange));
                     return Ok(answer);
@@ -181,12 +185,12 @@ impl Session {
             let Some(last) = last else {
                 return Err(ClientError::Closed { said: broke });
             };
-            tokio::time::sleep(events.retry.unwrap_or(RETRY)).await;
+            tokio::time::sleep(events.retry.unwrap_or(RETRY_DELAY)).await;
             exchange = self.stream(Some(&last), to.era).await?;
             // A half-read event ended with its stream.
             events = events.resumed();
         }
-        let said = format!("its stream broke off {MOST_RETRIES} times");
+        let said = format!("its stream broke off {MAX_RETRIES} times");
         Err(ClientError::Closed { said })
     }
 
@@ -201,10 +205,10 @@ impl Session {
         if let Some(last) = last {
             request
                 .headers_mut()
-                .insert(LAST_EVENT, header_value(last)?);
+                .insert(LAST_EVENT_HEADER, header_value(last)?);
         }
         let exchange = self.courier.send(request).await?;
-        let exchange = self.admitted(exchange, era).await?;
+        let exchange = self.check_status(exchange, era).await?;
         if !is_stream(exchange.response.headers()) {
             let why = "it answers with no stream of events";
             return Err(ClientError::Malformed(why.into()));
@@ -213,7 +217,7 @@ impl Session {
     }
 
     /// Returns the answer from a stream; `None` if the stream ends without one.
-    async fn hear(
+    async fn next_answer(
         self: &Arc<Self>,
         exchange: &mut Exchange,
         events: &mut Events,
@@ -237,7 +241,7 @@ impl Session {
                     Heard::Progress(id, line) if id == to.id => {
                         speech::pass_on(to.progress.as_ref(), line);
                     }
-                    Heard::Told(method, params) => to.inquiry.hear(&method, params),
+                    Heard::Notification(method, params) => to.inquiry.hear(&method, params),
                     _ => {}
                 }
             }
@@ -247,12 +251,12 @@ impl Session {
 
     /// Returns the call that a request on the server's own stream is for. The request does not name its call, so if several are
     /// possible, it is for none.
-    pub(super) fn addressee(&self) -> Arc<Inquiry> {
+    pub(super) fn called_for(&self) -> Arc<Inquiry> {
         let inquiry = self.inquiries.lock();
         let mut calls = inquiry.iter().filter_map(Weak::upgrade);
         match (calls.next(), calls.next()) {
             (Some(one), None) => one,
-            _ => Arc::clone(&self.nobody),
+            _ => Arc::clone(&self.no_call),
         }
     }
 
@@ -260,15 +264,15 @@ impl Session {
     pub(super) fn answer(self: &Arc<Self>, inquiry: &Inquiry, ask: speech::ServerAsk, era: Era) {
         let inner = Arc::clone(self);
         inquiry.answer(ask, async move |answer| {
-            let tell = inner.tell(answer, era);
-            let _gone = tokio::time::timeout(NOTICE_LIMIT, tell).await;
+            let tell = inner.send_notification(answer, era);
+            let _gone = tokio::time::timeout(NOTICE_TIMEOUT, tell).await;
         });
     }
 }
 
 /// Keeps the connection of a stream that ends after its answer, as it should.
 async fn end(mut exchange: Exchange) {
-    if let Ok(Ok(None)) = tokio::time::timeout(ENDING, frame(&mut exchange)).await {
+    if let Ok(Ok(None)) = tokio::time::timeout(END_TIMEOUT, frame(&mut exchange)).await {
         exchange.keep().await;
     }
 }

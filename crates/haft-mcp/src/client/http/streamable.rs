@@ -9,7 +9,7 @@ use tokio::sync::{broadcast, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::listening;
-use super::session::{NOTICE_LIMIT, Session};
+use super::session::{NOTICE_TIMEOUT, Session};
 use crate::client::courier::Courier;
 use crate::client::error::ClientError;
 use crate::client::news::News;
@@ -18,7 +18,7 @@ use crate::client::wire::Ask;
 use crate::era::{Era, Revision};
 
 /// Maximum time to wait for the server's own stream to open.
-const OPENING: Duration = Duration::from_secs(1);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A server with Streamable HTTP.
 pub(super) struct Streamable {
@@ -34,14 +34,14 @@ impl Drop for Streamable {
 }
 
 /// Tells a handshake-era server that a request was cancelled; in the stateless era, closing the stream does.
-struct Waiting<'a> {
+struct CancelOnDrop<'a> {
     session: &'a Arc<Session>,
     id: u64,
     era: Option<Era>,
     answered: bool,
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         let Some(era @ Era::Legacy(_)) = self.era else {
             return;
@@ -52,8 +52,8 @@ impl Drop for Waiting<'_> {
         let (session, id) = (Arc::clone(self.session), self.id);
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                let tell = session.tell(speech::cancelled(id), era);
-                let _gone = tokio::time::timeout(NOTICE_LIMIT, tell).await;
+                let tell = session.send_notification(speech::cancelled(id), era);
+                let _gone = tokio::time::timeout(NOTICE_TIMEOUT, tell).await;
             });
         }
     }
@@ -80,7 +80,7 @@ impl Streamable {
     }
 
     pub(super) async fn ask(&self, ask: Ask<'_>) -> Result<Bytes, ClientError> {
-        let mut waiting = Waiting {
+        let mut waiting = CancelOnDrop {
             session: &self.session,
             id: ask.id,
             era: ask.era,
@@ -91,8 +91,12 @@ impl Streamable {
         answer
     }
 
-    pub(super) async fn tell(&self, message: Vec<u8>, era: Era) -> Result<(), ClientError> {
-        self.session.tell(message, era).await
+    pub(super) async fn send_notification(
+        &self,
+        message: Vec<u8>,
+        era: Era,
+    ) -> Result<(), ClientError> {
+        self.session.send_notification(message, era).await
     }
 
     /// Starts to read what a handshake-era server sends besides its answers. Messages sent before its stream is open are lost, so
@@ -103,7 +107,7 @@ impl Streamable {
             let wire = Arc::downgrade(&self.session);
             let listening = tokio::spawn(listening::listen(wire, era, opened));
             *self.listening.lock() = Some(listening);
-            let _opened_or_not = tokio::time::timeout(OPENING, open).await;
+            let _opened_or_not = tokio::time::timeout(OPEN_TIMEOUT, open).await;
         }
     }
 

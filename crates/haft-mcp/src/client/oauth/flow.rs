@@ -20,7 +20,7 @@ use super::metadata::{Discovery, checked};
 use super::{Fetch, OAuthTerms, Visit};
 
 /// Maximum length of a token.
-const LONGEST_TOKEN: usize = 16 * 1024;
+const MAX_TOKEN: usize = 16 * 1024;
 
 /// A sign-in and what it needs.
 pub(super) struct Flow<'a> {
@@ -32,7 +32,7 @@ pub(super) struct Flow<'a> {
 
 /// What the redirect from the page contains.
 #[derive(Debug, Default)]
-struct Return {
+struct RedirectParams {
     code: Option<String>,
     state: Option<String>,
     issuer: Option<String>,
@@ -55,7 +55,7 @@ impl Flow<'_> {
         scopes: Vec<String>,
     ) -> Result<Grant, String> {
         let redirect_uri = self.visit.redirect_uri();
-        let registered = self.registered(before, &redirect_uri).await?;
+        let registered = self.ensure_registered(before, &redirect_uri).await?;
         let server = &self.found.server;
         let redirect = RedirectUrl::new(redirect_uri).map_err(|e| e.to_string())?;
         let page =
@@ -80,7 +80,7 @@ impl Flow<'_> {
         if let Some(id) = registered.id_beside_header() {
             exchange = exchange.add_extra_param("client_id", id);
         }
-        let answer = exchange.request_async(&Carried(self.fetch)).await;
+        let answer = exchange.request_async(&FlowClient(self.fetch)).await;
         let answer = answer.map_err(|e| refusal(&e))?;
         let grant = Grant {
             issuer: server.issuer.clone(),
@@ -98,7 +98,7 @@ impl Flow<'_> {
 
     /// Extracts the code from the query of the redirect.
     fn code(&self, query: &str, state: &str) -> Result<String, String> {
-        let mut back = Return::default();
+        let mut back = RedirectParams::default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             let slot = match name.as_ref() {
                 "code" => &mut back.code,
@@ -144,7 +144,7 @@ impl Flow<'_> {
     }
 
     /// Returns haft's client registration; registers first if none is known.
-    async fn registered(
+    async fn ensure_registered(
         &self,
         before: Option<&Grant>,
         redirect_uri: &str,
@@ -220,9 +220,9 @@ impl Flow<'_> {
         let made: Registration = serde_json::from_slice(response.body())
             .map_err(|e| format!("what {endpoint} answers is not understood: {e}"))?;
         let longest = made.client_secret.as_deref().map_or(0, str::len);
-        if made.client_id.len().max(longest) > LONGEST_TOKEN {
+        if made.client_id.len().max(longest) > MAX_TOKEN {
             return Err(format!(
-                "what {endpoint} knows haft by is over {LONGEST_TOKEN} bytes"
+                "what {endpoint} knows haft by is over {MAX_TOKEN} bytes"
             ));
         }
         let method = made.token_endpoint_auth_method.as_deref().unwrap_or(method);
@@ -250,7 +250,7 @@ pub(super) async fn refresh(fetch: &dyn Fetch, grant: &Grant) -> Result<Option<G
     if let Some(id) = grant.client.id_beside_header() {
         exchange = exchange.add_extra_param("client_id", id);
     }
-    let answer = exchange.request_async(&Carried(fetch)).await;
+    let answer = exchange.request_async(&FlowClient(fetch)).await;
     let answer = answer.map_err(|e| refusal(&e))?;
     with_token(grant.clone(), &answer).map(Some)
 }
@@ -288,9 +288,9 @@ fn with_token(grant: Grant, answer: &BasicTokenResponse) -> Result<Grant, String
     if [Some(token), renewal]
         .into_iter()
         .flatten()
-        .any(|token| token.len() > LONGEST_TOKEN)
+        .any(|token| token.len() > MAX_TOKEN)
     {
-        return Err(format!("its token is over {LONGEST_TOKEN} bytes"));
+        return Err(format!("its token is over {MAX_TOKEN} bytes"));
     }
     let lasts = answer
         .expires_in()
@@ -304,24 +304,24 @@ fn with_token(grant: Grant, answer: &BasicTokenResponse) -> Result<Grant, String
 }
 
 /// Carries the library's requests.
-struct Carried<'f>(&'f dyn Fetch);
+struct FlowClient<'f>(&'f dyn Fetch);
 
 /// A failed fetch.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-struct Unfetched(String);
+struct FetchError(String);
 
-impl<'c> AsyncHttpClient<'c> for Carried<'_> {
-    type Error = Unfetched;
-    type Future = BoxFuture<'c, Result<HttpResponse, Unfetched>>;
+impl<'c> AsyncHttpClient<'c> for FlowClient<'_> {
+    type Error = FetchError;
+    type Future = BoxFuture<'c, Result<HttpResponse, FetchError>>;
 
     fn call(&'c self, request: HttpRequest) -> Self::Future {
-        Box::pin(async move { self.0.fetch(request).await.map_err(Unfetched) })
+        Box::pin(async move { self.0.fetch(request).await.map_err(FetchError) })
     }
 }
 
 type Refused =
-    RequestTokenError<Unfetched, StandardErrorResponse<oauth2::basic::BasicErrorResponseType>>;
+    RequestTokenError<FetchError, StandardErrorResponse<oauth2::basic::BasicErrorResponseType>>;
 
 /// Says why there is no token; never quotes an unreadable response, which may contain a token.
 fn refusal(error: &Refused) -> String {

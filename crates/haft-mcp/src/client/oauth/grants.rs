@@ -6,7 +6,7 @@ use haft::clock;
 use serde::{Deserialize, Serialize};
 
 /// How long before its expiry a token counts as old, in seconds.
-const EARLY: i64 = 30;
+const EXPIRY_MARGIN: i64 = 30;
 
 /// The grants, by authorization server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,7 +104,7 @@ impl Grants {
 impl Grant {
     /// Returns whether its token has expired or soon will.
     pub(crate) fn is_old(&self) -> bool {
-        self.expires.is_some_and(|end| end - EARLY <= now())
+        self.expires.is_some_and(|end| end - EXPIRY_MARGIN <= now())
     }
 }
 

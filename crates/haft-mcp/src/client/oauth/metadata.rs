@@ -13,9 +13,9 @@ use super::grants::Grant;
 use super::{Fetch, OAuthTerms};
 
 /// Maximum number of authorization servers to consider; the first is used unless the settings name one.
-const MOST_SERVERS: usize = 16;
+const MAX_SERVERS: usize = 16;
 /// Maximum number of scopes to request.
-const MOST_SCOPES: usize = 64;
+const MAX_SCOPES: usize = 64;
 
 /// A server's metadata.
 #[derive(Debug, Deserialize)]
@@ -71,20 +71,20 @@ impl Discovery {
         let Some(resource) = resource(fetch, at, challenge).await? else {
             // Before 2025-06-18, a server was its own authorization server.
             let origin = at.origin().ascii_serialization();
-            let issuer = chosen(&[origin], only)?;
+            let issuer = choose_server(&[origin], only)?;
             return Ok(Self {
-                resource: canonical(at),
+                resource: resource_of(at),
                 server: server(fetch, &issuer, at).await?,
                 scopes: Vec::new(),
             });
         };
-        if !is_for(&resource.url, at) {
+        if !names_resource(&resource.url, at) {
             return Err(format!(
                 "it says that it is {:?}, which is another server: a token for that one is not sent to it",
                 clip(&resource.url, 200)
             ));
         }
-        let issuer = chosen(&resource.authorization_servers, only)?;
+        let issuer = choose_server(&resource.authorization_servers, only)?;
         Ok(Self {
             server: server(fetch, &issuer, at).await?,
             resource: resource.url,
@@ -117,7 +117,7 @@ impl Discovery {
         }
         let mut some: Vec<String> = Vec::new();
         for scope in scopes {
-            if !scope.is_empty() && !some.contains(&scope) && some.len() < MOST_SCOPES {
+            if !scope.is_empty() && !some.contains(&scope) && some.len() < MAX_SCOPES {
                 some.push(scope);
             }
         }
@@ -147,8 +147,8 @@ async fn resource(
 }
 
 /// Returns the authorization server to use: the one in the settings, provided that the server names it too.
-fn chosen(named: &[String], only: Option<&str>) -> Result<String, String> {
-    let mut named = named.iter().take(MOST_SERVERS);
+fn choose_server(named: &[String], only: Option<&str>) -> Result<String, String> {
+    let mut named = named.iter().take(MAX_SERVERS);
     let found = match only {
         Some(only) => named.find(|name| *name == only),
         None => named.next(),
@@ -164,7 +164,7 @@ fn chosen(named: &[String], only: Option<&str>) -> Result<String, String> {
 /// Returns an authorization server's metadata. It must identify itself by the name it was given and support PKCE with S256. `of`
 /// is the server that names it.
 async fn server(fetch: &dyn Fetch, issuer: &str, of: &Url) -> Result<Server, String> {
-    let at = beside(issuer, of)?;
+    let at = parse_server_address(issuer, of)?;
     let path = at.path().trim_end_matches('/');
     let mut places = vec![
         well_known(&at, "oauth-authorization-server", path),
@@ -201,7 +201,7 @@ async fn server(fetch: &dyn Fetch, issuer: &str, of: &Url) -> Result<Server, Str
             &server.token_endpoint,
         ];
         for endpoint in endpoints.into_iter().chain(registration) {
-            beside(endpoint, of)?;
+            parse_server_address(endpoint, of)?;
         }
         return Ok(server);
     }
@@ -261,7 +261,7 @@ pub(super) fn checked(text: &str) -> Result<Url, String> {
 }
 
 /// Parses an address of the server's authorization server. A remote server must not name an address on this machine.
-fn beside(text: &str, server: &Url) -> Result<Url, String> {
+fn parse_server_address(text: &str, server: &Url) -> Result<Url, String> {
     let url = checked(text)?;
     if is_here(&url) && !is_here(server) {
         return Err(format!(
@@ -282,7 +282,7 @@ fn is_here(url: &Url) -> bool {
 }
 
 /// Returns a server's address as the resource that a token is for (RFC 8707).
-fn canonical(at: &Url) -> String {
+fn resource_of(at: &Url) -> String {
     let mut url = at.clone();
     url.set_query(None);
     url.set_fragment(None);
@@ -294,7 +294,7 @@ fn canonical(at: &Url) -> String {
 }
 
 /// Returns whether a server's name for itself is its own address or a folder above it.
-fn is_for(resource: &str, at: &Url) -> bool {
+fn names_resource(resource: &str, at: &Url) -> bool {
     let Ok(named) = Url::parse(resource) else {
         return false;
     };
@@ -326,7 +326,7 @@ mod tests {
             ("data:text", false),
             ("team/mcp", false),
         ] {
-            assert_eq!(is_for(resource, &at), expect, "{resource}");
+            assert_eq!(names_resource(resource, &at), expect, "{resource}");
         }
     }
 
@@ -358,10 +358,10 @@ mod tests {
             "https://127.0.0.1/",
             "https://[::1]:1/",
         ] {
-            assert!(beside(named, &here).is_ok(), "{named}");
-            assert!(beside(named, &elsewhere).is_err(), "{named}");
+            assert!(parse_server_address(named, &here).is_ok(), "{named}");
+            assert!(parse_server_address(named, &elsewhere).is_err(), "{named}");
         }
-        assert!(beside("https://login.example/", &elsewhere).is_ok());
+        assert!(parse_server_address("https://login.example/", &elsewhere).is_ok());
     }
 
     #[test]
@@ -372,8 +372,12 @@ mod tests {
             (Some("https://b.example"), Some("https://b.example")),
             (Some("https://c.example"), None),
         ] {
-            assert_eq!(chosen(&named, only).ok().as_deref(), expect, "{only:?}");
+            assert_eq!(
+                choose_server(&named, only).ok().as_deref(),
+                expect,
+                "{only:?}"
+            );
         }
-        assert!(chosen(&[], None).is_err());
+        assert!(choose_server(&[], None).is_err());
     }
 }

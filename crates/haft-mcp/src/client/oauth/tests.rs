@@ -134,7 +134,7 @@ async fn an_authorization_server_that_gives_no_token_is_not_asked_by_every_reque
         assert_eq!(oauth.token().await.unwrap().as_deref(), Some("token-1"));
     }
     assert_eq!(*server.asked.lock(), 1);
-    tokio::time::advance(super::PAUSE).await;
+    tokio::time::advance(super::FAILURE_PAUSE).await;
     oauth.token().await.unwrap();
     assert_eq!(*server.asked.lock(), 2);
 }
