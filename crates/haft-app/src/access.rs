@@ -22,7 +22,7 @@ use crate::problem::{Place, Problem};
 use crate::wiring::served;
 
 /// The file's name in the state folder.
-const FILE: &str = "access-tokens.json";
+const FILE_NAME: &str = "access-tokens.json";
 const MAX_BYTES: u64 = 4 << 20;
 /// Maximum number of tokens.
 const MAX_TOKENS: usize = 10_000;
@@ -31,7 +31,7 @@ const MAX_NAME: usize = 64;
 /// The prefix of every token, by which secret scanners recognize it.
 pub const PREFIX: &str = "haft_";
 /// Random bytes in a token.
-const RANDOM: usize = 32;
+const RANDOM_BYTES: usize = 32;
 /// Maximum lifetime of a token, in days.
 pub const MAX_DAYS: u32 = 3650;
 
@@ -125,7 +125,7 @@ impl AccessTokens {
     /// # Errors
     /// A [`Problem`] if the file is damaged or cannot be read.
     pub fn load(home: &Home) -> Result<Self, Problem> {
-        let path = home.join(FILE);
+        let path = home.join(FILE_NAME);
         let failed = |what: String| {
             Problem::settings(format!("read the access tokens: {what}"))
                 .at(Place::file(&path))
@@ -151,7 +151,7 @@ impl AccessTokens {
     /// A [`Problem`] if the name or the number of days is invalid, the name is taken, or the file cannot be read or written.
     pub fn add(home: &Home, new: &NewToken) -> Result<(String, AccessToken), Problem> {
         check(new)?;
-        let secret = plain_file::random_hex(RANDOM)
+        let secret = plain_file::random_hex(RANDOM_BYTES)
             .map_err(|e| Problem::failed(format!("make a token: {e}")))?;
         let secret = format!("{PREFIX}{secret}");
         let created = now();
@@ -216,7 +216,7 @@ impl AccessTokens {
         let mut all = Self::load(home)?;
         change(&mut all.tokens)?;
         all.v = 1;
-        let path = home.join(FILE);
+        let path = home.join(FILE_NAME);
         let failed = |what: String| {
             Problem::failed(format!("write the access tokens: {what}")).at(Place::file(&path))
         };
@@ -292,7 +292,7 @@ impl LiveTokens {
     /// Returns the tokens of this state folder, for principals of this tenant.
     pub fn new(home: &Home, tenant: Arc<str>) -> Self {
         Self {
-            path: home.join(FILE),
+            path: home.join(FILE_NAME),
             home: home.clone(),
             tenant,
             read: Mutex::new(None),
@@ -334,7 +334,7 @@ impl LiveTokens {
 mod tests {
     use std::sync::Arc;
 
-    use super::{AccessTokens, FILE, LiveTokens, NewToken};
+    use super::{AccessTokens, FILE_NAME, LiveTokens, NewToken};
     use crate::environment::Environment;
     use crate::home::Home;
 
@@ -358,7 +358,7 @@ mod tests {
         let person = live.person(&ann).unwrap();
         assert_eq!(person.principal.to_string(), "local/token:ann");
         assert_eq!(person.view.as_deref(), Some("readers"));
-        let text = std::fs::read_to_string(home.join(FILE)).unwrap();
+        let text = std::fs::read_to_string(home.join(FILE_NAME)).unwrap();
         assert!(!text.contains(&ann) && !text.contains(ann.trim_start_matches("haft_")));
         for wrong in [
             "",
@@ -377,12 +377,12 @@ mod tests {
             .expires
             .to_string();
         std::fs::write(
-            home.join(FILE),
+            home.join(FILE_NAME),
             past.replace(&expires, "2020-01-01T00:00:00Z"),
         )
         .unwrap();
         assert_eq!(live.person(&bob), None, "it has expired");
-        std::fs::write(home.join(FILE), "{").unwrap();
+        std::fs::write(home.join(FILE_NAME), "{").unwrap();
         assert_eq!(live.person(&bob), None, "the file is damaged");
     }
 

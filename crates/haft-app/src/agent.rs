@@ -170,7 +170,7 @@ impl App {
             run_options.served = Some(Arc::new(tools));
         }
         let (run, conversation) = match &task.resume {
-            Some(earlier) => self.go_on_with(earlier, run_options).await?,
+            Some(earlier) => self.resume_conversation(earlier, run_options).await?,
             None => self.begin(run_options).await?,
         };
         let agent = Agent::new(model, self.executor().clone(), run.session().clone());
@@ -188,7 +188,7 @@ impl App {
                 .load_skill(name)
                 .await
                 .map_err(|error| problem(&error))?;
-            notices.extend(self.skills().current().find(name).map(notice));
+            notices.extend(self.skills().current().find(name).map(skill_notice));
         }
         Ok(AgentRun {
             agent,
@@ -232,7 +232,7 @@ fn of_model(error: &ModelError) -> Problem {
 }
 
 /// Returns what the user should know about an active skill.
-fn notice(skill: &Skill) -> String {
+fn skill_notice(skill: &Skill) -> String {
     let mut text = format!("the skill {} is active", skill.name());
     let lists = [
         ("; it asks for ", skill.requests(), ", which grants nothing"),

@@ -48,13 +48,13 @@ use crate::run::{RunParts, Runs, Terms};
 use crate::running::background::Wanted;
 use crate::site::Site;
 use crate::webhook::Webhook;
-use crate::wiring::approvals::Asks;
+use crate::wiring::approvals::ApprovalTerms;
 use crate::wiring::chain::Scripts;
 use crate::wiring::in_force::PolicyInForce;
 use crate::wiring::inventory::Inventory;
 use crate::wiring::parts::{self, Knowledge, ToolCatalogue, Wishes};
 use crate::wiring::policy::Ground;
-use crate::wiring::served::{Kit, Served};
+use crate::wiring::served::{Served, ToolsetParts};
 use crate::wiring::stores::Stores;
 use crate::wiring::upstream;
 use crate::wiring::{
@@ -163,14 +163,14 @@ pub(crate) fn on(
     for unknown in names::check_names(policy, settings, all)? {
         notices.warn(&unknown);
     }
-    for absent in parts::of_servers(all, settings) {
+    for absent in parts::missing_server_tools(all, settings) {
         notices.warn(&absent);
     }
     parts::on(all, settings)
 }
 
 /// Reads the settings that apply to every run.
-fn terms(at: &Site, settings: &Settings, asks: &Asks) -> Result<Terms, Problem> {
+fn terms(at: &Site, settings: &Settings, asks: &ApprovalTerms) -> Result<Terms, Problem> {
     Ok(Terms {
         principal: parts::principal(&at.environment),
         workspace: at.workspace.display().to_string(),
@@ -195,7 +195,7 @@ struct Basis {
 }
 
 /// The tools offered to callers, and what comes with them.
-struct Offered {
+struct OfferedTools {
     /// Every tool, on or off.
     inventory: Inventory,
     /// The tools that callers see.
@@ -233,7 +233,7 @@ impl Basis {
     }
 
     /// Creates the runs on top of these components.
-    fn runs(&self, at: &Site, executor: &Executor, offered: &Offered, terms: Terms) -> Runs {
+    fn runs(&self, at: &Site, executor: &Executor, offered: &OfferedTools, terms: Terms) -> Runs {
         let journal = Arc::clone(&self.stores.journal);
         self.tally.look_up_in(Arc::clone(executor.inbox()));
         Runs::new(RunParts {
@@ -251,7 +251,7 @@ impl Basis {
     }
 
     /// Builds the tools that the settings ask for, plus those of the host.
-    fn offer(&self, at: &Site, settings: &Settings, host: &Host) -> Result<Offered, Problem> {
+    fn offer(&self, at: &Site, settings: &Settings, host: &Host) -> Result<OfferedTools, Problem> {
         let (ground, confined) = (&self.ground, &self.confined);
         let memory = memory::build(at, settings, &self.archive, &self.stores)?;
         let skills = Arc::new(skills::set(at, settings));
@@ -285,14 +285,14 @@ impl Basis {
             journal: &self.stores.journal,
         };
         let tools = parts::with_chain(at, wishes, Arc::clone(&base), &on, scripts)?;
-        let kit = Kit {
+        let kit = ToolsetParts {
             at,
             wishes,
             all,
             on: &on,
             scripts,
         };
-        Ok(Offered {
+        Ok(OfferedTools {
             absent: absent::hint(at, Arc::clone(inventory.every()) as _),
             served: Served::new(served::tools(kit, &base, &tools)?),
             tools: Arc::new(Replaceable::new(tools)),

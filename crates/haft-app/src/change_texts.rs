@@ -238,8 +238,8 @@ impl Texts<'_> {
             return Ok(Vec::new());
         };
         let sha256 = sha256.as_ref().ok_or("it is too large to be shown")?;
-        if let Ok(Some(kept)) = self.log.load_file(self.run, sha256) {
-            return Ok(kept);
+        if let Ok(Some(text)) = self.log.load_file(self.run, sha256) {
+            return Ok(text);
         }
         let mut open = self.workspace.open_file(path).map_err(|_| gone)?;
         let mut bytes = Vec::new();

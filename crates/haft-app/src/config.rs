@@ -118,7 +118,7 @@ impl Settings {
         let mut settings = Self::built_in();
         settings.trusted = inputs.trusted;
         let mut warnings = Vec::new();
-        for sheet in sheets(inputs, &mut warnings)? {
+        for sheet in read_layers(inputs, &mut warnings)? {
             settings.apply(&sheet, inputs)?;
         }
         settings.warnings.extend(warnings);
@@ -307,11 +307,11 @@ impl Settings {
     pub fn unavailable(&self, dotted: &str, word: &str) -> Problem {
         let problem = Problem::settings(format!("`{dotted} = \"{word}\"` is not in this release"))
             .advise(format!("take `{dotted}` out: the built-in value works"));
-        self.placed(problem, dotted)
+        self.at_setting(problem, dotted)
     }
 
     /// Adds the position of the setting to a problem with it.
-    pub(crate) fn placed(&self, problem: Problem, dotted: &str) -> Problem {
+    pub(crate) fn at_setting(&self, problem: Problem, dotted: &str) -> Problem {
         let place = self
             .at(dotted)
             .and_then(|entry| entry.sources.first()?.place.clone());
@@ -369,14 +369,14 @@ fn parse_default(text: &str) -> Result<Value, toml::de::Error> {
 }
 
 /// Returns the existing layers, weakest first.
-fn sheets(inputs: &Inputs<'_>, warnings: &mut Vec<String>) -> Result<Vec<Sheet>, Problem> {
+fn read_layers(inputs: &Inputs<'_>, warnings: &mut Vec<String>) -> Result<Vec<Sheet>, Problem> {
     let machine = inputs.program.is_none_or(Program::reads_machine);
     let mut sheets = if machine { files(inputs)? } else { Vec::new() };
     if let Some(path) = inputs.always
-        && let Some((sheet, told)) = kept::layer(path, &places(inputs))?
+        && let Some((sheet, warning)) = kept::layer(path, &places(inputs))?
     {
         sheets.push(sheet);
-        warnings.extend(told);
+        warnings.extend(warning);
     }
     if let Some(path) = inputs.config {
         let shown = path.display().to_string();
@@ -395,7 +395,7 @@ fn sheets(inputs: &Inputs<'_>, warnings: &mut Vec<String>) -> Result<Vec<Sheet>,
         sheets.push(layer::from_profile(profile)?);
     }
     if let Some(program) = inputs.program {
-        sheets.extend(program.sheets()?);
+        sheets.extend(program.to_layers()?);
     }
     Ok(sheets)
 }
@@ -444,15 +444,15 @@ pub fn user_file(environment: &Environment) -> Option<PathBuf> {
 }
 
 fn untrusted_warning(workspace: &Path, ignored: &[String]) -> String {
-    const NAMED: usize = 5;
+    const MAX_NAMED: usize = 5;
     let mut names = ignored
         .iter()
-        .take(NAMED)
+        .take(MAX_NAMED)
         .cloned()
         .collect::<Vec<_>>()
         .join(", ");
-    if ignored.len() > NAMED {
-        names = format!("{names} and {} more", ignored.len() - NAMED);
+    if ignored.len() > MAX_NAMED {
+        names = format!("{names} and {} more", ignored.len() - MAX_NAMED);
     }
     format!(
         "{FILE_NAME} is of a folder that is not trusted: {names} ignored (`haft trust {}` lets it count)",

@@ -42,7 +42,7 @@ impl App {
         let inbox = self.executor().inbox();
         let entry = inbox.get(id).await.map_err(Refused::Inbox)?;
         let entry = entry.ok_or_else(|| Refused::Inbox(InboxError::NotFound(id.clone())))?;
-        let decision = naming_its_rule(&entry, decision);
+        let decision = with_suggested_rule(&entry, decision);
         if entry.is_open() {
             self.check(&entry, &decision.choice).await?;
         }
@@ -54,7 +54,7 @@ impl App {
         let request = &entry.request;
         match choice {
             Choice::Approve { .. } if request.is_question() => {
-                Err(unfit("a question is answered, not approved"))
+                Err(not_applicable("a question is answered, not approved"))
             }
             Choice::Approve {
                 scope,
@@ -85,7 +85,7 @@ impl App {
         rule: Option<&str>,
     ) -> Result<(), Refused> {
         if scope != HoldFor::Once && request.is_decided_each_time() {
-            return Err(unfit(if request.is_over_budget() {
+            return Err(not_applicable(if request.is_over_budget() {
                 "a budget stands over it, and each such call is approved by itself: approve it once"
             } else {
                 "a critical call is approved each time: approve it once"
@@ -96,25 +96,25 @@ impl App {
         }
         // The rule would apply to every tenant.
         if request.principal.tenant != self.principal().tenant {
-            return Err(unfit(
+            return Err(not_applicable(
                 "a rule for good holds for the whole application, and this request is of another tenant than the \
                  application's own: approve it once or for its session",
             ));
         }
         let problem = self.rule_check().problem(request, rule);
-        problem.map_or(Ok(()), |what| Err(unfit(what)))
+        problem.map_or(Ok(()), |what| Err(not_applicable(what)))
     }
 
     fn check_edit(&self, request: &ApprovalRequest, edited: &str) -> Result<(), Refused> {
         if request.origin == Origin::Hook {
-            return Err(unfit(
+            return Err(not_applicable(
                 "the agent runs this call itself, as it made it: approve it unchanged, or deny it and say what to change",
             ));
         }
         let tools = self.tools().snapshot();
         let name = request.tool.as_str();
         let tool = tools.entry(name);
-        let tool = tool.ok_or_else(|| unfit(format!("there is no tool {name} now")))?;
+        let tool = tool.ok_or_else(|| not_applicable(format!("there is no tool {name} now")))?;
         let judged = self.executor().explain(tool, edited);
         let judged = judged.map_err(|failure| Refused::Unfit {
             denied: failure.kind == ErrorKind::Denied,
@@ -136,7 +136,7 @@ impl App {
             .with_principal(request.principal.clone())
             .with_unknown_tool_hint(self.absent())
             .build();
-        let session = session.map_err(|e| unfit(e.to_string()))?;
+        let session = session.map_err(|e| not_applicable(e.to_string()))?;
         session.expand([request.tool.as_str()]);
         let checked = self.executor().check_request(&session, request).await;
         checked.map_err(|failure| match failure.kind {
@@ -150,7 +150,7 @@ impl App {
 }
 
 /// Adds the suggested rule to an approval for good that names none.
-fn naming_its_rule(entry: &StoredApproval, mut decision: Decision) -> Decision {
+fn with_suggested_rule(entry: &StoredApproval, mut decision: Decision) -> Decision {
     if let Choice::Approve {
         scope: HoldFor::Always,
         rule: rule @ None,
@@ -162,7 +162,7 @@ fn naming_its_rule(entry: &StoredApproval, mut decision: Decision) -> Decision {
     decision
 }
 
-fn unfit(what: impl Into<String>) -> Refused {
+fn not_applicable(what: impl Into<String>) -> Refused {
     Refused::Unfit {
         denied: false,
         what: what.into(),
@@ -172,7 +172,7 @@ fn unfit(what: impl Into<String>) -> Refused {
 /// Checks the answers against the form; a call without a form is answered with a text in place of its tool's result.
 fn check_answers(request: &ApprovalRequest, answers: &str) -> Result<(), Refused> {
     let answers: serde_json::Map<_, _> = serde_json::from_str(answers)
-        .map_err(|e| unfit(format!("the answers are not a JSON object: {e}")))?;
+        .map_err(|e| not_applicable(format!("the answers are not a JSON object: {e}")))?;
     let is_text = || {
         answers
             .get("text")
@@ -186,7 +186,7 @@ fn check_answers(request: &ApprovalRequest, answers: &str) -> Result<(), Refused
     if refusals.is_empty() {
         Ok(())
     } else {
-        Err(unfit(refusals.join("; ")))
+        Err(not_applicable(refusals.join("; ")))
     }
 }
 

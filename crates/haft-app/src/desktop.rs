@@ -25,11 +25,11 @@ use pace::Turn;
 use words::{Notice, Program};
 
 /// Requests that arrive within this time share a notice; one that is decided within it gets none.
-const GATHER: Duration = Duration::from_millis(300);
+const GATHER_TIME: Duration = Duration::from_millis(300);
 /// Maximum run time of the program.
-const TAKES: Duration = Duration::from_secs(10);
+const PROGRAM_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of requests queued for a notice; later ones are left out.
-const MOST: usize = 1000;
+const MAX_QUEUED: usize = 1000;
 
 /// The variables passed to the program so that it finds the desktop.
 const VARIABLES: &[&str] = &[
@@ -98,13 +98,13 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    untold: Vec<Untold>,
+    queued: Vec<QueuedNotice>,
     /// Whether a task is showing them.
     telling: bool,
 }
 
 /// A request queued for a notice.
-struct Untold {
+struct QueuedNotice {
     id: ApprovalId,
     notice: Notice,
 }
@@ -139,26 +139,26 @@ impl Desktop {
     }
 
     /// Schedules a notice, which is shown if the request is still pending then and no console is being watched. Returns at once.
-    pub(crate) fn tell(&self, request: &ApprovalRequest) {
+    pub(crate) fn schedule_notice(&self, request: &ApprovalRequest) {
         let notice = Notice::of(request, &Fact::of(request, &self.0.redactor).text);
         let mut state = self.0.state.lock();
-        if state.untold.len() < MOST {
+        if state.queued.len() < MAX_QUEUED {
             let id = request.id.clone();
-            state.untold.push(Untold { id, notice });
+            state.queued.push(QueuedNotice { id, notice });
         }
         if !std::mem::replace(&mut state.telling, true) {
             let desktop = self.clone();
-            tokio::spawn(async move { desktop.tell_all().await });
+            tokio::spawn(async move { desktop.show_notices().await });
         }
     }
 
     /// Shows notices about the queued requests, as the pace allows.
-    async fn tell_all(&self) {
-        tokio::time::sleep(GATHER).await;
+    async fn show_notices(&self) {
+        tokio::time::sleep(GATHER_TIME).await;
         loop {
-            let Some(turn) = self.turn().await else {
+            let Some(turn) = self.wait_for_turn().await else {
                 // No notice without a pace; the log has the reason.
-                self.0.state.lock().untold.clear();
+                self.0.state.lock().queued.clear();
                 if self.is_done() {
                     return;
                 }
@@ -166,7 +166,7 @@ impl Desktop {
             };
             let notices = self.pending().await;
             if !notices.is_empty() && !self.is_watched().await {
-                turn.use_up();
+                turn.record_notice();
                 self.show(notices).await;
             }
             if self.is_done() {
@@ -178,12 +178,12 @@ impl Desktop {
     /// Returns whether the queue is still empty; if so, the next request starts a new task.
     fn is_done(&self) -> bool {
         let mut state = self.0.state.lock();
-        state.telling = !state.untold.is_empty();
+        state.telling = !state.queued.is_empty();
         !state.telling
     }
 
     /// Waits until this process may show a notice.
-    async fn turn(&self) -> Option<Turn> {
+    async fn wait_for_turn(&self) -> Option<Turn> {
         loop {
             let home = self.0.site.home.clone();
             let tried = tokio::task::spawn_blocking(move || Turn::take(&home)).await;
@@ -204,9 +204,9 @@ impl Desktop {
 
     /// Returns the notices of the requests that are still pending.
     async fn pending(&self) -> Vec<Notice> {
-        let untold = std::mem::take(&mut self.0.state.lock().untold);
+        let untold = std::mem::take(&mut self.0.state.lock().queued);
         let mut pending = Vec::new();
-        for Untold { id, notice } in untold {
+        for QueuedNotice { id, notice } in untold {
             let entry = self.0.inbox.get(&id).await;
             let waits = entry.is_ok_and(|entry| {
                 entry.is_some_and(|entry| entry.status == RequestStatus::Pending && entry.is_open())
@@ -226,11 +226,11 @@ impl Desktop {
 
     async fn show(&self, notices: Vec<Notice>) {
         let inner = &self.0;
-        let arguments = inner.program.arguments(&Notice::sum(notices));
+        let arguments = inner.program.arguments(&Notice::combine(notices));
         let program = HostProgram::new(&inner.path, inner.program.name())
             .with_arguments(arguments)
             .with_variables(variables(&inner.site.environment));
-        let shown = tokio::task::spawn_blocking(move || program.run(TAKES)).await;
+        let shown = tokio::task::spawn_blocking(move || program.run(PROGRAM_TIMEOUT)).await;
         let why = match shown {
             Ok(Ok(status)) if status.success() => return,
             Ok(Ok(status)) => status.to_string(),

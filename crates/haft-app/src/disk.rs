@@ -10,10 +10,10 @@ use parking_lot::Mutex;
 use serde::Serialize;
 
 /// A measurement is kept for this many times as long as it took, within these bounds.
-const SHOWN: u32 = 200;
-const FRESH: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(600));
+const CACHE_FACTOR: u32 = 200;
+const CACHE_BOUNDS: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(600));
 /// Maximum number of files that are counted.
-const MOST_FILES: usize = 2_000_000;
+const MAX_FILES: usize = 2_000_000;
 
 /// The disk use of haft's state, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -55,12 +55,12 @@ impl Gauge {
             measured.busy = true;
             let (home, gauge) = (home.to_owned(), Arc::clone(&self.0));
             tokio::task::spawn_blocking(move || {
-                let begun = Instant::now();
-                let taken = measure(&home);
-                let took = begun.elapsed().saturating_mul(SHOWN);
+                let started = Instant::now();
+                let disk_use = measure(&home);
+                let took = started.elapsed().saturating_mul(CACHE_FACTOR);
                 let mut measured = gauge.lock();
-                measured.fresh = took.clamp(FRESH.0, FRESH.1);
-                measured.last = Some((Instant::now(), taken));
+                measured.fresh = took.clamp(CACHE_BOUNDS.0, CACHE_BOUNDS.1);
+                measured.last = Some((Instant::now(), disk_use));
                 measured.busy = false;
             });
         }
@@ -70,7 +70,7 @@ impl Gauge {
 
 /// Measures the disk use; blocks.
 fn measure(home: &Path) -> DiskUse {
-    let mut taken = DiskUse {
+    let mut usage = DiskUse {
         runs: 0,
         artifacts: 0,
         database: 0,
@@ -85,8 +85,8 @@ fn measure(home: &Path) -> DiskUse {
         };
         for entry in entries.flatten() {
             files += 1;
-            if files > MOST_FILES {
-                return taken;
+            if files > MAX_FILES {
+                return usage;
             }
             let Ok(meta) = entry.metadata() else { continue };
             let name = entry.file_name();
@@ -100,16 +100,16 @@ fn measure(home: &Path) -> DiskUse {
                 continue;
             }
             let bytes = meta.len();
-            taken.total += bytes;
+            usage.total += bytes;
             match of_runs {
-                Some(true) => taken.runs += bytes,
-                Some(false) => taken.artifacts += bytes,
-                None if name.to_string_lossy().starts_with("haft.db") => taken.database += bytes,
+                Some(true) => usage.runs += bytes,
+                Some(false) => usage.artifacts += bytes,
+                None if name.to_string_lossy().starts_with("haft.db") => usage.database += bytes,
                 None => {}
             }
         }
     }
-    taken
+    usage
 }
 
 #[cfg(test)]
@@ -132,9 +132,9 @@ mod tests {
             assert!(parent.is_some_and(|made| made.is_ok()));
             assert!(fs::write(&path, vec![b'x'; bytes]).is_ok());
         }
-        let taken = measure(home.path());
+        let usage = measure(home.path());
         assert_eq!(
-            (taken.runs, taken.artifacts, taken.database, taken.total),
+            (usage.runs, usage.artifacts, usage.database, usage.total),
             (15, 7, 5, 28)
         );
     }

@@ -27,7 +27,7 @@ use crate::wiring::policy;
 mod copy;
 
 /// Maximum number of notes of each kind.
-const MOST: usize = 1_000;
+const MAX_NOTES: usize = 1_000;
 
 /// A copy of a workspace, and notes on what happens in it. Dropping it removes the copy.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl DryRun {
         let (own, notes) = (host.approver.take(), Arc::clone(&self.notes));
         let make: MakeApprover = Box::new(move |parts: ApproverParts| {
             let redactor = parts.redactor.clone();
-            Arc::new(DoneHere {
+            Arc::new(CopyApprover {
                 own: own.map(|make| make(parts)),
                 notes,
                 redactor,
@@ -148,7 +148,7 @@ impl Guard for Inside {
             _ => return Ok(MinimumVerdict::NONE),
         };
         let mut notes = self.0.lock();
-        if notes.refused.len() < MOST {
+        if notes.refused.len() < MAX_NOTES {
             let line = format!("{} {what}", call.spec.name);
             notes.refused.insert(line.trim_end().to_owned());
         }
@@ -160,13 +160,13 @@ impl Guard for Inside {
 }
 
 /// Approves calls that would need approval: they only reach the copy.
-struct DoneHere {
+struct CopyApprover {
     own: Option<Arc<dyn Approver>>,
     notes: Arc<Mutex<Notes>>,
     redactor: haft::audit::redact::Redactor,
 }
 
-impl Approver for DoneHere {
+impl Approver for CopyApprover {
     fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             if request.is_question() {
@@ -180,7 +180,7 @@ impl Approver for DoneHere {
             let reason = self.redactor.redact(&request.reason);
             let line = format!("{}{}: {reason}", request.tool, argument.unwrap_or_default());
             let mut notes = self.notes.lock();
-            if notes.asked.len() < MOST {
+            if notes.asked.len() < MAX_NOTES {
                 notes.asked.insert(line);
             }
             Decision::approve("nobody", "dry run").into()
@@ -194,7 +194,7 @@ impl fmt::Debug for Inside {
     }
 }
 
-impl fmt::Debug for DoneHere {
+impl fmt::Debug for CopyApprover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("DoneHere")
     }

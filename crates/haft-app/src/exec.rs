@@ -10,14 +10,14 @@ use crate::app::App;
 pub const RUN_COMMAND: &str = "run_command";
 
 /// The maximum time that `run_command` allows a command, in seconds.
-const LONGEST: u64 = 600;
+const MAX_SECONDS: u64 = 600;
 
 impl App {
     /// Returns a call of `run_command` with a shell command line, if there is one word, or else with a program and its arguments. It starts
     /// in `folder`, relative to the workspace, and may take as long as the settings allow any call.
     pub fn exec_call(&self, words: &[String], folder: &str) -> ToolCall {
         let folder = if folder.is_empty() { "." } else { folder };
-        let limit = self.runs().call_limit().as_secs().clamp(1, LONGEST);
+        let limit = self.runs().call_limit().as_secs().clamp(1, MAX_SECONDS);
         let arguments = match words {
             [line] => json!({"command": line, "cwd": folder, "timeout_s": limit}),
             words => json!({"argv": words, "cwd": folder, "timeout_s": limit}),

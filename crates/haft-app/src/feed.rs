@@ -10,9 +10,9 @@ use haft::result::Status;
 use tokio::sync::broadcast::{self, Receiver, Sender};
 
 /// Number of events that a slow watcher may lag behind; beyond that, it reads the lists again.
-const BEHIND: usize = 4096;
+const WATCHER_BUFFER: usize = 4096;
 /// Maximum number of characters of a tool's name: the name in a call of an unknown tool may be as long as a message.
-const LONGEST_NAME: usize = 200;
+const MAX_NAME: usize = 200;
 
 /// An event that watchers receive: what is recorded, without the contents of calls. Small, as many are queued for a slow watcher.
 #[derive(Debug, Clone)]
@@ -53,7 +53,7 @@ impl FeedEvent {
                 run: event.run.clone(),
                 call: call.call.clone(),
                 parent: call.parent.clone(),
-                tool: call.tool.chars().take(LONGEST_NAME).collect(),
+                tool: call.tool.chars().take(MAX_NAME).collect(),
                 at: event.at,
                 end,
             }))
@@ -77,7 +77,7 @@ pub struct Feed(Sender<FeedEvent>);
 impl Feed {
     /// Returns a feed without watchers.
     pub fn new() -> Arc<Self> {
-        Arc::new(Self(broadcast::channel(BEHIND).0))
+        Arc::new(Self(broadcast::channel(WATCHER_BUFFER).0))
     }
 
     /// Returns a receiver of the events from now on.

@@ -17,10 +17,10 @@ use crate::problem::Problem;
 use crate::run::RunOptions;
 
 /// How long a decided request is left to the process that waits for it before another one claims it.
-const GRACE: Duration = Duration::from_secs(5);
+const CLIENT_GRACE: Duration = Duration::from_secs(5);
 
 /// How often the request is checked meanwhile.
-const LOOK: Duration = Duration::from_millis(25);
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// What happened to a decided request.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl App {
         if self.entry(id).await?.request.origin == Origin::Hook {
             return Ok(Followed::Agents);
         }
-        let entry = self.unattended(id).await?;
+        let entry = self.wait_until_unattended(id).await?;
         if entry.claimed || entry.status == RequestStatus::Pending {
             return Ok(Followed::Elsewhere);
         }
@@ -54,7 +54,9 @@ impl App {
         }
         if entry.status == RequestStatus::Approved {
             // Checked before the run is resumed: an approval that does not hold here leaves no trace in it.
-            self.check_request(&entry.request).await.map_err(unfit)?;
+            self.check_request(&entry.request)
+                .await
+                .map_err(does_not_apply)?;
         }
         // The answer is claimed before the call looks for it.
         if entry.status == RequestStatus::Answered {
@@ -62,15 +64,15 @@ impl App {
         }
         let run = &entry.request.run;
         if let Some(session) = self.runs().session(run) {
-            return self.act(&session.continuing(), &entry).await;
+            return self.act_on(&session.continuing(), &entry).await;
         }
         let resumed = match self.runs().resume(run, 0, options).await {
             Ok(resumed) => resumed,
             // Another process that holds the run acts on it.
-            Err(problem) => return self.elsewhere(id).await?.ok_or(problem),
+            Err(problem) => return self.followed_elsewhere(id).await?.ok_or(problem),
         };
         // A run of another machine is resumed like a local one: its script does not start over.
-        let followed = self.act(&resumed.session().continuing(), &entry).await;
+        let followed = self.act_on(&resumed.session().continuing(), &entry).await;
         resumed.release().await;
         followed
     }
@@ -117,33 +119,33 @@ impl App {
     }
 
     /// Returns the request once no client waits for it, or once a waiting client has had time to claim it.
-    async fn unattended(&self, id: &ApprovalId) -> Result<StoredApproval, Problem> {
-        let begun = Instant::now();
+    async fn wait_until_unattended(&self, id: &ApprovalId) -> Result<StoredApproval, Problem> {
+        let started = Instant::now();
         loop {
             let entry = self.entry(id).await?;
-            let theirs = entry.attended && !entry.claimed && begun.elapsed() < GRACE;
+            let theirs = entry.attended && !entry.claimed && started.elapsed() < CLIENT_GRACE;
             if !theirs {
                 return Ok(entry);
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
     /// Returns what another process did about the request within the grace period, if anything.
-    async fn elsewhere(&self, id: &ApprovalId) -> Result<Option<Followed>, Problem> {
-        let begun = Instant::now();
-        while begun.elapsed() < GRACE {
+    async fn followed_elsewhere(&self, id: &ApprovalId) -> Result<Option<Followed>, Problem> {
+        let started = Instant::now();
+        while started.elapsed() < CLIENT_GRACE {
             let entry = self.entry(id).await?;
             if entry.claimed {
                 return Ok(Some(Followed::Elsewhere));
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Ok(None)
     }
 
     /// Acts on the decision: the request's own call, or the chain that made it.
-    async fn act(&self, session: &Session, entry: &StoredApproval) -> Result<Followed, Problem> {
+    async fn act_on(&self, session: &Session, entry: &StoredApproval) -> Result<Followed, Problem> {
         let id = &entry.request.id;
         if let Some(chain) = &entry.request.parent {
             return self.act_in_chain(session, entry, chain).await;
@@ -168,8 +170,8 @@ impl App {
             if suspended {
                 return Ok(Followed::Elsewhere);
             }
-            let gone = format!("run {run} has no chain to resume");
-            return Err(Problem::usage(gone)
+            let message = format!("run {run} has no chain to resume");
+            return Err(Problem::usage(message)
                 .advise(format!("`haft runs show {run}` shows what became of it")));
         };
         let outcome = self.rerun(session, recorded, suspended).await;
@@ -224,7 +226,7 @@ impl App {
 }
 
 /// Returns the problem that an approval does not hold here. It still holds wherever the call is what the request showed.
-fn unfit(refused: Refused) -> Problem {
+fn does_not_apply(refused: Refused) -> Problem {
     refused.problem().advise(
         "nothing ran and the approval still holds: resume it with the tools and the policy under which it was asked for",
     )

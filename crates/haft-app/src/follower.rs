@@ -15,10 +15,10 @@ use crate::run::RunOptions;
 use crate::view::approvals::{visit, with_status};
 
 /// How long resumed calls may keep running when the server stops. What is cut off can be resumed.
-const GRACE: Duration = Duration::from_secs(2);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
 /// Seconds between attempts to act on a decision: what prevented it, such as an unresponsive database, may pass.
-const PAUSES: [u64; 4] = [1, 5, 30, 120];
+const RETRY_DELAYS: [u64; 4] = [1, 5, 30, 120];
 
 /// Follows decisions until `stopped` fires or is dropped, starting with those left by processes that exited.
 pub async fn follow(app: App, stopped: Receiver<()>) {
@@ -28,13 +28,13 @@ pub async fn follow(app: App, stopped: Receiver<()>) {
         () = decisions(&app, &mut at_work) => {}
     }
     let all = async { while at_work.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(GRACE, all).await;
+    let _ = tokio::time::timeout(SHUTDOWN_GRACE, all).await;
     at_work.shutdown().await;
 }
 
 async fn decisions(app: &App, at_work: &mut JoinSet<()>) {
     let mut changes = app.executor().inbox().changes();
-    left_over(app, at_work).await;
+    resume_left_over(app, at_work).await;
     loop {
         while at_work.try_join_next().is_some() {}
         match changes.recv().await {
@@ -43,7 +43,7 @@ async fn decisions(app: &App, at_work: &mut JoinSet<()>) {
                     take(app, &entry, at_work);
                 }
             }
-            Err(RecvError::Lagged(_)) => left_over(app, at_work).await,
+            Err(RecvError::Lagged(_)) => resume_left_over(app, at_work).await,
             Err(RecvError::Closed) => return,
         }
     }
@@ -58,7 +58,7 @@ fn is_actionable(entry: &StoredApproval) -> bool {
     decided && !entry.claimed
 }
 
-async fn left_over(app: &App, at_work: &mut JoinSet<()>) {
+async fn resume_left_over(app: &App, at_work: &mut JoinSet<()>) {
     let approved = with_status(RequestStatus::Approved);
     let looked = visit(app, approved, |entry| take(app, &entry, at_work)).await;
     if let Err(problem) = looked {
@@ -74,12 +74,12 @@ fn take(app: &App, entry: &StoredApproval, at_work: &mut JoinSet<()>) {
         return;
     }
     let (app, id) = (app.clone(), entry.request.id.clone());
-    at_work.spawn(async move { act(&app, &id).await });
+    at_work.spawn(async move { act_on(&app, &id).await });
 }
 
 /// Acts on a decision. Retries a few times on failure: no other process acts on it while this one runs.
-async fn act(app: &App, id: &ApprovalId) {
-    let mut pauses = PAUSES.into_iter();
+async fn act_on(app: &App, id: &ApprovalId) {
+    let mut pauses = RETRY_DELAYS.into_iter();
     loop {
         let followed = app.follow(id, options(app)).await;
         if matches!(followed, Ok(Followed::Foreign)) {

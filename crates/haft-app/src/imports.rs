@@ -133,7 +133,7 @@ pub fn look(
         Some(path) => one(at, path, wishes, &mut imports)?,
         None => all(at, settings, wishes, &mut imports),
     }
-    settle_names(settings, wishes, &mut imports);
+    choose_names(settings, wishes, &mut imports);
     Ok(imports)
 }
 
@@ -201,8 +201,8 @@ fn take(at: &Site, source: &Source<'_>, wishes: &Wishes, entries: Entries, into:
 }
 
 /// Sets each candidate's name in haft: the one that the user chose, or its own without invalid characters.
-fn settle_names(settings: &Settings, wishes: &Wishes, imports: &mut Imports) {
-    let mut taken: BTreeMap<String, NewServer> = BTreeMap::new();
+fn choose_names(settings: &Settings, wishes: &Wishes, imports: &mut Imports) {
+    let mut names: BTreeMap<String, NewServer> = BTreeMap::new();
     let mut used = BTreeSet::new();
     for candidate in &mut imports.servers {
         let original = candidate.original.clone();
@@ -216,7 +216,7 @@ fn settle_names(settings: &Settings, wishes: &Wishes, imports: &mut Imports) {
         if chosen.is_some() {
             used.insert(original.clone());
         }
-        server.name = chosen.cloned().unwrap_or_else(|| plain_name(&original));
+        server.name = chosen.cloned().unwrap_or_else(|| to_valid_name(&original));
         if chosen.is_none() && server.name != original {
             candidate
                 .notes
@@ -231,14 +231,14 @@ fn settle_names(settings: &Settings, wishes: &Wishes, imports: &mut Imports) {
             candidate.refuse(format!(
                 "haft has a server `{name}` already: --rename {original}=NEW adds this one, too"
             ));
-        } else if let Some(same) = taken.get(&name).filter(|_| candidate.refused.is_none()) {
+        } else if let Some(same) = names.get(&name).filter(|_| candidate.refused.is_none()) {
             candidate.refuse(if same.reach == server.reach {
                 "it is the same as one that is named above".to_owned()
             } else {
                 format!("another one that is named above is `{name}`, too: import its file alone with --rename {original}=NEW")
             });
         } else if candidate.refused.is_none() {
-            taken.insert(name, server.clone());
+            names.insert(name, server.clone());
         }
         candidate.server = Some(server);
     }
@@ -252,7 +252,7 @@ fn settle_names(settings: &Settings, wishes: &Wishes, imports: &mut Imports) {
 }
 
 /// Replaces the characters of a name that haft does not allow.
-fn plain_name(name: &str) -> String {
+fn to_valid_name(name: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') {
             c

@@ -8,11 +8,11 @@ use haft::result::Status;
 use parking_lot::Mutex;
 
 /// Upper bounds of the duration buckets, in seconds.
-const DURATIONS: [f64; 10] = [0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0, 120.0, 600.0];
+const DURATION_BUCKETS: [f64; 10] = [0.001, 0.005, 0.025, 0.1, 0.5, 1.0, 5.0, 30.0, 120.0, 600.0];
 /// Upper bounds of the wait buckets, in seconds.
-const WAITS: [f64; 8] = [1.0, 5.0, 15.0, 60.0, 300.0, 1800.0, 7200.0, 86400.0];
+const WAIT_BUCKETS: [f64; 8] = [1.0, 5.0, 15.0, 60.0, 300.0, 1800.0, 7200.0, 86400.0];
 /// Maximum number of tools that are counted by name.
-const TOOLS: usize = 500;
+const MAX_TOOLS: usize = 500;
 /// The name under which calls of further tools are counted.
 const OTHER: &str = "(other)";
 
@@ -84,7 +84,7 @@ impl Metrics {
     pub(crate) fn count_call(&self, tool: &str, status: Status, took: Duration) {
         let mut counts = self.0.lock();
         let is_known = counts.durations.contains_key(tool);
-        let tool = if is_known || counts.durations.len() < TOOLS {
+        let tool = if is_known || counts.durations.len() < MAX_TOOLS {
             tool
         } else {
             OTHER
@@ -94,12 +94,12 @@ impl Metrics {
             .entry((tool.to_owned(), status.as_str()))
             .or_default() += 1;
         let durations = counts.durations.entry(tool.to_owned()).or_default();
-        durations.add(&DURATIONS, took.as_secs_f64());
+        durations.add(&DURATION_BUCKETS, took.as_secs_f64());
     }
 
     /// Counts how long an approval request waited for its decision.
     pub(crate) fn count_wait(&self, waited: Duration) {
-        self.0.lock().waits.add(&WAITS, waited.as_secs_f64());
+        self.0.lock().waits.add(&WAIT_BUCKETS, waited.as_secs_f64());
     }
 
     /// Writes all metrics.
@@ -137,7 +137,7 @@ impl Metrics {
         );
         for (tool, durations) in &counts.durations {
             let label = format!("tool=\"{}\"", escaped(tool));
-            durations.write(out, name, &DURATIONS, &label);
+            durations.write(out, name, &DURATION_BUCKETS, &label);
         }
         let name = "haft_approval_wait_seconds";
         head(
@@ -146,7 +146,7 @@ impl Metrics {
             "histogram",
             "Time from an approval request to its decision.",
         );
-        counts.waits.write(out, name, &WAITS, "");
+        counts.waits.write(out, name, &WAIT_BUCKETS, "");
     }
 }
 
@@ -195,11 +195,11 @@ mod tests {
     #[test]
     fn tools_that_strangers_name_do_not_grow_the_list_without_end() {
         let metrics = Metrics::default();
-        for n in 0..TOOLS + 50 {
+        for n in 0..MAX_TOOLS + 50 {
             metrics.count_call(&format!("t{n}"), Status::Ok, Duration::ZERO);
         }
         let counts = metrics.0.lock();
-        assert_eq!(counts.durations.len(), TOOLS + 1);
+        assert_eq!(counts.durations.len(), MAX_TOOLS + 1);
         let other = counts.calls.get(&(OTHER.to_owned(), "ok"));
         assert_eq!(other, Some(&50));
     }

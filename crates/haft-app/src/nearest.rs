@@ -1,7 +1,7 @@
 //! Suggestions for misspelled words.
 
 /// The minimum similarity (Jaro-Winkler, 0 to 1) of a suggestion: a wrong one costs more than none.
-const LIKE_ENOUGH: f64 = 0.8;
+const MIN_SIMILARITY: f64 = 0.8;
 
 /// Returns the word that is most similar to `wrong`, if one is similar enough.
 ///
@@ -17,7 +17,7 @@ pub fn nearest<'a>(wrong: &str, words: &[&'a str]) -> Option<&'a str> {
     words
         .iter()
         .map(|word| (strsim::jaro_winkler(&wrong, &plain(word)), *word))
-        .filter(|(likeness, _)| *likeness > LIKE_ENOUGH)
+        .filter(|(likeness, _)| *likeness > MIN_SIMILARITY)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, word)| word)
 }

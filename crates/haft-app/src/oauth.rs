@@ -72,7 +72,7 @@ impl ResourceServer {
             KeyError::Unknown(what) => TokenError::Invalid(what),
             KeyError::Unavailable(what) => TokenError::Unavailable(what),
         })?;
-        let claims = jwt.verified(&key).map_err(TokenError::Invalid)?;
+        let claims = jwt.verify(&key).map_err(TokenError::Invalid)?;
         let now = seconds();
         claims
             .check(&self.terms.issuer, &self.terms.audience, now)

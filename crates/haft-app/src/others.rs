@@ -10,26 +10,26 @@ use haft::clock;
 use crate::app::App;
 
 /// How often the index is read for changes by other processes, while there are watchers.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Nanoseconds by which the clocks of processes that share a database may differ, plus the time that a note may take.
-const OVERLAP: i128 = 5_000_000_000;
+const CLOCK_TOLERANCE: i128 = 5_000_000_000;
 /// Maximum number of changed runs of other processes per read.
-const OTHERS: u32 = 200;
+const MAX_RUNS: u32 = 200;
 
 /// Tells watchers about the runs of other processes in the index, until the future is dropped.
 pub async fn follow_other_processes(app: App) {
     let mut since = clock::now();
     let mut known: HashMap<RunId, (RunState, u64)> = HashMap::new();
     loop {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
         if !app.feed().has_watchers() {
             since = clock::now();
             known.clear();
             continue;
         }
         let filter = RunFilter {
-            noted_since: Some(since - OVERLAP),
-            ..RunFilter::newest(OTHERS)
+            noted_since: Some(since - CLOCK_TOLERANCE),
+            ..RunFilter::newest(MAX_RUNS)
         };
         let now = clock::now();
         let entries = match app.index().list(&filter).await {

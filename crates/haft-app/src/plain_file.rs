@@ -128,17 +128,17 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
 }
 
 /// How long to wait for another process to release a folder or file.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How often to check whether it is released.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Locks a folder, or a file that is only ever replaced whole, against other haft processes until the lock is dropped.
 ///
 /// # Errors
 /// It cannot be opened or locked, or another process holds it for half a minute.
 pub fn lock_folder(folder: &Path) -> io::Result<File> {
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         let lock = File::open(folder)?;
         match lock.try_lock() {
@@ -152,13 +152,13 @@ pub fn lock_folder(folder: &Path) -> io::Result<File> {
             Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        if begun.elapsed() > PATIENCE {
+        if started.elapsed() > LOCK_TIMEOUT {
             return Err(io::Error::new(
                 io::ErrorKind::TimedOut,
                 "another process of haft holds it; try again when it has ended",
             ));
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

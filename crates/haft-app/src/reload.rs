@@ -19,7 +19,7 @@ use crate::trust;
 use crate::wiring::chain::Scripts;
 use crate::wiring::parts::{self, Wishes};
 use crate::wiring::policy::{self, Ground};
-use crate::wiring::served::{self, Kit};
+use crate::wiring::served::{self, ToolsetParts};
 use crate::wiring::servers::Basis;
 use crate::wiring::surroundings::written_by_servers;
 
@@ -28,11 +28,11 @@ mod files;
 use files::Files;
 
 /// How often the files are checked.
-const PERIOD: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long the files must stay unchanged before they are loaded.
-const PAUSE: Duration = Duration::from_millis(200);
+const SETTLE_TIME: Duration = Duration::from_millis(200);
 /// Maximum number of keys that a notice names.
-const NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 
 /// Reads all settings again.
 pub type Load = Box<dyn Fn() -> Result<Settings, Problem> + Send>;
@@ -65,7 +65,9 @@ impl App {
         let policy = policy::again(at, settings, &parts.guards, &parts.files)?;
         let limits = parts::limits(settings)?;
         let before = self.servers();
-        let stock = parts.inventory.with(self.servers_again(settings, &policy)?);
+        let stock = parts
+            .inventory
+            .with(self.rebuild_servers(settings, &policy)?);
         let pinned = stock.servers.pinned_since(&before);
         let pinned: Vec<String> = pinned.map(str::to_owned).collect();
         let on = on(&parts.notices, settings, &policy, &stock.all)?;
@@ -88,7 +90,7 @@ impl App {
         };
         let base = tools;
         let tools = parts::with_chain(at, wishes, Arc::clone(&base), &on, scripts)?;
-        let kit = Kit {
+        let kit = ToolsetParts {
             at,
             wishes,
             all: &stock.all,
@@ -112,7 +114,11 @@ impl App {
     }
 
     /// Creates the servers that changed settings name; unchanged ones are reused.
-    fn servers_again(&self, settings: &Settings, policy: &Arc<Policy>) -> Result<Servers, Problem> {
+    fn rebuild_servers(
+        &self,
+        settings: &Settings,
+        policy: &Arc<Policy>,
+    ) -> Result<Servers, Problem> {
         let parts = &self.0;
         let ground = Ground {
             workspace: parts.files.clone(),
@@ -131,7 +137,7 @@ impl App {
 
     /// Returns whether these settings and the current pins result in other servers than the present ones.
     fn have_servers_changed(&self, settings: &Settings) -> Result<bool, Problem> {
-        let now = self.servers_again(settings, &self.0.executor.policy())?;
+        let now = self.rebuild_servers(settings, &self.0.executor.policy())?;
         Ok(!now.is_same(&self.servers()))
     }
 
@@ -168,7 +174,7 @@ pub struct Reloader {
     /// The settings files; `files` also contains those of the pins.
     sources: BTreeSet<PathBuf>,
     /// The files that were not empty when last loaded.
-    spoken: BTreeSet<PathBuf>,
+    nonempty: BTreeSet<PathBuf>,
     /// The files with secrets that tools are kept away from.
     hidden: Vec<PathBuf>,
     /// Changed keys that need a restart, as last reported.
@@ -196,7 +202,7 @@ impl Reloader {
             settings: settings.clone(),
             files,
             sources,
-            spoken: spoken(settings),
+            nonempty: nonempty_files(settings),
             hidden: settings.secrets.files.clone(),
             later: BTreeSet::new(),
             load: Loader(load),
@@ -207,7 +213,7 @@ impl Reloader {
     pub async fn watch(mut self) {
         loop {
             let changing = self.files.are_changing();
-            tokio::time::sleep(if changing { PAUSE } else { PERIOD }).await;
+            tokio::time::sleep(if changing { SETTLE_TIME } else { POLL_INTERVAL }).await;
             let looked = tokio::task::spawn_blocking(move || {
                 let found = self.look();
                 (self, found)
@@ -229,27 +235,31 @@ impl Reloader {
             return None;
         }
         let loaded = (self.load.0)();
-        if !self.files.were_loaded() {
+        if !self.files.confirm_loaded() {
             return None;
         }
-        let taken = loaded.and_then(|settings| {
+        let reloaded = loaded.and_then(|settings| {
             self.refuse_emptied(&settings)?;
-            let spoken = spoken(&settings);
-            let taken = self.take(settings)?;
-            self.spoken = spoken;
-            Ok(taken)
+            let spoken = nonempty_files(&settings);
+            let reloaded = self.take(settings)?;
+            self.nonempty = spoken;
+            Ok(reloaded)
         });
         let fault = &self.app.0.settings_fault;
-        match taken {
-            Ok(taken) => {
+        match reloaded {
+            Ok(reloaded) => {
                 let broken = fault.replace(None).is_some();
-                if taken.is_empty() {
+                if reloaded.is_empty() {
                     return broken.then_some(Reload::Recovered);
                 }
-                Some(Reload::Taken(taken))
+                Some(Reload::Taken(reloaded))
             }
             Err(problem) => {
-                let text = self.app.redactor().redact(&in_full(&problem)).into_owned();
+                let text = self
+                    .app
+                    .redactor()
+                    .redact(&describe_problem(&problem))
+                    .into_owned();
                 let before = fault.replace(Some(text.clone()));
                 (before.as_ref() != Some(&text)).then_some(Reload::Refused(text))
             }
@@ -259,7 +269,7 @@ impl Reloader {
     /// A file that had settings and is now empty was emptied by accident: to drop its rules, the user deletes it.
     fn refuse_emptied(&self, settings: &Settings) -> Result<(), Problem> {
         let mut emptied = settings.files.iter().filter(|file| file.empty);
-        let Some(file) = emptied.find(|file| self.spoken.contains(&file.path)) else {
+        let Some(file) = emptied.find(|file| self.nonempty.contains(&file.path)) else {
             return Ok(());
         };
         let own = file.path == self.app.site().workspace.join(FILE_NAME);
@@ -283,7 +293,7 @@ impl Reloader {
             _ => is_live(path),
         };
         let (now, later): (Vec<_>, Vec<_>) = changed.into_iter().partition(|path| is_live(path));
-        self.say_later(&later);
+        self.report_restart_keys(&later);
         let settings = loaded.with_others_of(&self.settings, is_live);
         let before = rules_of(&self.app);
         if now.is_empty() && !self.app.have_servers_changed(&settings)? {
@@ -309,7 +319,7 @@ impl Reloader {
         Ok(keys.chain(pinned).collect())
     }
 
-    fn say_later(&mut self, later: &[Vec<String>]) {
+    fn report_restart_keys(&mut self, later: &[Vec<String>]) {
         let later: BTreeSet<String> = later.iter().map(|path| path.join(".")).collect();
         if later != self.later && !later.is_empty() {
             let keys: Vec<&str> = later.iter().map(String::as_str).collect();
@@ -339,7 +349,7 @@ impl Reloader {
 }
 
 /// Returns what is wrong, where, and what to do.
-fn in_full(problem: &Problem) -> String {
+fn describe_problem(problem: &Problem) -> String {
     let advice = problem.advice().map(|advice| format!("; {advice}"));
     format!("{problem}{}", advice.unwrap_or_default())
 }
@@ -355,9 +365,9 @@ fn rules_of(app: &App) -> Vec<(List, String, String)> {
 }
 
 fn list(keys: &[&str]) -> String {
-    match keys.get(..NAMED) {
-        Some(some) if keys.len() > NAMED => {
-            format!("{} and {} more", some.join(", "), keys.len() - NAMED)
+    match keys.get(..MAX_NAMED) {
+        Some(some) if keys.len() > MAX_NAMED => {
+            format!("{} and {} more", some.join(", "), keys.len() - MAX_NAMED)
         }
         _ => keys.join(", "),
     }
@@ -412,7 +422,7 @@ fn with_pins(sources: &BTreeSet<PathBuf>, app: &App) -> BTreeSet<PathBuf> {
 }
 
 /// Returns the files of these settings that are not empty.
-fn spoken(settings: &Settings) -> BTreeSet<PathBuf> {
+fn nonempty_files(settings: &Settings) -> BTreeSet<PathBuf> {
     let files = settings.files.iter().filter(|file| !file.empty);
     files.map(|file| file.path.clone()).collect()
 }

@@ -64,7 +64,7 @@ impl App {
                 let outcome = self.resume_chain(run, recorded, options, stop).await?;
                 Ok(Resumed::Ran(Box::new(outcome)))
             }
-            Err(error @ JournalError::Busy(_)) => Err(busy(&error)),
+            Err(error @ JournalError::Busy(_)) => Err(run_is_busy(&error)),
             Err(error) => Err(Problem::failed(error.to_string())),
         }
     }
@@ -151,7 +151,7 @@ impl App {
     async fn nothing_to_resume(&self, run: &RunId) -> Result<Problem, Problem> {
         let holder = runs::holder(self.home(), run.as_str()).map_err(|e| view::problem(&e))?;
         if holder != Holder::Free {
-            return Ok(busy(&JournalError::Busy(run.clone())));
+            return Ok(run_is_busy(&JournalError::Busy(run.clone())));
         }
         let report = view::verify(self, run.as_str()).await?;
         let calls = report.in_doubt.iter();
@@ -196,7 +196,7 @@ fn check_decided(entry: &StoredApproval) -> Result<(), Problem> {
     Err(Problem::usage(what).advise("make the call again to ask again, where it is still wanted"))
 }
 
-fn busy(error: &JournalError) -> Problem {
+fn run_is_busy(error: &JournalError) -> Problem {
     Problem::usage(error.to_string()).advise("end that process, or wait for it")
 }
 

@@ -24,7 +24,7 @@ use file::RuleFile;
 /// The folder in haft's state folder.
 const FOLDER: &str = "rules";
 /// Maximum length of a rule, in bytes.
-const LONGEST: usize = 4096;
+const MAX_RULE: usize = 4096;
 
 /// Returns the path of the file with a workspace's rules.
 pub fn file(home: &Path, workspace: &str) -> PathBuf {
@@ -50,7 +50,7 @@ impl RuleCheck {
     /// Returns why a rule cannot be saved, whatever its origin; `None` if it can. At the start, rules are parsed by the same code, and
     /// their names checked against the same tools.
     pub fn refuse(&self, rule: &RuleText) -> Option<String> {
-        if rule.rule.len() > LONGEST || rule.rule.contains(['\n', '\r']) {
+        if rule.rule.len() > MAX_RULE || rule.rule.contains(['\n', '\r']) {
             return Some("a rule is one line of at most 4,096 bytes".to_owned());
         }
         let alone = RuleSet {
@@ -119,12 +119,12 @@ pub struct RuleFiles {
 }
 
 impl RuleStore for RuleFiles {
-    fn keep(&self, kept: &KeptRules<'_>) -> Result<(), String> {
+    fn keep(&self, rules: &KeptRules<'_>) -> Result<(), String> {
         let since = clock::rfc3339(clock::now());
-        let (by, approval) = (kept.by, kept.approval);
+        let (by, approval) = (rules.by, rules.approval);
         let reason = format!("always, said {by} on {since} about {approval}");
         let add = |entries: &mut Vec<Value>| {
-            for rule in &kept.rules {
+            for rule in &rules.rules {
                 let rule = RuleText {
                     reason: Some(reason.clone()),
                     ..rule.clone()
@@ -134,7 +134,7 @@ impl RuleStore for RuleFiles {
             }
             Ok(())
         };
-        let file = RuleFile::of(&self.home, kept.workspace);
+        let file = RuleFile::of(&self.home, rules.workspace);
         let added = file.change(&self.check, add);
         added.map_err(|problem| problem.to_string())
     }

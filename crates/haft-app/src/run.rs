@@ -39,8 +39,8 @@ use tokio::task::JoinSet;
 use crate::feed::Feed;
 use crate::notices::Notices;
 use crate::problem::Problem;
-use crate::run::ending::{LetGo, end, release};
-use crate::run::live::{Life, Live};
+use crate::run::ending::{ReleaseMode, end, release};
+use crate::run::live::{HeldRun, Live};
 use crate::run::phase::{Event, Phase};
 use crate::run::tally::Tally;
 
@@ -274,7 +274,7 @@ impl Runs {
         {
             let mut phase = handle.life.phase.lock().await;
             handle.record(&mut phase).await?;
-            phase.go(Event::Start);
+            phase.transition(Event::Start);
         }
         self.tally_on(run, known);
         let noted = self.parts.index.progress(run, calls, false).await;
@@ -333,7 +333,7 @@ impl Runs {
             .map_err(|e| Problem::settings(e.to_string()))?;
         Ok(RunHandle {
             runs: self.clone(),
-            life: Arc::new(Life::new(session, narrowed)),
+            life: Arc::new(HeldRun::new(session, narrowed)),
         })
     }
 
@@ -397,16 +397,16 @@ fn has_skills(tools: &dyn Toolset) -> bool {
     SKILL_TOOLS.iter().any(|name| tools.entry(name).is_some())
 }
 
-/// Returns the principal that a resumed run was started for; `asked` if the index does not know the run.
+/// Returns the principal that a resumed run was started for; `requested` if the index does not know the run.
 fn principal_of(
     run: &RunId,
     known: Option<&RunEntry>,
-    asked: Option<Principal>,
+    requested: Option<Principal>,
 ) -> Result<Option<Principal>, Problem> {
     let Some(owner) = known.map(|entry| entry.start.principal.clone()) else {
-        return Ok(asked);
+        return Ok(requested);
     };
-    if let Some(other) = asked.filter(|asked| *asked != owner) {
+    if let Some(other) = requested.filter(|requested| *requested != owner) {
         let foreign = format!("run {run} was started for {owner}, not for {other}");
         return Err(Problem::usage(foreign)
             .advise("resume it for the principal that it was started for, or for none"));
@@ -426,7 +426,7 @@ fn names_of(run: &RunId, folder: &Path) -> Result<Option<Vec<String>>, Problem> 
 #[derive(Debug)]
 pub struct RunHandle {
     runs: Runs,
-    life: Arc<Life>,
+    life: Arc<HeldRun>,
 }
 
 impl RunHandle {
@@ -477,7 +477,7 @@ impl RunHandle {
             ..RunNotes::default()
         };
         parts.tally.begin(session.run(), now, notes);
-        phase.go(Event::Start);
+        phase.transition(Event::Start);
         Ok(())
     }
 
@@ -537,7 +537,7 @@ impl RunHandle {
     /// # Errors
     /// The suspension could not be recorded.
     pub async fn suspend(self) -> Result<(), Problem> {
-        Ok(end(&self.runs.parts, &self.life, LetGo::Release).await?)
+        Ok(end(&self.runs.parts, &self.life, ReleaseMode::Release).await?)
     }
 
     /// Finishes the run for good: cancels running calls, withdraws requests that are pending or not acted on, and seals the record.
@@ -545,7 +545,7 @@ impl RunHandle {
     /// # Errors
     /// The record could not be sealed.
     pub async fn finish(self) -> Result<(), Problem> {
-        Ok(end(&self.runs.parts, &self.life, LetGo::Finish).await?)
+        Ok(end(&self.runs.parts, &self.life, ReleaseMode::Finish).await?)
     }
 
     /// Creates the record. Its first line is on disk before anything else refers to the run.
@@ -558,7 +558,7 @@ impl RunHandle {
             let _ = parts.archive.suspend(session.run()).await;
         }
         held.map_err(not_started)?;
-        phase.go(Event::Record);
+        phase.transition(Event::Record);
         parts.live.add(&self.life);
         Ok(())
     }

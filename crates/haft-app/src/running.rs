@@ -27,13 +27,13 @@ pub mod watched;
 /// The folder in haft's state folder.
 const FOLDER: &str = "servers";
 /// The suffix of a record's name.
-const RECORD: &str = ".json";
+const RECORD_SUFFIX: &str = ".json";
 /// Maximum size of a record, in bytes.
-const LARGEST: u64 = 64 << 10;
+const MAX_RECORD: u64 = 64 << 10;
 /// Maximum number of records that are read.
-const MOST: usize = 256;
+const MAX_RECORDS: usize = 256;
 /// The age at which an incomplete record is removed.
-const ABANDONED: Duration = Duration::from_secs(60);
+const ABANDONED_AGE: Duration = Duration::from_secs(60);
 
 /// A server's description of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,11 +79,11 @@ impl Announced {
     /// The state folder cannot be written.
     pub fn new(home: &Home, record: &Record) -> Result<Self, Problem> {
         let folder = folder(home);
-        let place = |e: io::Error| cannot("announce the server", &folder, &e);
+        let place = |e: io::Error| file_problem("announce the server", &folder, &e);
         plain_file::private_folder(&folder).map_err(place)?;
         let name = plain_file::random_hex(8).map_err(place)?;
         let draft = folder.join(format!(".{name}"));
-        let path = folder.join(format!("{name}{RECORD}"));
+        let path = folder.join(format!("{name}{RECORD_SUFFIX}"));
         let published = publish(&draft, &path, record);
         if published.is_err() {
             // The first error is the one to report.
@@ -147,7 +147,7 @@ impl Server {
     pub fn stop(self, within: Duration) -> Result<(), Problem> {
         match fs::remove_file(&self.path) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => {
-                return Err(cannot("stop the server", &self.path, &e));
+                return Err(file_problem("stop the server", &self.path, &e));
             }
             _ => {}
         }
@@ -165,13 +165,13 @@ impl Server {
 
 /// Waits until a lock is free, up to `within`.
 fn waits_for(file: &File, within: Duration) -> bool {
-    const LOOK: Duration = Duration::from_millis(20);
-    let looks = within.as_millis() / LOOK.as_millis();
+    const POLL_INTERVAL: Duration = Duration::from_millis(20);
+    let looks = within.as_millis() / POLL_INTERVAL.as_millis();
     for _ in 0..=looks {
         if flock(file, FlockOperation::NonBlockingLockShared).is_ok() {
             return true;
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     false
 }
@@ -185,16 +185,16 @@ pub fn servers(home: &Home) -> Result<Vec<Server>, Problem> {
     let entries = match fs::read_dir(&folder) {
         Ok(entries) => entries,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(cannot("look for running servers", &folder, &e)),
+        Err(e) => return Err(file_problem("look for running servers", &folder, &e)),
     };
     let mut found = Vec::new();
-    for entry in entries.take(MOST).flatten() {
+    for entry in entries.take(MAX_RECORDS).flatten() {
         let (path, name) = (entry.path(), entry.file_name());
         let name = name.to_string_lossy();
         if name.starts_with('.') {
             remove_abandoned(&path);
-        } else if name.ends_with(RECORD) {
-            found.extend(living(path));
+        } else if name.ends_with(RECORD_SUFFIX) {
+            found.extend(running_server(path));
         }
     }
     found.sort_by_key(|server| std::cmp::Reverse(server.record.began));
@@ -202,14 +202,14 @@ pub fn servers(home: &Home) -> Result<Vec<Server>, Problem> {
 }
 
 /// Returns the server of a record, if it is running and this haft understands the record.
-fn living(path: PathBuf) -> Option<Server> {
+fn running_server(path: PathBuf) -> Option<Server> {
     let file = File::open(&path).ok()?;
     if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
         // Another process may remove it at the same time.
         let _ = fs::remove_file(&path);
         return None;
     }
-    let text = plain_file::read(&path, LARGEST).ok()?;
+    let text = plain_file::read(&path, MAX_RECORD).ok()?;
     let record: Record = serde_json::from_str(&text).ok()?;
     let is_address = |url: &str| {
         let plain = url.bytes().all(|b| b.is_ascii_graphic());
@@ -225,7 +225,7 @@ fn remove_abandoned(path: &Path) {
     let age = age.ok().and_then(|time| time.elapsed().ok());
     let Ok(file) = File::open(path) else { return };
     let free = flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
-    if free && age.is_some_and(|age| age > ABANDONED) {
+    if free && age.is_some_and(|age| age > ABANDONED_AGE) {
         let _ = fs::remove_file(path);
     }
 }
@@ -248,7 +248,7 @@ fn folder(home: &Home) -> PathBuf {
     home.join(FOLDER)
 }
 
-fn cannot(what: &str, path: &Path, error: &io::Error) -> Problem {
+fn file_problem(what: &str, path: &Path, error: &io::Error) -> Problem {
     Problem::failed(format!("{what}: {error}"))
         .at(Place::file(path))
         .advise("make the state folder writable, or choose another with --home or HAFT_HOME")

@@ -32,7 +32,7 @@ pub(crate) mod process;
 pub(crate) mod sign_in;
 
 /// Maximum size of a manifest, in bytes.
-const LARGEST: u64 = 64 << 20;
+const MAX_MANIFEST: u64 = 64 << 20;
 
 /// How haft connects to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -272,13 +272,13 @@ pub fn forget_pins(home: &Home, name: &str) -> Result<usize, Problem> {
 
 /// Returns the manifest in the file; `None` if there is no file.
 fn read(file: &std::path::Path) -> Result<Option<Manifest>, String> {
-    let told = |why: String| format!("read {}: {why}", file.display());
-    match plain_file::read(file, LARGEST) {
+    let to_message = |why: String| format!("read {}: {why}", file.display());
+    match plain_file::read(file, MAX_MANIFEST) {
         Ok(text) => Manifest::parse(&text)
             .map(Some)
-            .map_err(|e| told(e.to_string())),
+            .map_err(|e| to_message(e.to_string())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(told(error.to_string())),
+        Err(error) => Err(to_message(error.to_string())),
     }
 }
 
@@ -325,15 +325,15 @@ impl Servers {
             if new.is_some_and(|new| new.upstream() == Some(Arc::as_ptr(&old))) {
                 continue;
             }
-            let goes_on = |new: &&Arc<Server>| {
+            let continues = |new: &&Arc<Server>| {
                 new.enabled && new.place == server.place && new.pinned.is_some()
             };
-            let grace = match new.filter(goes_on) {
+            let grace = match new.filter(continues) {
                 Some(_) => server.terms.limits.call,
                 None => Duration::ZERO,
             };
             // Resource subscriptions of clients move to the new connection.
-            if let Some(now) = new.filter(goes_on).and_then(|new| new.pinned.as_ref()) {
+            if let Some(now) = new.filter(continues).and_then(|new| new.pinned.as_ref()) {
                 now.succeeds(&old);
             }
             retiring.push(Arc::downgrade(&old));

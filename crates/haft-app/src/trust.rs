@@ -42,17 +42,17 @@ impl Trust {
     /// A [`Problem`] if the file is damaged or cannot be read.
     pub fn load(home: &Home) -> Result<Self, Problem> {
         let path = home.join(FILE);
-        let told = |what: String| {
+        let to_problem = |what: String| {
             Problem::settings(format!("read the trust store: {what}"))
                 .at(Place::file(&path))
                 .advise("move the file away and trust folders anew: haft trust DIR")
         };
         match plain_file::read(&path, MAX_BYTES) {
-            Ok(text) => serde_json::from_str(&text).map_err(|e| told(e.to_string())),
+            Ok(text) => serde_json::from_str(&text).map_err(|e| to_problem(e.to_string())),
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 Ok(Self::default())
             }
-            Err(e) => Err(told(e.to_string())),
+            Err(e) => Err(to_problem(e.to_string())),
         }
     }
 

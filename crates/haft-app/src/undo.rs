@@ -188,7 +188,7 @@ fn to_undo_plan(plan: &Plan) -> UndoPlan {
             from: Some(text(from)),
         }
     };
-    let kept = plan.set_aside.iter().map(renamed(StepAction::SetAside));
+    let set_aside = plan.set_aside.iter().map(renamed(StepAction::SetAside));
     let moved = plan.moves.iter().map(renamed(StepAction::MoveBack));
     let others = plan.summary().map(|(path, target)| Step {
         action: match target {
@@ -199,7 +199,7 @@ fn to_undo_plan(plan: &Plan) -> UndoPlan {
         from: None,
     });
     UndoPlan {
-        steps: kept.chain(moved).chain(others).collect(),
+        steps: set_aside.chain(moved).chain(others).collect(),
         left_alone: plan.left_alone.iter().map(|path| text(path)).collect(),
         digest: digest(plan),
     }

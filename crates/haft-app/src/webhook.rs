@@ -22,11 +22,11 @@ use haft::text::hex;
 /// The signature of a body: `sha256=` and the HMAC-SHA-256 as hex.
 pub const SIGNATURE: &str = "x-haft-signature";
 /// The minimum length of the secret, in bytes.
-const SHORTEST: usize = 16;
+const MIN_SECRET: usize = 16;
 /// How long the address may take to accept a request.
-const TAKES: Duration = Duration::from_secs(10);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size of its response, in bytes; the content does not matter.
-const ANSWER: usize = 64 * 1024;
+const MAX_RESPONSE: usize = 64 * 1024;
 
 /// A webhook's address, and the secret that it shares with haft.
 #[derive(Clone)]
@@ -59,15 +59,15 @@ impl Webhook {
             return Ok(None);
         };
         let secret = settings.text("approval.webhook.secret").unwrap_or_default();
-        if secret.len() < SHORTEST {
+        if secret.len() < MIN_SECRET {
             return Err(Problem::settings(format!(
-                "`approval.webhook.secret` has fewer than {SHORTEST} characters"
+                "`approval.webhook.secret` has fewer than {MIN_SECRET} characters"
             ))
             .advise("make one with `openssl rand -hex 32` and write `${env:NAME}` here"));
         }
         let limits = FetchLimits {
-            max_bytes: ANSWER,
-            whole: TAKES,
+            max_bytes: MAX_RESPONSE,
+            whole: RESPONSE_TIMEOUT,
             ..FetchLimits::default()
         };
         Ok(Some(Self(Arc::new(Inner {
@@ -119,7 +119,7 @@ impl Webhook {
         mac.finalize().into_bytes().to_vec()
     }
 
-    async fn tell(&self, request: &ApprovalRequest) {
+    async fn post_request(&self, request: &ApprovalRequest) {
         let inner = &self.0;
         let redacted = |text: &str| inner.redactor.redact(text).into_owned();
         let reply = inner.base.get();
@@ -170,6 +170,6 @@ impl Approver for Webhook {
     }
 
     fn notify<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ()> {
-        Box::pin(self.tell(request))
+        Box::pin(self.post_request(request))
     }
 }

@@ -8,7 +8,7 @@ use crate::plain_file;
 use crate::problem::{Place, Problem};
 
 /// Maximum size of a file of instructions, in bytes.
-const MOST: u64 = 256 << 10;
+const MAX_FILE_BYTES: u64 = 256 << 10;
 
 /// Returns the instructions, which name the folder that the agent works in.
 pub(super) fn text(app: &App, settings: &Settings) -> Result<String, Problem> {
@@ -18,7 +18,7 @@ pub(super) fn text(app: &App, settings: &Settings) -> Result<String, Problem> {
             None => Ok(text.to_owned()),
             Some(file) => {
                 let path = Path::new(app.workspace()).join(file);
-                plain_file::read(&path, MOST).map_err(|e| {
+                plain_file::read(&path, MAX_FILE_BYTES).map_err(|e| {
                     Problem::settings(format!("`agent.system`: read the instructions: {e}"))
                         .at(Place::file(&path))
                         .advise("write the text itself, or @FILE with a file below the workspace")

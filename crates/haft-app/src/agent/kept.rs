@@ -20,15 +20,15 @@ use crate::view::runs as view;
 use crate::wiring::{parts, stores};
 
 /// The file's name in the run's folder.
-const FILE: &str = "conversation.jsonl";
+const FILE_NAME: &str = "conversation.jsonl";
 /// Maximum number of bytes of a first prompt that are read for a list.
-const FIRST_LINE: u64 = 64 << 10;
+const MAX_FIRST_LINE: u64 = 64 << 10;
 /// Maximum number of its characters that are listed.
-const LONGEST_TITLE: usize = 100;
+const MAX_TITLE: usize = 100;
 
 /// Returns whether a run is an agent's, so that its conversation can be resumed.
 pub fn is_kept(folder: &Path) -> bool {
-    folder.join(FILE).is_file()
+    folder.join(FILE_NAME).is_file()
 }
 
 /// An agent's run in a list of conversations.
@@ -95,13 +95,15 @@ pub async fn kept_runs(
 /// Returns the beginning of the first prompt, if it can be read.
 fn prompt(folder: &Path) -> Option<String> {
     let mut line = String::new();
-    let file = File::open(folder.join(FILE)).ok()?.take(FIRST_LINE);
+    let file = File::open(folder.join(FILE_NAME))
+        .ok()?
+        .take(MAX_FIRST_LINE);
     BufReader::new(file).read_line(&mut line).ok()?;
     let entry: serde_json::Value = serde_json::from_str(&line).ok()?;
     let text = entry.pointer("/entry/user/0/text")?.as_str()?;
     let words: Vec<&str> = text.split_whitespace().take(30).collect();
     let words = words.join(" ");
-    (!words.is_empty()).then(|| clip(&words, LONGEST_TITLE).into_owned())
+    (!words.is_empty()).then(|| clip(&words, MAX_TITLE).into_owned())
 }
 
 impl App {
@@ -116,7 +118,7 @@ impl App {
     }
 
     /// Opens the conversation of an earlier run: in that run, resumed, or in a new one if it is finished.
-    pub(super) async fn go_on_with(
+    pub(super) async fn resume_conversation(
         &self,
         earlier: &RunId,
         options: RunOptions,
@@ -167,7 +169,7 @@ impl App {
 }
 
 fn open(folder: &Path) -> Result<FileConversation, Problem> {
-    FileConversation::open(folder.join(FILE))
+    FileConversation::open(folder.join(FILE_NAME))
         .map_err(|e| Problem::failed(format!("open the conversation: {e}")))
 }
 
@@ -177,7 +179,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let options = options.write(true).create_new(true).mode(0o600);
     let mut new = options.open(&part)?;
-    io::copy(&mut File::open(from.join(FILE))?, &mut new)?;
+    io::copy(&mut File::open(from.join(FILE_NAME))?, &mut new)?;
     new.sync_all()?;
-    std::fs::rename(part, to.join(FILE))
+    std::fs::rename(part, to.join(FILE_NAME))
 }

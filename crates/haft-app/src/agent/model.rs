@@ -22,7 +22,7 @@ const FIRST_TRY: &str = "first-try";
 const TRY_SCRIPT: &str =
     "scripted:FILE is a model that follows a script; docs/guide/models.md lists the providers";
 /// How to try haft without a model.
-const TRY: &str = "or try haft without a key: --model scripted:first-try";
+const TRY_HINT: &str = "or try haft without a key: --model scripted:first-try";
 
 /// A model with its name.
 pub(super) struct ModelChoice {
@@ -49,7 +49,7 @@ impl App {
         let default = settings.text("model.default");
         let Some(text) = task.model.as_deref().or(default) else {
             return Err(Problem::settings(format!(
-                "no model is named: write --model PROVIDER:MODEL or set `model.default`, {TRY}"
+                "no model is named: write --model PROVIDER:MODEL or set `model.default`, {TRY_HINT}"
             )));
         };
         if let Some(scenario) = text.strip_prefix(SCRIPTED) {
@@ -78,7 +78,7 @@ impl App {
         if !name.provider.key_optional && !keys.iter().any(is_set) {
             let (provider, keys) = (name.provider.name, keys.join(" or "));
             return Err(Problem::settings(format!(
-                "no key for {provider}: set {keys}, {TRY}"
+                "no key for {provider}: set {keys}, {TRY_HINT}"
             )));
         }
         let model = self.http_model(&name, base_url, |key| {

@@ -53,12 +53,12 @@ fn budget_of_money(settings: &Settings) -> Option<&'static str> {
         ("budgets.run.money", false),
         ("budgets.day.money", false),
     ];
-    let said = |(key, even_zero): &(&str, bool)| {
+    let problem = |(key, even_zero): &(&str, bool)| {
         let path: Vec<&str> = key.split('.').collect();
         let money = settings.amount(&path);
         money.is_some_and(|money| *even_zero || money > 0.0)
     };
-    KEYS.into_iter().find(said).map(|(key, _)| key)
+    KEYS.into_iter().find(problem).map(|(key, _)| key)
 }
 
 /// Reads the tools that providers define, by their words in settings.

@@ -14,7 +14,7 @@ mod reader;
 
 /// Sets `name` to `value` in the object `servers` of the root, creating that object if it is missing.
 pub(super) fn put(text: &str, servers: &str, name: &str, value: &Value) -> Result<String, Wrong> {
-    let after = put_unread(text, servers, name, value)?;
+    let after = put_preserving_text(text, servers, name, value)?;
     let mut expected = tree(text)?;
     // Only an object is a document by itself.
     let mut own = tree(&json!({ name: value }).to_string())?;
@@ -23,23 +23,28 @@ pub(super) fn put(text: &str, servers: &str, name: &str, value: &Value) -> Resul
     check(after, &expected, servers)
 }
 
-fn put_unread(text: &str, servers: &str, name: &str, value: &Value) -> Result<String, Wrong> {
+fn put_preserving_text(
+    text: &str,
+    servers: &str,
+    name: &str,
+    value: &Value,
+) -> Result<String, Wrong> {
     let Some(root) = root(text)? else {
         return Ok(fresh(text, &json!({ servers: { name: value } })));
     };
     let style = Style::of(text, &root);
     let Some((_, member)) = root.find(servers)? else {
         let inner = json!({ name: value });
-        return Ok(inserted(text, &root, servers, &inner, &style));
+        return Ok(insert_member(text, &root, servers, &inner, &style));
     };
     let object = object_at(text, servers, &member.value)?;
     match object.find(name)? {
         Some((_, old)) => {
             let base = line_indent(text, old.start);
             let new = style.render(value, &base, is_first_on_line(text, old.start));
-            Ok(replaced(text, old.value.clone(), &new))
+            Ok(replace_member(text, old.value.clone(), &new))
         }
-        None => Ok(inserted(text, &object, name, value, &style)),
+        None => Ok(insert_member(text, &object, name, value, &style)),
     }
 }
 
@@ -172,8 +177,8 @@ impl Style {
 }
 
 /// Returns the text with one more member at the end of the object.
-fn inserted(text: &str, object: &Object, key: &str, value: &Value, style: &Style) -> String {
-    inserted_last(text, object, style, &|base, lines| {
+fn insert_member(text: &str, object: &Object, key: &str, value: &Value, style: &Style) -> String {
+    insert_last_member(text, object, style, &|base, lines| {
         let key = Value::String(key.to_owned());
         format!("{key}: {}", style.render(value, base, lines))
     })
@@ -181,7 +186,7 @@ fn inserted(text: &str, object: &Object, key: &str, value: &Value, style: &Style
 
 /// Returns the text with one more member or item at the end of the object or array. `member` renders it, given the indentation of its
 /// further lines, and whether it may have any.
-fn inserted_last(
+fn insert_last_member(
     text: &str,
     object: &Object,
     style: &Style,
@@ -271,7 +276,7 @@ fn is_blank(text: &str) -> bool {
     text.trim_matches(BLANKS).is_empty()
 }
 
-fn replaced(text: &str, range: Range<usize>, new: &str) -> String {
+fn replace_member(text: &str, range: Range<usize>, new: &str) -> String {
     format!("{}{new}{}", &text[..range.start], &text[range.end..])
 }
 

@@ -31,7 +31,7 @@ impl SettingsFile {
     /// Returns a settings file of haft itself. Links are followed. A new user file is only readable by its owner, for its secrets.
     pub(crate) fn own(named: &Path) -> Result<Self, Problem> {
         let advice = "make the file and its folder readable and writable";
-        let path = resolved(named).map_err(|e| {
+        let path = resolve_path(named).map_err(|e| {
             let problem = Problem::failed(format!("find the settings: {e}"));
             let is_link = named.is_symlink();
             problem
@@ -53,7 +53,7 @@ impl SettingsFile {
         advice: String,
         within: Option<&Path>,
     ) -> Result<Self, Problem> {
-        let path = resolved(named).map_err(|e| {
+        let path = resolve_path(named).map_err(|e| {
             let problem = Problem::failed(format!("find the settings of {client}: {e}"));
             let is_link = named.is_symlink();
             problem
@@ -130,7 +130,7 @@ impl SettingsFile {
     /// Writes the new text next to the file, with its mode and owner.
     pub(crate) fn write_draft(&self, draft: &Path, text: &str) -> Result<(), Problem> {
         let written = self.draft(draft, text);
-        self.or_clear(draft, written)
+        self.or_remove_draft(draft, written)
     }
 
     /// Replaces the file with the draft if the file still has the text that was read: clients also write their settings, and take no lock.
@@ -140,7 +140,7 @@ impl SettingsFile {
             let _ = std::fs::remove_file(draft);
             return Err(changed);
         }
-        self.or_clear(draft, std::fs::rename(draft, &self.path))
+        self.or_remove_draft(draft, std::fs::rename(draft, &self.path))
     }
 
     fn check_unchanged(&self, before: Option<&str>) -> Result<(), Problem> {
@@ -153,7 +153,7 @@ impl SettingsFile {
             .advise("nothing of it was overwritten; try again"))
     }
 
-    fn or_clear(&self, draft: &Path, done: io::Result<()>) -> Result<(), Problem> {
+    fn or_remove_draft(&self, draft: &Path, done: io::Result<()>) -> Result<(), Problem> {
         done.map_err(|e| {
             // The draft may not exist; the error of the write is the one to report.
             let _ = std::fs::remove_file(draft);
@@ -202,7 +202,7 @@ impl SettingsFile {
 }
 
 /// Returns the canonical path of a file that may not exist yet.
-fn resolved(path: &Path) -> io::Result<PathBuf> {
+fn resolve_path(path: &Path) -> io::Result<PathBuf> {
     let is_there = std::fs::symlink_metadata(path).is_ok();
     if is_there {
         return path.canonicalize();
@@ -210,5 +210,5 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Ok(path.to_owned());
     };
-    Ok(resolved(folder)?.join(name))
+    Ok(resolve_path(folder)?.join(name))
 }

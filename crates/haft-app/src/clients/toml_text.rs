@@ -41,7 +41,7 @@ pub(crate) fn put_table(text: &str, servers: &str, name: &str, own: &str) -> Res
         what: format!("the new value is not a table `{servers}.{name}`"),
         at: 0..0,
     })?;
-    if let Some(at) = made_table(&mut expected, servers) {
+    if let Some(at) = get_or_create_table(&mut expected, servers) {
         at.insert(name.to_owned(), new);
     }
     check(&out, &expected, servers)?;
@@ -104,7 +104,7 @@ pub(super) fn entry(
     let unreadable = |what: String| Wrong { what, at: 0..0 };
     let json = serde_json::to_value(own).map_err(|e| unreadable(e.to_string()))?;
     let mut all = Table::new();
-    if let Some(at) = made_table(&mut all, servers) {
+    if let Some(at) = get_or_create_table(&mut all, servers) {
         at.insert(name.to_owned(), own.clone());
     }
     let text = toml::to_string(&all).map_err(|e| unreadable(e.to_string()))?;
@@ -118,7 +118,7 @@ fn table_at<'t>(table: &'t Table, dotted: &str) -> Option<&'t Table> {
 }
 
 /// Returns the table with this dotted name, creating it if it is missing.
-fn made_table<'t>(table: &'t mut Table, dotted: &str) -> Option<&'t mut Table> {
+fn get_or_create_table<'t>(table: &'t mut Table, dotted: &str) -> Option<&'t mut Table> {
     let mut names = dotted.split('.');
     names.try_fold(table, |at, name| {
         let inner = at.entry(name);
@@ -129,13 +129,13 @@ fn made_table<'t>(table: &'t mut Table, dotted: &str) -> Option<&'t mut Table> {
 }
 
 /// Removes the table with this dotted name if it is empty, and any parents that become empty.
-fn without_empty(table: &mut Table, dotted: &str) {
+fn remove_empty_tables(table: &mut Table, dotted: &str) {
     let (name, rest) = match dotted.split_once('.') {
         Some((name, rest)) => (name, Some(rest)),
         None => (dotted, None),
     };
     if let (Some(rest), Some(inner)) = (rest, table.get_mut(name).and_then(Value::as_table_mut)) {
-        without_empty(inner, rest);
+        remove_empty_tables(inner, rest);
     }
     if table
         .get(name)
@@ -178,11 +178,11 @@ fn is_below(header: &[String], servers: &str, name: &str) -> bool {
 /// Returns the table without ours; an empty table of servers counts as none.
 fn strip(mut table: Table, servers: &str, name: &str) -> Table {
     if table_at(&table, servers).is_some()
-        && let Some(all) = made_table(&mut table, servers)
+        && let Some(all) = get_or_create_table(&mut table, servers)
     {
         all.remove(name);
     }
-    without_empty(&mut table, servers);
+    remove_empty_tables(&mut table, servers);
     table
 }
 
@@ -192,7 +192,7 @@ fn check(text: &str, expected: &Table, servers: &str) -> Result<(), Wrong> {
         what: format!("`{servers}` is not written as a table: {}", wrong.what),
         at: 0..0,
     })?;
-    without_empty(&mut now, servers);
+    remove_empty_tables(&mut now, servers);
     if now == *expected {
         return Ok(());
     }

@@ -8,7 +8,7 @@ use crate::config::{Settings, Source};
 use crate::problem::Problem;
 
 /// The first may be at most the second; if the flag is set, it must be less.
-const PAIRS: [(&str, &str, bool); 4] = [
+const ORDERED_PAIRS: [(&str, &str, bool); 4] = [
     ("limits.call_timeout_s", "limits.total_timeout_s", false),
     ("limits.approval_timeout_s", "limits.total_timeout_s", false),
     ("chain.call_timeout_s", "chain.total_timeout_s", false),
@@ -20,7 +20,7 @@ const PAIRS: [(&str, &str, bool); 4] = [
 /// # Errors
 /// A [`Problem`] that names the two settings that contradict each other.
 pub fn check(settings: &mut Settings) -> Result<(), Problem> {
-    for (lesser, greater, strictly) in PAIRS {
+    for (lesser, greater, strictly) in ORDERED_PAIRS {
         let (Some(low), Some(high)) = (number(settings, lesser), number(settings, greater)) else {
             continue;
         };

@@ -39,7 +39,7 @@ impl Expander<'_> {
     pub fn expand(&self, given: &Given, secrets: &mut Secrets) -> Result<Value, Problem> {
         let mut used = Secrets::default();
         let expanded = self.value(&given.value, &mut used).and_then(|value| {
-            learn_logins(given, &value, &mut used);
+            collect_logins(given, &value, &mut used);
             // Rules are shown in full: in denials, explanations and records.
             if given.key.kind == Kind::Rules && !used.values.is_empty() {
                 return Err("a rule takes no secret: rules are shown as they are".to_owned());
@@ -124,11 +124,11 @@ fn keep(secrets: &mut Secrets, value: &str) {
     if !value.is_empty() && !secrets.values.iter().any(|known| known == value) {
         secrets.values.push(value.to_owned());
     }
-    keep_login(secrets, value);
+    add_login(secrets, value);
 }
 
 /// The login in a URL and its password alone are also secrets by themselves.
-fn keep_login(secrets: &mut Secrets, url: &str) {
+fn add_login(secrets: &mut Secrets, url: &str) {
     let login = url
         .split_once("://")
         .and_then(|(_, rest)| rest.rsplit_once('@'));
@@ -145,7 +145,7 @@ fn keep_login(secrets: &mut Secrets, url: &str) {
 }
 
 /// Words in names of headers or variables whose values are secrets, even in plain text.
-const TELLING: [&str; 8] = [
+const SECRET_WORDS: [&str; 8] = [
     "auth",
     "cookie",
     "credential",
@@ -158,9 +158,9 @@ const TELLING: [&str; 8] = [
 
 /// Learns secrets from the whole value: the login of a URL that contains references; from a server's headers and variables, those that log
 /// in, without the scheme (`Bearer`, `Basic`) before them.
-fn learn_logins(given: &Given, value: &Value, used: &mut Secrets) {
+fn collect_logins(given: &Given, value: &Value, used: &mut Secrets) {
     if let (Value::String(url), false) = (value, used.values.is_empty()) {
-        keep_login(used, url);
+        add_login(used, url);
     }
     let of_service = [
         "mcp.servers.*.headers",
@@ -176,7 +176,7 @@ fn learn_logins(given: &Given, value: &Value, used: &mut Secrets) {
         let token = value
             .split_once(' ')
             .map_or(value, |(_, token)| token.trim());
-        if TELLING.iter().any(|word| name.contains(word)) && may_be_login(token) {
+        if SECRET_WORDS.iter().any(|word| name.contains(word)) && may_be_login(token) {
             keep(used, token);
             keep(used, value);
         }

@@ -25,8 +25,8 @@ pub(crate) fn read(path: &Path) -> Result<Table, Problem> {
         Some(text) => text
             .parse()
             .map_err(|_| match document::parse(&shown, &text) {
-                Err(problem) => in_file(problem),
-                Ok(_) => damage("it is not a table", &shown),
+                Err(problem) => with_file_advice(problem),
+                Ok(_) => damaged_rules("it is not a table", &shown),
             }),
         None => Ok(Table::new()),
     }
@@ -34,14 +34,14 @@ pub(crate) fn read(path: &Path) -> Result<Table, Problem> {
 
 fn text_of(path: &Path, shown: &str) -> Result<Option<String>, Problem> {
     match plain_file::read(path, MAX_BYTES) {
-        Ok(text) => Ok(Some(mend(text))),
+        Ok(text) => Ok(Some(remove_legacy_list(text))),
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
-        Err(e) => Err(damage(&e.to_string(), shown)),
+        Err(e) => Err(damaged_rules(&e.to_string(), shown)),
     }
 }
 
 /// Removes the empty list that earlier versions wrote before the rules.
-fn mend(text: String) -> String {
+fn remove_legacy_list(text: String) -> String {
     if text.parse::<Table>().is_ok() {
         return text;
     }
@@ -54,14 +54,14 @@ fn mend(text: String) -> String {
     }
 }
 
-fn damage(what: &str, shown: &str) -> Problem {
-    in_file(
+fn damaged_rules(what: &str, shown: &str) -> Problem {
+    with_file_advice(
         Problem::settings(format!("read the rules kept with approvals: {what}"))
             .at(Place::named(shown)),
     )
 }
 
-fn in_file(problem: Problem) -> Problem {
+fn with_file_advice(problem: Problem) -> Problem {
     problem.advise(
         "mend that line, or move the file away: calls that its rules covered are asked about again",
     )
@@ -119,9 +119,11 @@ pub(crate) fn layer(path: &Path, places: &Places) -> Result<Option<(Sheet, Vec<S
     let mut given = match document::parse(&shown, &text) {
         Ok(given) => given,
         Err(problem) => {
-            let mut table: Table = text.parse().map_err(|_| in_file(problem.clone()))?;
+            let mut table: Table = text
+                .parse()
+                .map_err(|_| with_file_advice(problem.clone()))?;
             retain(&mut table, &mut loads);
-            document::parse(&shown, &table.to_string()).map_err(in_file)?
+            document::parse(&shown, &table.to_string()).map_err(with_file_advice)?
         }
     };
     for key in &mut given {

@@ -114,7 +114,7 @@ impl Sheet {
 /// A [`Problem`] that names the position, the key and the values it takes.
 pub fn from_file(layer: Layer, path: &Path, shown: &str) -> Result<Option<Sheet>, Problem> {
     let text = plain_file::read(path, MAX_BYTES);
-    sheet(layer, path, shown, text)
+    read_layer(layer, path, shown, text)
 }
 
 /// Reads the settings file of the workspace. The folder may belong to someone else: no link in it is followed, and if it is not trusted, no
@@ -124,10 +124,10 @@ pub fn from_file(layer: Layer, path: &Path, shown: &str) -> Result<Option<Sheet>
 /// A [`Problem`] that names the position, the key and the values it takes.
 pub fn from_workspace(layer: Layer, workspace: &Path) -> Result<Option<Sheet>, Problem> {
     let text = plain_file::read_beneath(workspace, FILE_NAME, MAX_BYTES);
-    sheet(layer, &workspace.join(FILE_NAME), FILE_NAME, text)
+    read_layer(layer, &workspace.join(FILE_NAME), FILE_NAME, text)
 }
 
-fn sheet(
+fn read_layer(
     layer: Layer,
     path: &Path,
     shown: &str,

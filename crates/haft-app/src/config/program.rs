@@ -61,7 +61,7 @@ impl Program {
     }
 
     /// Returns the settings as layers, in order: each may set a key again.
-    pub(crate) fn sheets(&self) -> Result<Vec<Sheet>, Problem> {
+    pub(crate) fn to_layers(&self) -> Result<Vec<Sheet>, Problem> {
         let sheet = |(key, value): &(String, Value)| {
             Ok(Sheet {
                 layer: Layer::Program,

@@ -6,7 +6,7 @@ use toml::Value;
 use crate::config::keys::{Key, Kind, Untrusted};
 
 /// Maximum number of characters of a value that a message shows.
-const SHOWN: usize = 60;
+const MAX_SHOWN: usize = 60;
 
 /// How a value violates its key's type.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ fn wrong(key: &Key, value: &Value, item: Option<usize>) -> Wrong {
         expected: expected(key.kind),
         got: match value {
             Value::String(_) | Value::Integer(_) | Value::Float(_) | Value::Boolean(_) => {
-                clip(&value.to_string(), SHOWN).into_owned()
+                clip(&value.to_string(), MAX_SHOWN).into_owned()
             }
             _ => article(value.type_str()),
         },
@@ -119,7 +119,7 @@ pub fn expected(kind: Kind) -> String {
         Kind::Seconds => "a number of seconds above 0".to_owned(),
         Kind::Amount => "a number of at least 0".to_owned(),
         Kind::Text => "a text".to_owned(),
-        Kind::Choice(words) => format!("one of {}", quoted(words)),
+        Kind::Choice(words) => format!("one of {}", quote_words(words)),
         Kind::Items => "a list of texts".to_owned(),
         Kind::Rules => {
             "a list of rules (texts, or tables with rule, match, no_match, reason, tool, arguments)"
@@ -130,7 +130,7 @@ pub fn expected(kind: Kind) -> String {
     }
 }
 
-fn quoted(words: &[&str]) -> String {
+fn quote_words(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
     quoted.join(", ")
 }

@@ -12,12 +12,12 @@ use crate::home::Home;
 use crate::plain_file;
 
 /// Minimum time between two notices.
-const PERIOD: Duration = Duration::from_secs(10);
+const MIN_INTERVAL: Duration = Duration::from_secs(10);
 /// How soon to retry while another process shows a notice.
-const SOON: Duration = Duration::from_millis(500);
+const RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// Held by the process whose turn it is; its modification time is that of the last notice.
-const FILE: &str = "servers/notified.lock";
+const LOCK_FILE: &str = "servers/notified.lock";
 
 /// The turn to show a notice.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Turn(File);
 impl Turn {
     /// Takes the turn; returns how long to wait if it is too early.
     pub(super) fn take(home: &Home) -> io::Result<Result<Self, Duration>> {
-        let path = home.join(FILE);
+        let path = home.join(LOCK_FILE);
         plain_file::private_folder(path.parent().unwrap_or(home.path()))?;
         let mut options = OpenOptions::new();
         options.read(true).write(true).mode(0o600);
@@ -37,7 +37,7 @@ impl Turn {
             Err(e) => return Err(e),
         };
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) => return Ok(Err(SOON)),
+            Err(Errno::WOULDBLOCK) => return Ok(Err(RETRY_DELAY)),
             locked => locked?,
         }
         let meta = file.metadata()?;
@@ -45,15 +45,15 @@ impl Turn {
             return Ok(Ok(Self(file)));
         }
         // A clock that was set back must not silence notices.
-        let age = meta.modified()?.elapsed().unwrap_or(PERIOD);
-        match PERIOD.checked_sub(age) {
+        let age = meta.modified()?.elapsed().unwrap_or(MIN_INTERVAL);
+        match MIN_INTERVAL.checked_sub(age) {
             Some(rest) if !rest.is_zero() => Ok(Err(rest)),
             _ => Ok(Ok(Self(file))),
         }
     }
 
     /// Records that a notice is shown now.
-    pub(super) fn use_up(mut self) {
+    pub(super) fn record_notice(mut self) {
         let noted = self.0.set_len(0).and_then(|()| self.0.write_all(b"\n"));
         if let Err(error) = noted {
             tracing::warn!(%error, "note that a notice was shown");
@@ -63,7 +63,7 @@ impl Turn {
 
 #[cfg(test)]
 mod tests {
-    use super::{PERIOD, SOON, Turn};
+    use super::{MIN_INTERVAL, RETRY_DELAY, Turn};
     use crate::environment::Environment;
     use crate::home::Home;
 
@@ -72,11 +72,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let home = Home::locate(Some(folder.path()), &Environment::default()).unwrap();
         let turn = Turn::take(&home).unwrap().unwrap();
-        assert_eq!(Turn::take(&home).unwrap().unwrap_err(), SOON);
+        assert_eq!(Turn::take(&home).unwrap().unwrap_err(), RETRY_DELAY);
         // Nothing was shown, so the next turn may be taken.
         drop(turn);
-        Turn::take(&home).unwrap().unwrap().use_up();
+        Turn::take(&home).unwrap().unwrap().record_notice();
         let wait = Turn::take(&home).unwrap().unwrap_err();
-        assert!(wait > SOON && wait <= PERIOD, "{wait:?}");
+        assert!(wait > RETRY_DELAY && wait <= MIN_INTERVAL, "{wait:?}");
     }
 }

@@ -8,7 +8,7 @@ use haft::approval::ApprovalRequest;
 use crate::environment::Environment;
 
 /// Maximum length of the text from a request, in characters.
-const LONGEST: usize = 160;
+const MAX_TEXT: usize = 160;
 
 /// A notice: a bold line and a few more.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) struct Notice {
 }
 
 /// The line that says where to decide.
-const HOW: &str = "Decide with: haft console";
+const HOW_TO_DECIDE: &str = "Decide with: haft console";
 
 impl Notice {
     /// Returns a notice about a request with this fact.
@@ -36,23 +36,23 @@ impl Notice {
     }
 
     /// Combines the notices into one; expects at least one.
-    pub(super) fn sum(mut notices: Vec<Self>) -> Self {
+    pub(super) fn combine(mut notices: Vec<Self>) -> Self {
         let count = notices.len();
         let Some(first) = notices.drain(..).next() else {
             return Self {
                 title: "haft: a request waits".to_owned(),
-                body: HOW.to_owned(),
+                body: HOW_TO_DECIDE.to_owned(),
             };
         };
         if count == 1 {
             return Self {
                 title: first.title,
-                body: format!("{}\n{HOW}", first.body),
+                body: format!("{}\n{HOW_TO_DECIDE}", first.body),
             };
         }
         Self {
             title: format!("haft: {count} requests wait for you"),
-            body: format!("The first: {}\n{HOW}", first.body),
+            body: format!("The first: {}\n{HOW_TO_DECIDE}", first.body),
         }
     }
 }
@@ -149,7 +149,7 @@ fn plain(text: &str) -> String {
     let line = spaced.filter(|word| !word.is_empty());
     let line = line.collect::<Vec<_>>().join(" ");
     let mut seen = line.chars().filter(|c| !invisible(*c));
-    let mut short: String = seen.by_ref().take(LONGEST).collect();
+    let mut short: String = seen.by_ref().take(MAX_TEXT).collect();
     if seen.next().is_some() {
         short.push('…');
     }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     fn words(program: Program, body: &str) -> Vec<String> {
-        let arguments = program.arguments(&Notice::sum(vec![notice(body)]));
+        let arguments = program.arguments(&Notice::combine(vec![notice(body)]));
         let texts = arguments.iter().map(|argument| argument.to_str().unwrap());
         texts.map(str::to_owned).collect()
     }
@@ -205,7 +205,7 @@ mod tests {
         let long = plain(&"é".repeat(1000));
         assert_eq!(long.chars().count(), 161);
         assert!(long.ends_with('…'));
-        let sum = Notice::sum(vec![notice("first"), notice("second"), notice("third")]);
+        let sum = Notice::combine(vec![notice("first"), notice("second"), notice("third")]);
         assert_eq!(sum.title, "haft: 3 requests wait for you");
         assert_eq!(sum.body, "The first: first\nDecide with: haft console");
     }

@@ -10,11 +10,11 @@ use crate::plain_file::random_hex;
 use crate::problem::Problem;
 
 /// Maximum size of a folder that is copied, in bytes.
-const BYTES: u64 = 4 << 30;
+const MAX_BYTES: u64 = 4 << 30;
 /// Maximum number of files and folders in it.
-const FILES: usize = 500_000;
+const MAX_FILES: usize = 500_000;
 /// Maximum nesting depth.
-const DEPTH: usize = 200;
+const MAX_DEPTH: usize = 200;
 
 /// A copy of a folder.
 #[derive(Debug)]
@@ -94,8 +94,10 @@ struct Work<'a> {
 
 impl Work<'_> {
     fn folder(&mut self, from: &Path, to: &Path, depth: usize) -> io::Result<()> {
-        if depth > DEPTH {
-            return Err(too_large(format!("folders are nested over {DEPTH} deep")));
+        if depth > MAX_DEPTH {
+            return Err(too_large(format!(
+                "folders are nested over {MAX_DEPTH} deep"
+            )));
         }
         DirBuilder::new().mode(0o700).create(to)?;
         for entry in fs::read_dir(from)? {
@@ -117,14 +119,14 @@ impl Work<'_> {
             } else if kind.is_file() {
                 // Copies contents and mode; as a reflink if the file system supports it.
                 fs::copy(&path, &to)?;
-                times(&to, &data)?;
+                copy_times(&to, &data)?;
             } else {
                 let path = path.strip_prefix(self.from).unwrap_or(&path);
                 self.left_out.push(path.display().to_string());
             }
         }
         let data = fs::symlink_metadata(from)?;
-        times(to, &data)?;
+        copy_times(to, &data)?;
         // The owner must be able to use and remove every folder of the copy.
         let mode = (data.mode() & 0o7777) | 0o700;
         fs::set_permissions(to, fs::Permissions::from_mode(mode))
@@ -134,11 +136,14 @@ impl Work<'_> {
         self.files += 1;
         // Size on disk: a file may have holes.
         self.bytes = self.bytes.saturating_add(data.blocks() * 512);
-        if self.files > FILES {
-            return Err(too_large(format!("there are more than {FILES} files")));
+        if self.files > MAX_FILES {
+            return Err(too_large(format!("there are more than {MAX_FILES} files")));
         }
-        if self.bytes > BYTES {
-            return Err(too_large(format!("it is larger than {} GiB", BYTES >> 30)));
+        if self.bytes > MAX_BYTES {
+            return Err(too_large(format!(
+                "it is larger than {} GiB",
+                MAX_BYTES >> 30
+            )));
         }
         Ok(())
     }
@@ -149,7 +154,7 @@ fn too_large(why: String) -> io::Error {
 }
 
 /// Sets a file's times to those of another: build tools depend on them.
-fn times(to: &Path, data: &Metadata) -> io::Result<()> {
+fn copy_times(to: &Path, data: &Metadata) -> io::Result<()> {
     let (Ok(read), Ok(changed)) = (data.accessed(), data.modified()) else {
         return Ok(());
     };

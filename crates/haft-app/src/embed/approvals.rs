@@ -8,7 +8,7 @@ use crate::decide::Refused;
 use crate::problem::Problem;
 
 /// Maximum number of requests in a list.
-const MOST: usize = 10_000;
+const MAX_REQUESTS: usize = 10_000;
 
 /// The approval requests of an application.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +37,7 @@ impl<'a> Approvals<'a> {
         let filter = Filter {
             tenant: tenant.to_owned(),
             status: vec![RequestStatus::Pending],
-            limit: MOST,
+            limit: MAX_REQUESTS,
             ..Filter::default()
         };
         let mut found = Vec::new();

@@ -161,7 +161,7 @@ impl HaftBuilder {
                 "offer the program's tools: {wrong}"
             )));
         }
-        let when_asked = self.asks();
+        let when_asked = self.effective_when_asked();
         if when_asked == WhenAsked::Suspend && self.state.is_none() {
             let what = "calls are to be suspended, and there is no state folder for their requests";
             return Err(Problem::usage(what).advise("name one: `.state(folder)`"));
@@ -194,7 +194,7 @@ impl HaftBuilder {
         })))
     }
 
-    fn asks(&self) -> WhenAsked {
+    fn effective_when_asked(&self) -> WhenAsked {
         self.when_asked.unwrap_or(if self.approver.is_some() {
             WhenAsked::Wait
         } else {
@@ -254,7 +254,7 @@ impl HaftBuilder {
         };
         let mut program = Program::default()
             .set("approval.mode", mode)
-            .set("tools.disable", self.standard.unwanted());
+            .set("tools.disable", self.standard.unselected());
         if let Some(policy) = &mut self.policy {
             if policy.workspace.is_some() {
                 let what = "the policy names a workspace, and the application has one";

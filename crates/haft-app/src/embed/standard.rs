@@ -66,7 +66,7 @@ impl Standard {
     }
 
     /// Returns the settings words of the bundles that are not selected. `read_artifact` comes with any bundle: their results may be large.
-    pub(crate) fn unwanted(self) -> Vec<&'static str> {
+    pub(crate) fn unselected(self) -> Vec<&'static str> {
         let others = WORDS.iter().filter(|(one, _, _)| !self.contains(*one));
         let mut words: Vec<&str> = others
             .flat_map(|(_, _, words)| words.iter().copied())
@@ -107,9 +107,9 @@ mod tests {
 
     #[test]
     fn what_is_not_wanted_is_switched_off_by_its_word() {
-        assert!(Standard::ALL.unwanted().is_empty());
-        assert!(Standard::NONE.unwanted().contains(&"read_artifact"));
-        let files = (Standard::FILES | Standard::COMMANDS).unwanted();
+        assert!(Standard::ALL.unselected().is_empty());
+        assert!(Standard::NONE.unselected().contains(&"read_artifact"));
+        let files = (Standard::FILES | Standard::COMMANDS).unselected();
         let expect = [
             "web",
             "memory",

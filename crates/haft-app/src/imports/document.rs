@@ -13,12 +13,12 @@ use crate::problem::{Place, Problem};
 use crate::site::Site;
 
 /// Maximum size of a file, in bytes: Claude Code stores much more in its own than settings.
-const LARGEST: u64 = 64 << 20;
+const MAX_FILE_BYTES: u64 = 64 << 20;
 /// Maximum number of servers in a file.
-const MOST: usize = 1000;
+const MAX_SERVERS: usize = 1000;
 
 /// The keys that hold servers, in any client.
-const HOLDERS: [&str; 6] = [
+const SERVER_KEYS: [&str; 6] = [
     "mcpServers",
     "servers",
     "context_servers",
@@ -54,7 +54,7 @@ impl Entries {
         let problem = Problem::usage(format!("{} names no MCP servers", file.display()));
         Err(problem.at(Place::file(file)).advise(format!(
             "a client's settings have them below one of {}",
-            HOLDERS.join(", ")
+            SERVER_KEYS.join(", ")
         )))
     }
 }
@@ -62,16 +62,16 @@ impl Entries {
 /// Reads a file as JSON with comments, TOML or YAML, by its extension.
 pub(super) fn read(source: &Source<'_>, at: &Site) -> Result<Entries, Problem> {
     let file = source.file;
-    let text = plain_file::read(file, LARGEST).map_err(|e| {
+    let text = plain_file::read(file, MAX_FILE_BYTES).map_err(|e| {
         let problem = Problem::usage(format!("read {}: {e}", file.display()));
         problem.advise("name a client's settings file, or the folder of a plugin")
     })?;
     let root = parse(file, &text)?;
-    let mut entries = of_root(root, file, at);
-    if entries.servers.len() > MOST {
-        entries.servers.truncate(MOST);
+    let mut entries = read_root(root, file, at);
+    if entries.servers.len() > MAX_SERVERS {
+        entries.servers.truncate(MAX_SERVERS);
         entries.notes.push(format!(
-            "only the first {MOST} servers of {} were read",
+            "only the first {MAX_SERVERS} servers of {} were read",
             file.display()
         ));
     }
@@ -109,7 +109,7 @@ pub(super) fn parse(file: &Path, text: &str) -> Result<Map<String, Value>, Probl
 }
 
 /// Reads a whole document; one that only has servers by name is accepted as such.
-fn of_root(mut root: Map<String, Value>, file: &Path, at: &Site) -> Entries {
+fn read_root(mut root: Map<String, Value>, file: &Path, at: &Site) -> Entries {
     let mut entries = Entries::default();
     // Claude Code stores the settings of a folder under that folder's path.
     let own = at.workspace.to_string_lossy().into_owned();
@@ -119,8 +119,8 @@ fn of_root(mut root: Map<String, Value>, file: &Path, at: &Site) -> Entries {
     let is_settings = known.iter().any(|key| root.contains_key(*key));
     let mut found = is_settings;
     for mut level in [Some(root.clone()), project].into_iter().flatten() {
-        for holder in HOLDERS {
-            found |= entries.hold(level.remove(holder));
+        for holder in SERVER_KEYS {
+            found |= entries.take_servers(level.remove(holder));
         }
         for key in TURNED_OFF {
             let names = level.get(key).and_then(Value::as_array);
@@ -139,7 +139,7 @@ fn of_root(mut root: Map<String, Value>, file: &Path, at: &Site) -> Entries {
         entries.inputs = inputs.collect();
     }
     if !found && !root.is_empty() && root.values().all(is_server) {
-        found = entries.hold(Some(Value::Object(root)));
+        found = entries.take_servers(Some(Value::Object(root)));
     }
     entries.is_known = found;
     entries
@@ -147,7 +147,7 @@ fn of_root(mut root: Map<String, Value>, file: &Path, at: &Site) -> Entries {
 
 impl Entries {
     /// Takes the servers of a member; returns whether it is an object.
-    fn hold(&mut self, held: Option<Value>) -> bool {
+    fn take_servers(&mut self, held: Option<Value>) -> bool {
         let Some(Value::Object(mut held)) = held else {
             return false;
         };

@@ -12,7 +12,7 @@ use crate::servers::edit::{NewServer, Reach};
 use crate::servers::literal::{is_secret, is_shaped};
 
 /// Members that do not affect how a server is reached or used.
-const SILENT: [&str; 13] = [
+const IGNORED_MEMBERS: [&str; 13] = [
     "$schema",
     "bundled",
     "description",
@@ -29,7 +29,7 @@ const SILENT: [&str; 13] = [
 ];
 
 /// Types of servers that are not processes or addresses that another program can use.
-const UNKNOWN: [&str; 7] = [
+const UNSUPPORTED_TYPES: [&str; 7] = [
     "builtin",
     "frontend",
     "inline_python",
@@ -40,7 +40,7 @@ const UNKNOWN: [&str; 7] = [
 ];
 
 /// Members with which a client lets tools run without approval, or lists only some of them.
-const TOOLS: [&str; 13] = [
+const APPROVAL_MEMBERS: [&str; 13] = [
     "available_tools",
     "alwaysAllow",
     "autoApprove",
@@ -57,14 +57,14 @@ const TOOLS: [&str; 13] = [
 ];
 
 /// The member under which the variables of a file are read.
-const FILE: &str = "\0envFile";
+const ENV_FILE_MEMBER: &str = "\0envFile";
 
 /// The prefix of a token in a header.
 const BEARER: &str = "Bearer ";
 
 /// What replaces a secret: a variable, and the text before it.
 #[derive(Clone, Copy)]
-struct Instead<'a> {
+struct SecretReplacement<'a> {
     before: &'a str,
     variable: &'a str,
 }
@@ -78,14 +78,14 @@ pub(super) fn candidate(
     wishes: &Wishes,
 ) -> Candidate {
     let mut reader = Reader {
-        entry: flat(entry),
+        entry: flatten(entry),
         context,
         wishes,
         notes: Vec::new(),
         refused: None,
     };
     let server = reader.server(name);
-    reader.leftovers();
+    reader.report_unread();
     Candidate {
         original: name.to_owned(),
         client: source.client,
@@ -97,7 +97,7 @@ pub(super) fn candidate(
 }
 
 /// Flattens an entry: older settings of goose have a server's own members one level deeper.
-fn flat(mut entry: Map<String, Value>) -> Map<String, Value> {
+fn flatten(mut entry: Map<String, Value>) -> Map<String, Value> {
     if let Some(Value::Object(inner)) = entry.get("config") {
         let inner = inner.clone();
         entry.remove("config");
@@ -132,7 +132,7 @@ impl Reader<'_> {
         let kind = self.take(&["type", "transport", "transportType"]);
         let kind = kind.as_ref().and_then(Value::as_str).unwrap_or_default();
         let kind = kind.to_lowercase();
-        if UNKNOWN.contains(&kind.as_str()) {
+        if UNSUPPORTED_TYPES.contains(&kind.as_str()) {
             self.entry.clear();
             self.refuse(format!(
                 "`{kind}` is a part of the client, or a transport that haft does not speak"
@@ -195,7 +195,7 @@ impl Reader<'_> {
         self.check_words(args);
         let mut env = self.pairs(&["env", "envs", "environment"], None);
         self.named_variables(&mut env);
-        for (name, value) in self.file_variables() {
+        for (name, value) in self.read_env_file() {
             env.entry(name).or_insert(value);
         }
         Some(Reach::Command {
@@ -321,7 +321,7 @@ impl Reader<'_> {
     }
 
     /// Reads variables from the file that the client reads, and treats them as if they were in the settings.
-    fn file_variables(&mut self) -> BTreeMap<String, String> {
+    fn read_env_file(&mut self) -> BTreeMap<String, String> {
         let file = self.take(&["envFile", "env_file"]);
         let file = file.as_ref().and_then(Value::as_str);
         let Some(file) = file.and_then(|file| self.text(file)) else {
@@ -338,8 +338,8 @@ impl Reader<'_> {
                 let variables = variables.into_iter();
                 let table = variables.map(|(name, value)| (name, Value::String(value)));
                 self.entry
-                    .insert(FILE.to_owned(), Value::Object(table.collect()));
-                self.pairs(&[FILE], None)
+                    .insert(ENV_FILE_MEMBER.to_owned(), Value::Object(table.collect()));
+                self.pairs(&[ENV_FILE_MEMBER], None)
             }
             Err(why) => {
                 self.refuse(why);
@@ -375,7 +375,7 @@ impl Reader<'_> {
                 text = self.secret(
                     &name,
                     text,
-                    Instead {
+                    SecretReplacement {
                         before,
                         variable: &variable_name(&variable),
                     },
@@ -386,14 +386,14 @@ impl Reader<'_> {
         pairs
     }
 
-    fn secret(&mut self, name: &str, text: String, instead: Instead<'_>) -> String {
+    fn secret(&mut self, name: &str, text: String, instead: SecretReplacement<'_>) -> String {
         if self.wishes.copy_secrets {
             self.notes.push(format!(
                 "the secret of `{name}` is copied into haft's settings as it is"
             ));
             return text;
         }
-        let Instead { before, variable } = instead;
+        let SecretReplacement { before, variable } = instead;
         let Ok(reference) = self.context.variable(variable) else {
             self.refuse(format!(
                 "`{name}` holds a secret as it is: put it into the variable {variable} and import again (haft writes {before}${{env:{variable}}}), or copy it with --copy-secrets"
@@ -419,7 +419,7 @@ impl Reader<'_> {
     }
 
     fn text(&mut self, text: &str) -> Option<String> {
-        match self.context.carry(text) {
+        match self.context.convert(text) {
             Ok(carried) => {
                 for note in carried.notes {
                     if !self.notes.contains(&note) {
@@ -476,16 +476,18 @@ impl Reader<'_> {
     }
 
     /// Reports the members that were not read.
-    fn leftovers(&mut self) {
+    fn report_unread(&mut self) {
         let names: Vec<String> = self
             .entry
             .iter()
-            .filter(|(name, value)| !SILENT.contains(&name.as_str()) && !says_nothing(value))
+            .filter(|(name, value)| {
+                !IGNORED_MEMBERS.contains(&name.as_str()) && !is_empty_value(value)
+            })
             .map(|(name, _)| name.clone())
             .collect();
         let (of_tools, others): (Vec<String>, Vec<String>) = names
             .into_iter()
-            .partition(|name| TOOLS.contains(&name.as_str()));
+            .partition(|name| APPROVAL_MEMBERS.contains(&name.as_str()));
         for name in of_tools {
             let value = self
                 .entry
@@ -525,7 +527,7 @@ fn texts(values: &[Value]) -> Vec<String> {
 }
 
 /// Returns whether a member has no content.
-fn says_nothing(value: &Value) -> bool {
+fn is_empty_value(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::Array(items) => items.is_empty(),

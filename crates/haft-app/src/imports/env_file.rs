@@ -5,11 +5,11 @@ use std::path::Path;
 use crate::plain_file;
 
 /// Maximum size of a file, in bytes.
-const LARGEST: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Returns the variables of a file, in order; or why they cannot be read.
 pub(super) fn read(file: &Path) -> Result<Vec<(String, String)>, String> {
-    let text = plain_file::read(file, LARGEST)
+    let text = plain_file::read(file, MAX_FILE_BYTES)
         .map_err(|e| format!("its variables stand in {}: {e}", file.display()))?;
     let lines = text.lines().enumerate();
     let mut variables = Vec::new();
@@ -32,14 +32,14 @@ pub(super) fn read(file: &Path) -> Result<Vec<(String, String)>, String> {
         if name.is_empty() || name.contains(char::is_whitespace) {
             return Err(wrong());
         }
-        let value = unquoted(value.trim()).ok_or_else(wrong)?;
+        let value = unquote(value.trim()).ok_or_else(wrong)?;
         variables.push((name.to_owned(), value));
     }
     Ok(variables)
 }
 
 /// Removes the quotes, or the trailing comment; returns `None` if a quote is not closed on its line.
-fn unquoted(value: &str) -> Option<String> {
+fn unquote(value: &str) -> Option<String> {
     let Some(quote) = value.chars().next().filter(|c| matches!(c, '"' | '\'')) else {
         let value = value.split_once(" #").map_or(value, |(value, _)| value);
         return Some(value.trim_end().to_owned());

@@ -12,9 +12,9 @@ use crate::site::Site;
 const INSTALLED: &str = ".claude/plugins/installed_plugins.json";
 const SETTINGS: &str = ".claude/settings.json";
 /// Maximum size of these files, in bytes.
-const LARGEST: u64 = 16 << 20;
+const MAX_FILE_BYTES: u64 = 16 << 20;
 /// Maximum number of plugins that are read.
-const MOST: usize = 256;
+const MAX_PLUGINS: usize = 256;
 
 /// Reads the packages that are turned on. What cannot be read is noted.
 pub(super) fn read(at: &Site, wishes: &Wishes, into: &mut Imports) {
@@ -29,7 +29,7 @@ pub(super) fn read(at: &Site, wishes: &Wishes, into: &mut Imports) {
     let enabled = settings.get("enabledPlugins").and_then(Value::as_object);
     // The first version of the file has no member for them.
     let plugins = installed.get("plugins").and_then(Value::as_object);
-    for (name, entries) in plugins.unwrap_or(&installed).iter().take(MOST) {
+    for (name, entries) in plugins.unwrap_or(&installed).iter().take(MAX_PLUGINS) {
         let Some(folder) = folder(entries, &at.workspace) else {
             continue;
         };
@@ -50,7 +50,7 @@ fn object(file: &Path, into: &mut Imports) -> Option<Map<String, Value>> {
     if !file.exists() {
         return None;
     }
-    let text = plain_file::read(file, LARGEST).map_err(|e| e.to_string());
+    let text = plain_file::read(file, MAX_FILE_BYTES).map_err(|e| e.to_string());
     let parsed = text.and_then(|text| document::parse(file, &text).map_err(|e| e.to_string()));
     match parsed {
         Ok(object) => Some(object),

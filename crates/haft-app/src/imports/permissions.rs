@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::imports::{Candidate, plain_name};
+use crate::imports::{Candidate, to_valid_name};
 
 /// Rules about tools of servers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -48,7 +48,7 @@ impl Rules {
         let names: BTreeMap<String, String> = taken
             .filter_map(|candidate| {
                 let server = candidate.server.as_ref()?;
-                Some((plain_name(&candidate.original), server.name.clone()))
+                Some((to_valid_name(&candidate.original), server.name.clone()))
             })
             .collect();
         for list in [&mut self.allow, &mut self.ask, &mut self.deny] {
@@ -101,7 +101,7 @@ pub(super) fn read(permissions: &Value, file: &Path) -> Rules {
     if !others.is_empty() {
         rules.not_carried.push(format!(
             "{shown}: rules about the client's own tools: {}; haft's rules have the same form",
-            shortened(&others)
+            shorten_list(&others)
         ));
     }
     for key in [
@@ -118,16 +118,16 @@ pub(super) fn read(permissions: &Value, file: &Path) -> Rules {
     rules
 }
 
-fn shortened(items: &[String]) -> String {
-    const SHOWN: usize = 10;
+fn shorten_list(items: &[String]) -> String {
+    const MAX_SHOWN: usize = 10;
     let mut text = items
         .iter()
-        .take(SHOWN)
+        .take(MAX_SHOWN)
         .cloned()
         .collect::<Vec<_>>()
         .join(", ");
-    if items.len() > SHOWN {
-        text = format!("{text} and {} more", items.len() - SHOWN);
+    if items.len() > MAX_SHOWN {
+        text = format!("{text} and {} more", items.len() - MAX_SHOWN);
     }
     text
 }
@@ -136,7 +136,7 @@ fn shortened(items: &[String]) -> String {
 fn of_server(rule: &str) -> Option<String> {
     let rest = rule.strip_prefix("mcp__")?;
     let (server, tool) = rest.split_once("__").unwrap_or((rest, "*"));
-    let server = plain_name(server);
+    let server = to_valid_name(server);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '*');
     let is_rule = !server.is_empty() && !tool.is_empty() && tool.chars().all(is_plain);
     is_rule.then(|| format!("{server}.{tool}"))

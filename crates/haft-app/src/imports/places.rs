@@ -56,7 +56,7 @@ pub(super) fn all(at: &Site) -> Vec<Candidate> {
 
 /// Returns the client that a file belongs to, judging by its path.
 pub(super) fn client_of(file: &Path) -> &'static str {
-    const ENDS: [(&str, &str); 16] = [
+    const PATH_ENDINGS: [(&str, &str); 16] = [
         ("/.mcp.json", "claude-code"),
         ("/.claude.json", "claude-code"),
         ("/.claude/settings.json", "claude-code"),
@@ -75,7 +75,7 @@ pub(super) fn client_of(file: &Path) -> &'static str {
         (".toml", "codex"),
     ];
     let path = file.to_string_lossy();
-    let found = ENDS.iter().find(|(end, _)| path.ends_with(end));
+    let found = PATH_ENDINGS.iter().find(|(end, _)| path.ends_with(end));
     let by_form = || {
         let is_yaml = path.ends_with(".yaml") || path.ends_with(".yml");
         if is_yaml { "goose" } else { "a client" }

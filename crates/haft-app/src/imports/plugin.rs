@@ -22,7 +22,7 @@ const MANIFESTS: [&str; 5] = [
 /// The files with servers.
 const SERVERS: [&str; 2] = [".mcp.json", "mcp.json"];
 /// Parts that haft cannot use, with the manifest member that may point to another place.
-const OTHERS: [(&str, &str); 7] = [
+const UNUSABLE_PARTS: [(&str, &str); 7] = [
     ("commands", "commands"),
     ("agents", "agents"),
     ("hooks", "hooks"),
@@ -32,7 +32,7 @@ const OTHERS: [(&str, &str); 7] = [
     ("monitors", "monitors"),
 ];
 /// Maximum size of a manifest, in bytes.
-const LARGEST: u64 = 1 << 20;
+const MAX_MANIFEST: u64 = 1 << 20;
 
 /// Reads a package.
 pub(super) fn read(
@@ -58,7 +58,7 @@ pub(super) fn read(
     };
     package.servers(&manifest, into)?;
     package.skills(&manifest, into);
-    for (place, member) in OTHERS {
+    for (place, member) in UNUSABLE_PARTS {
         if folder.join(place).exists() || manifest.contains_key(member) {
             into.notes
                 .push(format!("not carried over: {member} of the plugin"));
@@ -79,7 +79,7 @@ fn manifest(folder: &Path) -> Result<Map<String, Value>, Problem> {
             let what = format!("{} leads out of the plugin", file.display());
             return Err(Problem::usage(what).at(Place::file(&file)));
         }
-        let text = plain_file::read(&file, LARGEST)
+        let text = plain_file::read(&file, MAX_MANIFEST)
             .map_err(|e| Problem::usage(format!("read the plugin: {e}")).at(Place::file(&file)))?;
         return document::parse(&file, &text);
     }
@@ -113,7 +113,7 @@ impl Package<'_> {
         let mut files: Vec<PathBuf> = SERVERS
             .iter()
             .filter(|name| self.folder.join(name).exists())
-            .filter_map(|name| self.inside(name, into))
+            .filter_map(|name| self.path_inside(name, into))
             .collect();
         match manifest.get("mcpServers") {
             Some(Value::Object(servers)) => {
@@ -158,11 +158,13 @@ impl Package<'_> {
             _ => Vec::new(),
         };
         let names = names.into_iter();
-        names.filter_map(|name| self.inside(name, into)).collect()
+        names
+            .filter_map(|name| self.path_inside(name, into))
+            .collect()
     }
 
     /// Returns a path in the package with links resolved; `None` if it leads out of the package.
-    fn inside(&self, name: &str, into: &mut Imports) -> Option<PathBuf> {
+    fn path_inside(&self, name: &str, into: &mut Imports) -> Option<PathBuf> {
         let why = match self.folder.join(name).canonicalize() {
             Ok(path) if path.starts_with(self.folder) => return Some(path),
             Ok(_) => format!("not read: {name} leads out of the plugin"),
@@ -175,7 +177,7 @@ impl Package<'_> {
     /// Notes how its skills can be used.
     fn skills(&self, manifest: &Map<String, Value>, into: &mut Imports) {
         let own = Some("skills").filter(|own| self.folder.join(own).exists());
-        let own = own.and_then(|own| self.inside(own, into));
+        let own = own.and_then(|own| self.path_inside(own, into));
         let mut folders: BTreeMap<PathBuf, usize> = BTreeMap::new();
         let named = self.named(manifest.get("skills"), into);
         for folder in own

@@ -20,24 +20,24 @@ pub(super) struct Context<'a> {
 
 /// A converted text, with notes about it.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Carried {
+pub(super) struct Converted {
     pub(super) text: String,
     pub(super) notes: Vec<String>,
     /// The positions of haft's references in the text.
     references: Vec<usize>,
 }
 
-impl Carried {
+impl Converted {
     /// Appends a reference of haft's.
-    fn refer(&mut self, reference: &str) {
+    fn push_reference(&mut self, reference: &str) {
         self.references.push(self.text.len());
         self.text.push_str(reference);
     }
 
     /// Checks that nothing in the text has become a reference by accident: neither in inserted values, nor where they meet the rest.
-    fn sound(self) -> Result<Self, String> {
-        let mut begun = self.text.match_indices("${").map(|(at, _)| at);
-        match begun.find(|at| !self.references.contains(at)) {
+    fn check_references(self) -> Result<Self, String> {
+        let mut starts = self.text.match_indices("${").map(|(at, _)| at);
+        match starts.find(|at| !self.references.contains(at)) {
             None => Ok(self),
             Some(at) => {
                 let shown = haft::text::clip(&self.text[at..], 60);
@@ -49,16 +49,16 @@ impl Carried {
 
 impl Context<'_> {
     /// Converts a text; returns why that is impossible if it needs something that is missing here.
-    pub(super) fn carry(&self, text: &str) -> Result<Carried, String> {
+    pub(super) fn convert(&self, text: &str) -> Result<Converted, String> {
         let text = match self.client {
             "opencode" => text
                 .replace("{env:", "${env:")
                 .replace("{file:", "${file:")
                 .replace("$${", "${"),
-            "gemini" => braced(text),
+            "gemini" => to_braced(text),
             _ => text.to_owned(),
         };
-        let mut carried = Carried::default();
+        let mut carried = Converted::default();
         let mut rest = text.as_str();
         while let Some((before, after)) = rest.split_once("${") {
             let Some((inner, after)) = after.split_once('}') else {
@@ -69,18 +69,18 @@ impl Context<'_> {
             rest = after;
         }
         carried.text.push_str(rest);
-        carried.sound()
+        carried.check_references()
     }
 
     /// Converts what is between the braces.
-    fn reference(&self, inner: &str, carried: &mut Carried) -> Result<(), String> {
+    fn reference(&self, inner: &str, carried: &mut Converted) -> Result<(), String> {
         if let Some(name) = inner.strip_prefix("env:") {
-            carried.refer(&self.variable(name)?);
+            carried.push_reference(&self.variable(name)?);
         } else if let Some(path) = inner.strip_prefix("file:").filter(|_| self.reads_files()) {
             if !Path::new(path).is_absolute() {
                 return Err(format!("`${{{inner}}}` is not an absolute path"));
             }
-            carried.refer(&format!("${{file:{path}}}"));
+            carried.push_reference(&format!("${{file:{path}}}"));
             carried
                 .notes
                 .push(format!("it gets what is in the file {path}"));
@@ -105,7 +105,7 @@ impl Context<'_> {
                     carried.notes.push(note);
                     carried.text.push_str(default);
                 }
-                _ => carried.refer(&self.variable(name)?),
+                _ => carried.push_reference(&self.variable(name)?),
             }
         }
         Ok(())
@@ -155,7 +155,7 @@ impl Context<'_> {
     }
 
     /// Converts an input that VS Code asks for to a variable.
-    fn input(&self, id: &str, carried: &mut Carried) -> Result<(), String> {
+    fn input(&self, id: &str, carried: &mut Converted) -> Result<(), String> {
         let named =
             |input: &&Map<String, Value>| input.get("id").and_then(Value::as_str) == Some(id);
         let input = self.inputs.iter().find(named);
@@ -178,7 +178,7 @@ impl Context<'_> {
         let is_secret =
             input.is_some_and(|input| input.get("password") == Some(&Value::Bool(true)));
         if self.at.environment.get(&name).is_some() {
-            carried.refer(&format!("${{env:{name}}}"));
+            carried.push_reference(&format!("${{env:{name}}}"));
             carried.notes.push(format!(
                 "the client asks for `{id}`: haft takes the variable {name}"
             ));
@@ -206,7 +206,7 @@ fn is_variable(name: &str) -> bool {
 }
 
 /// Converts `$NAME` to `${NAME}`.
-fn braced(text: &str) -> String {
+fn to_braced(text: &str) -> String {
     let (mut out, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once('$') {
         out.push_str(before);

@@ -79,7 +79,7 @@ impl Algorithm {
         }
     }
 
-    fn of_points(self) -> Option<&'static dyn VerificationAlgorithm> {
+    fn point_algorithm(self) -> Option<&'static dyn VerificationAlgorithm> {
         match self {
             Self::Es256 => Some(&ECDSA_P256_SHA256_FIXED),
             Self::Es384 => Some(&ECDSA_P384_SHA384_FIXED),
@@ -128,9 +128,9 @@ impl Jwk {
         }
         let (kind, parts) = match (self.kty.as_str(), self.crv.as_deref()) {
             ("RSA", _) => (Kind::Rsa, (number(self.n)?, number(self.e)?)),
-            ("EC", Some("P-256")) => (Kind::P256, (point(self.x, self.y, 32)?, Vec::new())),
-            ("EC", Some("P-384")) => (Kind::P384, (point(self.x, self.y, 48)?, Vec::new())),
-            ("OKP", Some("Ed25519")) => (Kind::Ed25519, (sized(self.x, 32)?, Vec::new())),
+            ("EC", Some("P-256")) => (Kind::P256, (encode_point(self.x, self.y, 32)?, Vec::new())),
+            ("EC", Some("P-384")) => (Kind::P384, (encode_point(self.x, self.y, 48)?, Vec::new())),
+            ("OKP", Some("Ed25519")) => (Kind::Ed25519, (decode_sized(self.x, 32)?, Vec::new())),
             _ => return None,
         };
         Some(PublicKey {
@@ -142,23 +142,23 @@ impl Jwk {
     }
 }
 
-fn decoded(text: Option<String>) -> Option<Vec<u8>> {
+fn decode_base64(text: Option<String>) -> Option<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(text?).ok()
 }
 
-fn sized(text: Option<String>, bytes: usize) -> Option<Vec<u8>> {
-    decoded(text).filter(|found| found.len() == bytes)
+fn decode_sized(text: Option<String>, bytes: usize) -> Option<Vec<u8>> {
+    decode_base64(text).filter(|found| found.len() == bytes)
 }
 
 /// Decodes a number without leading zeros.
 fn number(text: Option<String>) -> Option<Vec<u8>> {
-    let bytes = decoded(text)?;
+    let bytes = decode_base64(text)?;
     let first = bytes.iter().position(|byte| *byte != 0)?;
     bytes.get(first..).map(<[u8]>::to_vec)
 }
 
-fn point(x: Option<String>, y: Option<String>, bytes: usize) -> Option<Vec<u8>> {
-    let (x, y) = (sized(x, bytes)?, sized(y, bytes)?);
+fn encode_point(x: Option<String>, y: Option<String>, bytes: usize) -> Option<Vec<u8>> {
+    let (x, y) = (decode_sized(x, bytes)?, decode_sized(y, bytes)?);
     Some([&[UNCOMPRESSED][..], &x, &y].concat())
 }
 
@@ -183,7 +183,7 @@ impl PublicKey {
             };
             return key.verify(parameters, text, signature).is_ok();
         }
-        let Some(parameters) = algorithm.of_points() else {
+        let Some(parameters) = algorithm.point_algorithm() else {
             return false;
         };
         let key = UnparsedPublicKey::new(parameters, first);

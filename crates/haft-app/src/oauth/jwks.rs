@@ -85,7 +85,7 @@ pub(crate) struct KeySet {
     pace: Pace,
     known: RwLock<Option<Known>>,
     /// Locked while the issuer is asked: the time and the result of the last request.
-    asked: Mutex<Option<(Instant, Result<(), String>)>>,
+    last_request: Mutex<Option<(Instant, Result<(), String>)>>,
 }
 
 #[derive(Debug, Clone)]
@@ -101,7 +101,7 @@ impl KeySet {
             source,
             pace,
             known: RwLock::default(),
-            asked: Mutex::default(),
+            last_request: Mutex::default(),
         }
     }
 
@@ -119,17 +119,17 @@ impl KeySet {
         let usable = self.current(self.pace.stale);
         let usable = usable.and_then(|known| choose(&known, kid, algorithm));
         if let Some(key) = usable
-            && self.asked.try_lock().is_err()
+            && self.last_request.try_lock().is_err()
         {
             // The issuer is being asked: this key is good enough meanwhile.
             return Ok(key);
         }
-        let asked = self.refresh().await;
+        let refreshed = self.refresh().await;
         match self.current(self.pace.stale) {
             Some(known) => choose(&known, kid, algorithm).ok_or_else(|| {
                 KeyError::Unknown("its issuer has no key of this name and kind".to_owned())
             }),
-            None => Err(KeyError::Unavailable(asked.err().unwrap_or_default())),
+            None => Err(KeyError::Unavailable(refreshed.err().unwrap_or_default())),
         }
     }
 
@@ -149,7 +149,7 @@ impl KeySet {
 
     /// Asks the issuer, unless it was asked very recently.
     async fn refresh(&self) -> Result<(), String> {
-        let mut asked = self.asked.lock().await;
+        let mut asked = self.last_request.lock().await;
         if let Some((when, came)) = &*asked
             && when.elapsed() < self.pace.retry
         {

@@ -79,7 +79,7 @@ impl<'t> Jwt<'t> {
     }
 
     /// Returns its claims if this key signed it.
-    pub(super) fn verified(self, key: &PublicKey) -> Result<Claims, String> {
+    pub(super) fn verify(self, key: &PublicKey) -> Result<Claims, String> {
         if !key.signed(self.algorithm, self.signed.as_bytes(), &self.signature) {
             return Err("its signature is wrong".to_owned());
         }

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use crate::plain_file::{Stamp, stamp};
 
 /// Maximum number of looks at files that keep changing; then they are loaded as they are.
-const PATIENCE: u32 = 10;
+const MAX_UNSETTLED_CHECKS: u32 = 10;
 
 /// A stamp that no file has.
-const UNKNOWN: Stamp = [-1; 5];
+const UNKNOWN_STAMP: Stamp = [-1; 5];
 
 /// Files that are watched for changes.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Files {
     /// Returns files that count as changed until they are loaded.
     pub(super) fn new(paths: BTreeSet<PathBuf>) -> Self {
         Self {
-            loaded: vec![Some(UNKNOWN); paths.len()],
+            loaded: vec![Some(UNKNOWN_STAMP); paths.len()],
             paths: paths.into_iter().collect(),
             seen: None,
             restless: 0,
@@ -43,13 +43,13 @@ impl Files {
             self.restless = 0;
             return false;
         }
-        self.lie_still(now)
+        self.are_settled(now)
     }
 
     /// Returns, after a load, whether the files did not change while they were read. If so, the load counts.
-    pub(super) fn were_loaded(&mut self) -> bool {
+    pub(super) fn confirm_loaded(&mut self) -> bool {
         let now = self.stamps();
-        if !self.lie_still(now) {
+        if !self.are_settled(now) {
             return false;
         }
         self.loaded = self.seen.take().unwrap_or_default();
@@ -61,7 +61,7 @@ impl Files {
     pub(super) fn follow(&mut self, paths: BTreeSet<PathBuf>) {
         let known: BTreeMap<PathBuf, Option<Stamp>> =
             self.paths.drain(..).zip(self.loaded.drain(..)).collect();
-        let stamp = |path| known.get(path).copied().unwrap_or(Some(UNKNOWN));
+        let stamp = |path| known.get(path).copied().unwrap_or(Some(UNKNOWN_STAMP));
         self.loaded = paths.iter().map(stamp).collect();
         self.paths = paths.into_iter().collect();
         self.seen = None;
@@ -72,13 +72,13 @@ impl Files {
         self.seen.is_some()
     }
 
-    fn lie_still(&mut self, now: Vec<Option<Stamp>>) -> bool {
+    fn are_settled(&mut self, now: Vec<Option<Stamp>>) -> bool {
         if self.seen.as_ref() == Some(&now) {
             return true;
         }
         self.seen = Some(now);
         self.restless += 1;
-        self.restless > PATIENCE
+        self.restless > MAX_UNSETTLED_CHECKS
     }
 
     fn stamps(&self) -> Vec<Option<Stamp>> {
@@ -91,7 +91,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::fs;
 
-    use super::{Files, PATIENCE};
+    use super::{Files, MAX_UNSETTLED_CHECKS};
 
     #[test]
     fn what_is_seen_for_a_moment_is_not_loaded() {
@@ -101,7 +101,7 @@ mod tests {
         fs::write(&path, "[policy]\n").unwrap();
         let mut files = Files::new(BTreeSet::from([path.clone()]));
         assert!(!files.have_changed() && files.are_changing());
-        assert!(files.have_changed() && files.were_loaded());
+        assert!(files.have_changed() && files.confirm_loaded());
         assert!(!files.have_changed() && !files.are_changing());
 
         // Moved away and written again, as some editors do.
@@ -115,13 +115,13 @@ mod tests {
 
         // Written between the look and the end of the load.
         fs::write(&path, "").unwrap();
-        assert!(!files.were_loaded(), "it was emptied while it was read");
-        assert!(files.have_changed() && files.were_loaded());
+        assert!(!files.confirm_loaded(), "it was emptied while it was read");
+        assert!(files.have_changed() && files.confirm_loaded());
 
         // Removed for good.
         fs::remove_file(&path).unwrap();
         assert!(!files.have_changed());
-        assert!(files.have_changed() && files.were_loaded());
+        assert!(files.have_changed() && files.confirm_loaded());
         assert!(!files.have_changed() && !files.are_changing());
     }
 
@@ -138,8 +138,8 @@ mod tests {
                 break;
             }
         }
-        assert_eq!(looks, PATIENCE as usize + 1);
+        assert_eq!(looks, MAX_UNSETTLED_CHECKS as usize + 1);
         fs::write(&path, "").unwrap();
-        assert!(files.were_loaded());
+        assert!(files.confirm_loaded());
     }
 }

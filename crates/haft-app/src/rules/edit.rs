@@ -118,12 +118,12 @@ impl App {
         let old = file.change(&check, |entries| change_entries(entries, id, change))?;
         let read: Result<RuleText, _> = old.clone().try_into();
         if let Ok(text) = read {
-            self.put_in_force(&text, change)?;
+            self.apply_change(&text, change)?;
         }
         Ok(KeptRule::of(&old, &check))
     }
 
-    fn put_in_force(&self, old: &RuleText, change: Change<'_>) -> Result<(), Problem> {
+    fn apply_change(&self, old: &RuleText, change: Change<'_>) -> Result<(), Problem> {
         let policy = self.executor().policy();
         let mut rules = RuleSet::clone(policy.rule_set());
         let is_old = |rule: &RuleText| {

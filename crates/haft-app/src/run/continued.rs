@@ -13,17 +13,17 @@ use haft::untrusted::UntrustedSource;
 use crate::plain_file;
 
 /// The file in the run's folder, with the earlier run's id.
-const FILE: &str = "continues";
+const FILE_NAME: &str = "continues";
 /// Maximum size of the file, in bytes.
-const MOST: u64 = 4096;
+const MAX_FILE_BYTES: u64 = 4096;
 /// Maximum number of earlier runs that are followed.
-const LONGEST: usize = 1_000;
+const MAX_CHAIN: usize = 1_000;
 
 /// Stores the id of the continued run in the folder of this run's record.
 pub(super) fn keep(folder: &Path, earlier: &RunId) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let options = options.write(true).create_new(true).mode(0o600);
-    let mut file = options.open(folder.join(FILE))?;
+    let mut file = options.open(folder.join(FILE_NAME))?;
     file.write_all(earlier.as_str().as_bytes())?;
     file.sync_all()
 }
@@ -32,9 +32,9 @@ pub(super) fn keep(folder: &Path, earlier: &RunId) -> io::Result<()> {
 pub(super) fn uses(home: &Path, run: &RunId) -> Result<Uses, RunsError> {
     let mut all = runs::uses(home, run.as_str())?;
     let mut at = run.clone();
-    for _ in 0..LONGEST {
+    for _ in 0..MAX_CHAIN {
         let folder = runs::run_dir(home, at.as_str())?;
-        let Ok(earlier) = plain_file::read(&folder.join(FILE), MOST) else {
+        let Ok(earlier) = plain_file::read(&folder.join(FILE_NAME), MAX_FILE_BYTES) else {
             break;
         };
         let earlier = RunId::new(earlier.trim());
@@ -52,9 +52,9 @@ pub(super) fn uses(home: &Path, run: &RunId) -> Result<Uses, RunsError> {
 pub(super) fn untrusted(home: &Path, run: &RunId) -> Result<Vec<UntrustedSource>, RunsError> {
     let mut all = runs::untrusted(home, run.as_str())?;
     let mut at = run.clone();
-    for _ in 0..LONGEST {
+    for _ in 0..MAX_CHAIN {
         let folder = runs::run_dir(home, at.as_str())?;
-        let earlier = match plain_file::read(&folder.join(FILE), MOST) {
+        let earlier = match plain_file::read(&folder.join(FILE_NAME), MAX_FILE_BYTES) {
             Ok(earlier) => RunId::new(earlier.trim()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(all),
             Err(_) => break,

@@ -11,21 +11,21 @@ use haft::session::Session;
 
 use crate::problem::Problem;
 use crate::run::RunParts;
-use crate::run::live::Life;
+use crate::run::live::HeldRun;
 use crate::run::phase::{Event, Phase};
 
 /// How long the calls of a suspended run may take to note that they are pending.
-const NOTE: Duration = Duration::from_millis(500);
+const NOTE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// How long the calls of a finished run may take to end.
-const SETTLE: Duration = Duration::from_secs(3);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Maximum number of requests of a run that are read at a time.
-const PAGE: usize = 1_000;
+const PAGE_SIZE: usize = 1_000;
 
 /// How to release a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LetGo {
+pub(crate) enum ReleaseMode {
     /// Suspends it if something in it can be resumed, and finishes it otherwise.
     Release,
     /// Finishes it and withdraws its requests.
@@ -58,8 +58,8 @@ impl From<Unrecorded> for Problem {
 }
 
 /// Suspends or finishes a run, once, and tells the host what could not be recorded.
-pub(crate) async fn release(parts: &RunParts, life: &Life) {
-    match end(parts, life, LetGo::Release).await {
+pub(crate) async fn release(parts: &RunParts, life: &HeldRun) {
+    match end(parts, life, ReleaseMode::Release).await {
         Ok(()) => {}
         Err(unrecorded @ Unrecorded::Finished(..)) => parts.notices.warn(&unrecorded.to_string()),
         Err(unrecorded @ Unrecorded::Suspended(..)) => tracing::warn!("{unrecorded}"),
@@ -67,7 +67,11 @@ pub(crate) async fn release(parts: &RunParts, life: &Life) {
 }
 
 /// Releases a run, once: a second caller waits for the first.
-pub(crate) async fn end(parts: &RunParts, life: &Life, how: LetGo) -> Result<(), Unrecorded> {
+pub(crate) async fn end(
+    parts: &RunParts,
+    life: &HeldRun,
+    how: ReleaseMode,
+) -> Result<(), Unrecorded> {
     let session = &life.session;
     let mut phase = life.phase.lock().await;
     let (event, done) = match *phase {
@@ -81,12 +85,12 @@ pub(crate) async fn end(parts: &RunParts, life: &Life, how: LetGo) -> Result<(),
             parts.live.remove(session.run());
             let waits = session.has_asked() || session.is_resumed();
             let suspended = match how {
-                LetGo::Release if session.has_asked() => suspend(parts, session).await,
-                LetGo::Finish if waits => {
+                ReleaseMode::Release if session.has_asked() => suspend(parts, session).await,
+                ReleaseMode::Finish if waits => {
                     withdraw(parts, session).await;
                     None
                 }
-                LetGo::Release | LetGo::Finish => None,
+                ReleaseMode::Release | ReleaseMode::Finish => None,
             };
             match suspended {
                 Some(done) => (Event::Suspend, done),
@@ -94,7 +98,7 @@ pub(crate) async fn end(parts: &RunParts, life: &Life, how: LetGo) -> Result<(),
             }
         }
     };
-    phase.go(event);
+    phase.transition(event);
     parts.tally.end(session.run()).await;
     done
 }
@@ -103,7 +107,7 @@ pub(crate) async fn end(parts: &RunParts, life: &Life, how: LetGo) -> Result<(),
 async fn suspend(parts: &RunParts, session: &Session) -> Option<Result<(), Unrecorded>> {
     session.suspend();
     // Waiting calls end at once; a running call gets more time below.
-    let _ = tokio::time::timeout(NOTE, session.idle()).await;
+    let _ = tokio::time::timeout(NOTE_TIMEOUT, session.idle()).await;
     let pending = parts.executor.inbox().list(&left(session, 1)).await;
     let none = pending.as_ref().is_ok_and(Vec::is_empty);
     if (none && !session.has_resumable()) || !parts.terms().durable {
@@ -112,7 +116,7 @@ async fn suspend(parts: &RunParts, session: &Session) -> Option<Result<(), Unrec
     if !parts.executor.suspend(session) {
         return Some(Ok(()));
     }
-    let _ = tokio::time::timeout(SETTLE, session.idle()).await;
+    let _ = tokio::time::timeout(SETTLE_TIMEOUT, session.idle()).await;
     let noted = match parts.archive.suspend(session.run()).await {
         Ok(()) => {
             let noted = parts.index.progress(session.run(), session.calls(), true);
@@ -140,7 +144,7 @@ async fn withdraw(parts: &RunParts, session: &Session) {
     let inbox = parts.executor.inbox();
     let mut requests = Vec::new();
     let keep = |entry| requests.push(entry);
-    let read = listing::each(&**inbox, left(session, PAGE), keep).await;
+    let read = listing::each(&**inbox, left(session, PAGE_SIZE), keep).await;
     let mut ended: Result<(), InboxError> = read;
     for entry in requests {
         let ending = if entry.status == RequestStatus::Pending {
@@ -159,7 +163,7 @@ async fn withdraw(parts: &RunParts, session: &Session) {
 async fn finish(parts: &RunParts, session: &Session) -> Result<(), Unrecorded> {
     let ended = parts.executor.close(session);
     // A cancelled call ends at once, unless it hangs where nothing can reach it; then it stays in doubt.
-    let settled = tokio::time::timeout(SETTLE, session.settled()).await;
+    let settled = tokio::time::timeout(SETTLE_TIMEOUT, session.settled()).await;
     if settled.is_err() {
         tracing::warn!(run = %session.run(), "a call did not end");
     }

@@ -17,7 +17,7 @@ use crate::run::phase::Phase;
 
 /// A run that this process holds.
 #[derive(Debug)]
-pub(crate) struct Life {
+pub(crate) struct HeldRun {
     /// The run's state in memory.
     pub(crate) session: Session,
     /// Whether its tools are restricted; their names are stored with its record.
@@ -30,7 +30,7 @@ pub(crate) struct Life {
     pub(crate) phase: AsyncMutex<Phase>,
 }
 
-impl Life {
+impl HeldRun {
     /// Returns a run that is prepared.
     pub(crate) fn new(session: Session, narrowed: bool) -> Self {
         Self {
@@ -49,7 +49,7 @@ pub(crate) struct Live {
     /// haft's state folder, which must outlive its runs.
     home: Home,
     journal: Arc<dyn Journal>,
-    runs: Mutex<HashMap<RunId, Arc<Life>>>,
+    runs: Mutex<HashMap<RunId, Arc<HeldRun>>>,
 }
 
 impl Live {
@@ -62,22 +62,22 @@ impl Live {
         }
     }
 
-    fn runs(&self) -> MutexGuard<'_, HashMap<RunId, Arc<Life>>> {
+    fn runs(&self) -> MutexGuard<'_, HashMap<RunId, Arc<HeldRun>>> {
         self.runs.lock()
     }
 
     /// Returns a run of this process.
-    pub(crate) fn get(&self, run: &RunId) -> Option<Arc<Life>> {
+    pub(crate) fn get(&self, run: &RunId) -> Option<Arc<HeldRun>> {
         self.runs().get(run).cloned()
     }
 
     /// Returns all runs of this process.
-    pub(crate) fn all(&self) -> Vec<Arc<Life>> {
+    pub(crate) fn all(&self) -> Vec<Arc<HeldRun>> {
         self.runs().values().cloned().collect()
     }
 
     /// Adds a run to this process's runs.
-    pub(crate) fn add(&self, life: &Arc<Life>) {
+    pub(crate) fn add(&self, life: &Arc<HeldRun>) {
         let run = life.session.run().clone();
         self.runs().insert(run, Arc::clone(life));
     }

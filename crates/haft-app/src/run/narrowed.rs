@@ -8,23 +8,23 @@ use std::path::Path;
 use crate::plain_file;
 
 /// The file's name in the run's folder.
-const FILE: &str = "tools.json";
+const FILE_NAME: &str = "tools.json";
 /// Maximum size of the file, in bytes: a hundred thousand long names.
-const MOST: u64 = 16 << 20;
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// Stores the names of a run's tools in the folder of its record.
 pub(super) fn keep<'n>(folder: &Path, names: impl Iterator<Item = &'n str>) -> io::Result<()> {
     let names = serde_json::to_vec(&names.collect::<Vec<_>>())?;
     let mut options = OpenOptions::new();
     let options = options.write(true).create_new(true).mode(0o600);
-    let mut file = options.open(folder.join(FILE))?;
+    let mut file = options.open(folder.join(FILE_NAME))?;
     file.write_all(&names)?;
     file.sync_all()
 }
 
 /// Returns the stored names; `None` if the run has all tools.
 pub(super) fn names(folder: &Path) -> io::Result<Option<Vec<String>>> {
-    let text = match plain_file::read(&folder.join(FILE), MOST) {
+    let text = match plain_file::read(&folder.join(FILE_NAME), MAX_FILE_BYTES) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),

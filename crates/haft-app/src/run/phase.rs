@@ -43,7 +43,7 @@ impl Phase {
     }
 
     /// Moves to the phase after an event. An impossible event changes nothing: a run that is over stays over.
-    pub(crate) fn go(&mut self, event: Event) {
+    pub(crate) fn transition(&mut self, event: Event) {
         if let Some(next) = self.after(event) {
             *self = next;
         }

@@ -23,15 +23,15 @@ use crate::run::change_count as count;
 use crate::view::argument;
 
 /// How long events are gathered before they are written.
-const GATHER: Duration = Duration::from_millis(250);
+const GATHER_TIME: Duration = Duration::from_millis(250);
 /// Nanoseconds per hour.
-const HOUR: i128 = 3_600_000_000_000;
+const NANOS_PER_HOUR: i128 = 3_600_000_000_000;
 /// Maximum number of tools of one run that are counted by name.
-const TOOLS: usize = 64;
+const MAX_TOOLS: usize = 64;
 /// Maximum number of characters of a tool's name.
-const NAME: usize = 200;
+const MAX_NAME: usize = 200;
 /// Maximum number of decisions of one run that are looked up at a time.
-const DECISIONS: usize = 1_000;
+const MAX_DECISIONS: usize = 1_000;
 
 /// The name under which calls of further tools are counted.
 const OTHER: &str = "(other)";
@@ -220,7 +220,7 @@ impl Tally {
 async fn note_changes(tally: Weak<Tally>, changed: Arc<Notify>) {
     loop {
         changed.notified().await;
-        tokio::time::sleep(GATHER).await;
+        tokio::time::sleep(GATHER_TIME).await;
         let Some(tally) = tally.upgrade() else { return };
         tally.flush().await;
     }
@@ -262,7 +262,7 @@ impl RunTally {
             return;
         }
         self.dirty = true;
-        let tool: String = call.tool.chars().take(NAME).collect();
+        let tool: String = call.tool.chars().take(MAX_NAME).collect();
         self.notes.first = Some(FirstCall {
             tool: redactor.redact(&tool).into_owned(),
             argument: argument::of_text(&call.arguments, redactor),
@@ -280,11 +280,11 @@ impl RunTally {
         let count = self.notes.statuses.entry(word.to_owned()).or_default();
         *count = count.saturating_add(1);
         let tool = self.counted_name(name_of(call, end));
-        let hour = i64::try_from(at.div_euclid(HOUR)).unwrap_or(0);
+        let hour = i64::try_from(at.div_euclid(NANOS_PER_HOUR)).unwrap_or(0);
         let cell = (hour, tool, word);
         let waits = end.status == Status::Suspended;
         if let Some(approval) = call.approval.clone().filter(|_| !waits)
-            && self.decided.len() < DECISIONS
+            && self.decided.len() < MAX_DECISIONS
         {
             self.decided.push((cell.clone(), approval));
         }
@@ -303,11 +303,11 @@ impl RunTally {
 
     /// Returns the name under which a tool's calls are counted.
     fn counted_name(&mut self, tool: &str) -> String {
-        let name: String = tool.chars().take(NAME).collect();
+        let name: String = tool.chars().take(MAX_NAME).collect();
         if self.tools.contains(&name) {
             return name;
         }
-        if self.tools.len() >= TOOLS {
+        if self.tools.len() >= MAX_TOOLS {
             return OTHER.to_owned();
         }
         self.tools.insert(name.clone());
@@ -329,7 +329,9 @@ impl AuditSink for Tally {
     fn record(&self, event: Event) -> Result<(), AuditError> {
         if let EventKind::CallEnded(call, end) = &event.what {
             let name = name_of(call, end);
-            let name = name.get(..name.floor_char_boundary(NAME)).unwrap_or(name);
+            let name = name
+                .get(..name.floor_char_boundary(MAX_NAME))
+                .unwrap_or(name);
             self.metrics.count_call(name, end.status, end.duration);
         }
         let mut runs = self.runs.lock();

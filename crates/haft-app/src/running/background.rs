@@ -15,25 +15,25 @@ use crate::config::{Settings, typed};
 use crate::home::Home;
 use crate::plain_file;
 use crate::problem::{Place, Problem};
-use crate::running::{Server, cannot, choose, folder, servers, store};
+use crate::running::{Server, choose, file_problem, folder, servers, store};
 use crate::site::Site;
 
 /// Held by the process that starts the server: of two at the same time, only one starts it.
-const START: &str = "start.lock";
+const START_LOCK: &str = "start.lock";
 /// Held by the server while it runs.
-const ALONE: &str = "background.lock";
+const SERVER_LOCK: &str = "background.lock";
 /// The server's log, in the state folder.
-const LOG: &str = "console.log";
+const LOG_FILE: &str = "console.log";
 /// The empty folder that the server works in.
-const NOWHERE: &str = "console";
+const EMPTY_FOLDER: &str = "console";
 /// Size in bytes at which the log is rotated.
-const LONGEST_LOG: u64 = 1 << 20;
+const MAX_LOG: u64 = 1 << 20;
 /// Bytes of the log that an error shows.
-const TAIL: usize = 600;
+const LOG_TAIL: usize = 600;
 /// How long a server may take until it responds.
-const TAKES: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often to check for it meanwhile.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Where a console is needed, and whether one may be started there.
 #[derive(Debug, Clone)]
@@ -93,7 +93,8 @@ impl Wanted {
     /// The state folder cannot be written.
     pub fn lock(&self) -> Result<Option<File>, Problem> {
         let home = &self.site.home;
-        lock(home, ALONE).map_err(|e| cannot("start a server in the background", &folder(home), &e))
+        lock(home, SERVER_LOCK)
+            .map_err(|e| file_problem("start a server in the background", &folder(home), &e))
     }
 
     /// Returns the running server that shows the requests of this site, if there is one. Blocks.
@@ -127,9 +128,9 @@ impl Wanted {
                 .advise("start one with `haft serve`, or allow it: `haft console -c console.start=auto`"));
         }
         self.check_store()?;
-        let until = Instant::now() + TAKES;
+        let until = Instant::now() + START_TIMEOUT;
         // Released when this process exits, however that happens.
-        let _turn = wait_for(home, START, until)?;
+        let _turn = wait_for(home, START_LOCK, until)?;
         if let Some(server) = self.find()? {
             return Ok(Reached {
                 server,
@@ -137,12 +138,12 @@ impl Wanted {
             });
         }
         // A server that is exiting has already removed its record.
-        drop(wait_for(home, ALONE, until)?);
+        drop(wait_for(home, SERVER_LOCK, until)?);
         let started = self.start().map_err(|e| {
-            let path = home.join(LOG);
-            cannot("start a server in the background", &path, &e)
+            let path = home.join(LOG_FILE);
+            file_problem("start a server in the background", &path, &e)
         })?;
-        self.appears(&started, until)
+        self.wait_until_ready(&started, until)
     }
 
     /// Starts the server if none is running or starting, without waiting for it. Returns whether it started one.
@@ -156,18 +157,18 @@ impl Wanted {
         self.site.home.create()?;
         self.check_store()?;
         let cannot_start = |e: io::Error| {
-            cannot(
+            file_problem(
                 "start a server in the background",
                 &folder(&self.site.home),
                 &e,
             )
         };
         let home = &self.site.home;
-        let Some(_turn) = lock(home, START).map_err(cannot_start)? else {
+        let Some(_turn) = lock(home, START_LOCK).map_err(cannot_start)? else {
             return Ok(false);
         };
         // A running or exiting server holds it; if two are started, the second exits by itself.
-        let Some(alone) = lock(home, ALONE).map_err(cannot_start)? else {
+        let Some(alone) = lock(home, SERVER_LOCK).map_err(cannot_start)? else {
             return Ok(false);
         };
         drop(alone);
@@ -179,7 +180,7 @@ impl Wanted {
     /// approvals that a folder stores elsewhere, nor those of another state folder.
     fn check_store(&self) -> Result<(), Problem> {
         let site = Site {
-            workspace: nowhere(&self.site.home),
+            workspace: working_folder(&self.site.home),
             ..self.site.clone()
         };
         let settings = site.settings(&crate::site::Overrides::default(), false)?;
@@ -194,7 +195,7 @@ impl Wanted {
 
     fn start(&self) -> io::Result<Detached> {
         let home = &self.site.home;
-        let nowhere = nowhere(home);
+        let nowhere = working_folder(home);
         plain_file::private_folder(&nowhere)?;
         let arguments = ["serve", "--background", "--workspace"].map(Into::into);
         let arguments = arguments.into_iter().chain([
@@ -211,9 +212,9 @@ impl Wanted {
     }
 
     /// Waits until the server responds.
-    fn appears(&self, started: &Detached, until: Instant) -> Result<Reached, Problem> {
+    fn wait_until_ready(&self, started: &Detached, until: Instant) -> Result<Reached, Problem> {
         loop {
-            let ended = started.ended_within(LOOK);
+            let ended = started.ended_within(POLL_INTERVAL);
             if let Some(server) = self.find()? {
                 return Ok(Reached {
                     server,
@@ -230,7 +231,7 @@ impl Wanted {
                 }
                 None => continue,
             };
-            let log = self.site.home.join(LOG);
+            let log = self.site.home.join(LOG_FILE);
             let tail = tail(&log);
             let advice = format!("try `haft serve` in the foreground; the log ends with: {tail}");
             return Err(Problem::failed(why).at(Place::file(&log)).advise(advice));
@@ -247,22 +248,22 @@ pub fn stop(home: &Home) -> Result<bool, Problem> {
     let Some(server) = all.find(Server::is_background) else {
         return Ok(false);
     };
-    server.stop(TAKES)?;
-    drop(wait_for(home, ALONE, Instant::now() + TAKES)?);
+    server.stop(START_TIMEOUT)?;
+    drop(wait_for(home, SERVER_LOCK, Instant::now() + START_TIMEOUT)?);
     Ok(true)
 }
 
 /// Rotates the log of the background server once it is too long.
 pub fn trim_log(home: &Home) {
-    let path = home.join(LOG);
-    let long = fs::metadata(&path).is_ok_and(|meta| meta.len() > LONGEST_LOG);
+    let path = home.join(LOG_FILE);
+    let long = fs::metadata(&path).is_ok_and(|meta| meta.len() > MAX_LOG);
     if !long {
         return;
     }
-    let kept = fs::copy(&path, home.join("console.log.1"));
+    let copied = fs::copy(&path, home.join("console.log.1"));
     // The server opens it for appending, so its next line goes to the start.
     let emptied = OpenOptions::new().write(true).truncate(true).open(&path);
-    if let Err(error) = kept.and(emptied) {
+    if let Err(error) = copied.and(emptied) {
         tracing::warn!(%error, "begin the log anew");
     }
 }
@@ -273,25 +274,26 @@ fn open_log(home: &Home) -> io::Result<File> {
         .append(true)
         .create(true)
         .mode(0o600)
-        .open(home.join(LOG))
+        .open(home.join(LOG_FILE))
 }
 
 fn tail(log: &Path) -> String {
     let text = fs::read(log).unwrap_or_default();
-    let from = text.len().saturating_sub(TAIL);
+    let from = text.len().saturating_sub(LOG_TAIL);
     let text = String::from_utf8_lossy(text.get(from..).unwrap_or_default());
     text.trim().replace('\n', " · ")
 }
 
 /// Returns the folder of the background server.
-fn nowhere(home: &Home) -> PathBuf {
-    home.join(NOWHERE)
+fn working_folder(home: &Home) -> PathBuf {
+    home.join(EMPTY_FOLDER)
 }
 
 /// Takes the lock of this name in the state folder, waiting until no other process holds it.
 fn wait_for(home: &Home, name: &str, until: Instant) -> Result<File, Problem> {
     loop {
-        let wrong = |e: io::Error| cannot("start a server in the background", &folder(home), &e);
+        let wrong =
+            |e: io::Error| file_problem("start a server in the background", &folder(home), &e);
         if let Some(lock) = lock(home, name).map_err(wrong)? {
             return Ok(lock);
         }
@@ -303,7 +305,7 @@ fn wait_for(home: &Home, name: &str, until: Instant) -> Result<File, Problem> {
                 "end the process that has the file open, and try again; `haft serve` starts a server in the foreground",
             ));
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 

@@ -11,11 +11,11 @@ use crate::problem::{Place, Problem};
 use crate::running::Server;
 
 /// How long a server may take to respond.
-const TAKES: Duration = Duration::from_secs(10);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size of the response, in bytes.
-const ANSWER: usize = 64 << 10;
+const MAX_RESPONSE: usize = 64 << 10;
 /// Maximum size of the token, in bytes.
-const TOKEN: u64 = 4096;
+const MAX_TOKEN: u64 = 4096;
 
 #[derive(Deserialize)]
 struct Link {
@@ -25,7 +25,7 @@ struct Link {
 /// Reads the operator's token of the servers of a state folder.
 pub(super) fn operator_token(home: &Home) -> Result<String, Problem> {
     let path = home.join("operator-token");
-    let token = plain_file::read(&path, TOKEN).map_err(|e| {
+    let token = plain_file::read(&path, MAX_TOKEN).map_err(|e| {
         Problem::failed(format!("read the operator's token: {e}"))
             .at(Place::file(&path))
             .advise("start the server again: it makes the file")
@@ -42,8 +42,8 @@ impl Server {
     pub async fn login_link(&self, home: &Home, opens: bool) -> Result<String, Problem> {
         let token = operator_token(home)?;
         let limits = FetchLimits {
-            max_bytes: ANSWER,
-            whole: TAKES,
+            max_bytes: MAX_RESPONSE,
+            whole: RESPONSE_TIMEOUT,
             ..FetchLimits::default()
         };
         let http = Http::trusted().with_limits(limits);
@@ -54,14 +54,14 @@ impl Server {
         let same_user = opens && self.record.url.starts_with("http://");
         let body = format!("{{\"same_user\":{same_user}}}");
         let reply = http.post_json(&url, &headers, body).await;
-        let reply = reply.map_err(|e| self.silent(&e.to_string()))?;
+        let reply = reply.map_err(|e| self.no_response(&e.to_string()))?;
         let link = serde_json::from_slice::<Link>(&reply.body).ok();
         let link = link.filter(|link| reply.is_success() && link.url.starts_with("http"));
-        let link = link.ok_or_else(|| self.silent(&format!("status {}", reply.status)))?;
+        let link = link.ok_or_else(|| self.no_response(&format!("status {}", reply.status)))?;
         Ok(link.url)
     }
 
-    fn silent(&self, why: &str) -> Problem {
+    fn no_response(&self, why: &str) -> Problem {
         let Self { record, .. } = self;
         let advice = if self.is_background() {
             "end it with `haft console --stop`, then try again".to_owned()

@@ -11,9 +11,9 @@ use crate::running::{Server, servers};
 use crate::servers::ListedServer;
 
 /// How long a server may take to respond.
-const TAKES: Duration = Duration::from_secs(2);
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum size of the response, in bytes.
-const ANSWER: usize = 4 << 20;
+const MAX_RESPONSE: usize = 4 << 20;
 
 impl Server {
     /// Returns its external MCP servers, with their state there.
@@ -22,8 +22,8 @@ impl Server {
     /// The operator's token cannot be read, or the server does not respond or its response is invalid.
     pub async fn upstream(&self, home: &Home) -> Result<Vec<ListedServer>, Problem> {
         let limits = FetchLimits {
-            max_bytes: ANSWER,
-            whole: TAKES,
+            max_bytes: MAX_RESPONSE,
+            whole: RESPONSE_TIMEOUT,
             ..FetchLimits::default()
         };
         let http = Http::trusted().with_limits(limits);

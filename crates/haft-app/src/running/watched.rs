@@ -12,9 +12,9 @@ use crate::home::Home;
 use crate::plain_file;
 use crate::running::folder;
 
-const FILE: &str = "watched.lock";
+const LOCK_FILE: &str = "watched.lock";
 /// How often to try for a lock that another process holds for an instant while it checks.
-const TRIES: usize = 20;
+const MAX_TRIES: usize = 20;
 
 /// Marks this process as showing pending requests until dropped.
 #[derive(Debug)]
@@ -35,8 +35,8 @@ impl Watching {
             .create(true)
             .truncate(false)
             .mode(0o600)
-            .open(folder(home).join(FILE))?;
-        for _ in 0..TRIES {
+            .open(folder(home).join(LOCK_FILE))?;
+        for _ in 0..MAX_TRIES {
             match flock(&file, FlockOperation::NonBlockingLockShared) {
                 Err(Errno::WOULDBLOCK) => std::thread::yield_now(),
                 done => return done.map(|()| Self { _lock: file }).map_err(Into::into),
@@ -48,7 +48,7 @@ impl Watching {
 
 /// Returns whether any process is showing the pending requests to a user.
 pub fn is_watched(home: &Home) -> bool {
-    let Ok(file) = File::open(folder(home).join(FILE)) else {
+    let Ok(file) = File::open(folder(home).join(LOCK_FILE)) else {
         return false;
     };
     flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK)

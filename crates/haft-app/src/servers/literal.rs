@@ -3,7 +3,7 @@
 use haft::audit::redact::Redactor;
 
 /// Parts of names that suggest a secret.
-const WORDS: [&str; 12] = [
+const SECRET_WORDS: [&str; 12] = [
     "apikey",
     "auth",
     "authorization",
@@ -41,7 +41,7 @@ fn names_secret(name: &str) -> bool {
     words.any(|word| {
         let word = word.to_lowercase();
         let ends = ["token", "secret", "password", "apikey"];
-        WORDS.contains(&word.as_str()) || ends.iter().any(|end| word.ends_with(end))
+        SECRET_WORDS.contains(&word.as_str()) || ends.iter().any(|end| word.ends_with(end))
     })
 }
 

@@ -13,7 +13,7 @@ use crate::servers::endpoint::Address;
 use crate::servers::sign_in::{Browser, SignIn};
 
 /// How long a sign-in may take, including the user's part.
-const WHOLE: Duration = Duration::from_secs(900);
+const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(900);
 
 /// The result of a sign-in.
 #[derive(Debug, Clone, Serialize)]
@@ -60,15 +60,15 @@ impl Servers {
         name: &str,
         say: impl Fn(&str, &str) + Send + Sync + 'static,
     ) -> Result<Login, Problem> {
-        let (address, sign_in) = self.signable(name)?;
+        let (address, sign_in) = self.find_signable(name)?;
         let failed =
             |why: &dyn std::fmt::Display| Problem::failed(format!("sign in at `{name}`: {why}"));
         let browser = Browser::new(say).await.map_err(|e| failed(&e))?;
         let oauth = sign_in.oauth(Some(Arc::new(browser)));
         let oauth = Arc::new(oauth.map_err(|e| failed(&e))?);
         let limits = ClientLimits {
-            connect: WHOLE,
-            list: WHOLE,
+            connect: SIGN_IN_TIMEOUT,
+            list: SIGN_IN_TIMEOUT,
             ..ClientLimits::default()
         };
         let client = Client::connect(address.wire(Some(oauth)), None, limits).await;
@@ -91,7 +91,7 @@ impl Servers {
     /// # Errors
     /// The settings have no such server, it does not support signing in, or the file cannot be removed.
     pub async fn logout(&self, name: &str) -> Result<Logout, Problem> {
-        let (_, sign_in) = self.signable(name)?;
+        let (_, sign_in) = self.find_signable(name)?;
         let revoked = match sign_in.oauth(None) {
             Ok(oauth) => oauth.revoke().await,
             Err(why) => Err(why),
@@ -111,7 +111,7 @@ impl Servers {
         })
     }
 
-    fn signable(&self, name: &str) -> Result<(&Address, &SignIn), Problem> {
+    fn find_signable(&self, name: &str) -> Result<(&Address, &SignIn), Problem> {
         let server = self.find(name)?;
         let Some(address) = server.address.as_deref() else {
             let problem = Problem::usage(format!("`{name}` is a process: nobody signs in there"));

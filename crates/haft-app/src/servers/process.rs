@@ -13,11 +13,11 @@ use haft_mcp::upstream::Open;
 use haft_sandbox::{CommandSpec, Places, Running, Sandbox};
 
 /// How long a process may take to exit by itself, and again after it was asked to.
-const GRACE: Duration = Duration::from_secs(2);
+const EXIT_GRACE: Duration = Duration::from_secs(2);
 /// Bytes of its stderr that an error includes.
-const LAST_WORDS: usize = 2048;
+const MAX_STDERR_TAIL: usize = 2048;
 /// Bytes of it that are searched for secrets, so that none is cut where the included part starts.
-const LOOKED_AT: usize = 16 * 1024;
+const REDACTION_WINDOW: usize = 16 * 1024;
 
 /// Programs that run the file that they are given.
 const INTERPRETERS: [&str; 16] = [
@@ -83,7 +83,7 @@ impl Command {
         let Some((program, arguments)) = self.words.split_first() else {
             return Err("no program is named".to_owned());
         };
-        let interprets = INTERPRETERS.contains(&unversioned(program));
+        let interprets = INTERPRETERS.contains(&strip_version(program));
         let files = arguments.iter().filter(|_| interprets).map(Path::new);
         let files = files.filter(|file| file.is_file());
         let named = Path::new(program);
@@ -103,7 +103,7 @@ impl Command {
 }
 
 /// Returns the name of a program without folder and version: `python` for `/usr/bin/python3.11`.
-fn unversioned(program: &str) -> &str {
+fn strip_version(program: &str) -> &str {
     let name = program.rsplit('/').next().unwrap_or(program);
     name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
 }
@@ -132,20 +132,20 @@ struct Server {
 impl Process for Server {
     fn last_words(&self) -> String {
         let log = self.running.stderr();
-        let from = log.total().saturating_sub(LOOKED_AT as u64);
-        let said = log.read(from, LOOKED_AT).bytes;
+        let from = log.total().saturating_sub(REDACTION_WINDOW as u64);
+        let bytes = log.read(from, REDACTION_WINDOW).bytes;
         // They go to the model, and may contain the server's own secrets.
-        let said = String::from_utf8_lossy(&said);
-        let said = self.redactor.redact(&said);
-        let from = said.ceil_char_boundary(said.len().saturating_sub(LAST_WORDS));
-        said[from..].to_owned()
+        let text = String::from_utf8_lossy(&bytes);
+        let text = self.redactor.redact(&text);
+        let from = text.ceil_char_boundary(text.len().saturating_sub(MAX_STDERR_TAIL));
+        text[from..].to_owned()
     }
 
     fn end(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             if self
                 .running
-                .wait_until(Instant::now() + GRACE)
+                .wait_until(Instant::now() + EXIT_GRACE)
                 .await
                 .is_some()
             {
@@ -154,7 +154,7 @@ impl Process for Server {
             self.running.terminate();
             if self
                 .running
-                .wait_until(Instant::now() + GRACE)
+                .wait_until(Instant::now() + EXIT_GRACE)
                 .await
                 .is_none()
             {

@@ -16,7 +16,7 @@ pub(crate) use browser::Browser;
 pub(crate) use grant_file::GrantFile;
 
 /// Maximum size of an authorization server's response, in bytes.
-const LONGEST: usize = 1024 * 1024;
+const MAX_RESPONSE: usize = 1024 * 1024;
 
 /// How haft signs in to one server.
 #[derive(Debug, Clone)]
@@ -64,7 +64,7 @@ impl SignIn {
 impl Reach {
     pub(crate) fn new(named: Http, public: Http, host: &str) -> Self {
         let limits = || FetchLimits {
-            max_bytes: LONGEST,
+            max_bytes: MAX_RESPONSE,
             ..FetchLimits::default()
         };
         Self {
@@ -93,7 +93,7 @@ impl Fetch for Reach {
             let reply = self.send(request).await?;
             if reply.cut.is_some() {
                 return Err(format!(
-                    "what {} answers is over {LONGEST} bytes",
+                    "what {} answers is over {MAX_RESPONSE} bytes",
                     reply.url
                 ));
             }

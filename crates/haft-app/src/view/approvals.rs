@@ -15,7 +15,7 @@ pub mod fact;
 pub mod whole;
 
 /// Maximum number of requests in a list.
-const MOST: usize = 10_000;
+const MAX_REQUESTS: usize = 10_000;
 
 /// A request in a list (contract §9, plus what a card needs).
 #[derive(Debug, Serialize)]
@@ -156,7 +156,7 @@ pub async fn visit(
 ) -> Result<(), Problem> {
     let filter = Filter {
         tenant: app.principal().tenant.to_string(),
-        limit: MOST,
+        limit: MAX_REQUESTS,
         ..filter
     };
     let visited = listing::each(&**app.executor().inbox(), filter, visit).await;

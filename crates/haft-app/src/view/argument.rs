@@ -4,21 +4,21 @@ use haft::audit::redact::Redactor;
 use serde_json::Value;
 
 /// The most telling argument names, best first.
-const TELLING: [&str; 19] = [
+const ARGUMENT_NAMES: [&str; 19] = [
     "command", "argv", "path", "paths", "from", "url", "urls", "pattern", "query", "q", "skill",
     "ref", "task", "title", "rule", "name", "id", "code", "patch",
 ];
 /// Maximum number of characters that are shown.
-const LONGEST: usize = 160;
+const MAX_SHOWN: usize = 160;
 /// Maximum number of bytes of the arguments that are read.
-const LOOKED_AT: usize = 64 << 10;
+const MAX_READ: usize = 64 << 10;
 
 /// Returns the most telling argument, redacted; `None` if there is none.
 pub fn of_text(arguments: &str, redactor: &Redactor) -> Option<String> {
     let line = match serde_json::from_str::<Value>(arguments) {
         Ok(arguments) => of(&arguments)?,
         // The record only contains the beginning of long arguments.
-        Err(_) => line(arguments.get(..LOOKED_AT).unwrap_or(arguments)),
+        Err(_) => line(arguments.get(..MAX_READ).unwrap_or(arguments)),
     };
     let line = redactor.redact(&line).into_owned();
     (!line.is_empty()).then_some(line)
@@ -29,7 +29,7 @@ fn of(arguments: &Value) -> Option<String> {
     let Value::Object(members) = arguments else {
         return (!arguments.is_null()).then(|| line(&arguments.to_string()));
     };
-    let telling = TELLING.iter().find_map(|name| members.get(*name));
+    let telling = ARGUMENT_NAMES.iter().find_map(|name| members.get(*name));
     let text = |value: &&Value| value.as_str().is_some_and(|text| !text.is_empty());
     // A script's first line says what it is for, or at least how it begins.
     if let Some(Value::String(code)) = members.get("code")
@@ -64,7 +64,7 @@ fn line(text: &str) -> String {
             count += 1;
         }
         for character in word.chars() {
-            if count >= LONGEST {
+            if count >= MAX_SHOWN {
                 line.push('…');
                 return line;
             }

@@ -124,9 +124,9 @@ pub async fn report(app: &App) -> Report {
         inbox(app).await,
     ];
     checks.extend(console::checks(app).await);
-    checks.push(web(app).await);
-    checks.extend(proxy(app).await);
-    let (jail, sandbox) = confinement(app.sandbox()).await;
+    checks.push(check_web(app).await);
+    checks.extend(check_proxy(app).await);
+    let (jail, sandbox) = check_confinement(app.sandbox()).await;
     checks.extend(jail);
     if at.has_folder() {
         checks.push(changes(app.command_changes()));
@@ -135,7 +135,7 @@ pub async fn report(app: &App) -> Report {
     checks.extend(toolchains::checks(app));
     checks.extend(servers::checks(app));
     checks.extend(access::checks(app).await);
-    checks.push(scripts(at, app).await);
+    checks.push(check_scripts(at, app).await);
     checks.push(program(at, "git", "commands may want it: install git"));
     Report { checks, sandbox }
 }
@@ -199,7 +199,7 @@ fn home(at: &Site) -> Check {
 }
 
 /// Checks that root certificates are found, and reports whether a search service is configured.
-async fn web(app: &App) -> Check {
+async fn check_web(app: &App) -> Check {
     let search = match app.all().snapshot().entry("web_search") {
         Some(_) => "web_search is configured",
         None => "no search service is configured (web.search.provider)",
@@ -221,7 +221,7 @@ async fn web(app: &App) -> Check {
 }
 
 /// Checks that the configured proxy accepts connections, or reports that one set in variables is not used.
-async fn proxy(app: &App) -> Option<Check> {
+async fn check_proxy(app: &App) -> Option<Check> {
     let http = Http::trusted().with_upstream(app.upstream().cloned());
     match http.check_upstream().await {
         Some(Ok(address)) => Some(check(
@@ -313,11 +313,11 @@ async fn inbox(app: &App) -> Check {
 }
 
 async fn memory(app: &App) -> Check {
-    let told = app.memory_told();
+    let summary = app.memory_told();
     match app.memory().counts(&Asker::now(app.principal())).await {
         Ok(counts) => {
-            let (kept, waiting) = (counts.accepted, counts.candidate);
-            let detail = format!("{told}, {kept} kept, {waiting} waiting");
+            let (accepted, waiting) = (counts.accepted, counts.candidate);
+            let detail = format!("{summary}, {accepted} kept, {waiting} waiting");
             check("memory", true, detail, "")
         }
         Err(e) => check(
@@ -330,7 +330,7 @@ async fn memory(app: &App) -> Check {
 }
 
 /// Checks the jail by running it; reports what is missing for full strength on lines of its own.
-async fn confinement(sandbox: &Sandbox) -> (Vec<Check>, Strength) {
+async fn check_confinement(sandbox: &Sandbox) -> (Vec<Check>, Strength) {
     if sandbox.config().backend == Backend::Passthrough {
         return unconfined(sandbox.config().require);
     }
@@ -419,7 +419,7 @@ fn network(app: &App, sandbox: &Strength) -> Check {
 }
 
 /// Checks the interpreter for scripts, by running it in the jail.
-async fn scripts(at: &Site, app: &App) -> Check {
+async fn check_scripts(at: &Site, app: &App) -> Check {
     if !chain::has_python(&at.environment) {
         return check("scripts", false, "there is no python3", chain::NO_PYTHON);
     }

@@ -17,13 +17,13 @@ use crate::problem::Problem;
 use crate::view::runs::{self, Listed};
 
 /// Nanoseconds per hour.
-const HOUR: i128 = 3_600_000_000_000;
+const NANOS_PER_HOUR: i128 = 3_600_000_000_000;
 /// Number of hours in the chart.
-const HOURS: i128 = 24;
+const CHART_HOURS: i128 = 24;
 /// Maximum number of failed runs that are listed.
-const FAILED_RUNS: u32 = 8;
+const MAX_FAILED_RUNS: u32 = 8;
 /// Maximum number of open runs that are checked for connected clients.
-const OPEN_RUNS: u32 = 200;
+const MAX_OPEN_RUNS: u32 = 200;
 
 /// The data of the console's first page.
 #[derive(Debug, Serialize)]
@@ -93,16 +93,18 @@ pub struct Client {
 pub async fn overview(app: &App, since: i128) -> Result<Overview, Problem> {
     app.flush().await?;
     let unread = |e| Problem::failed(format!("read the overview: {e}"));
-    let now = clock::now().div_euclid(HOUR);
-    let first = now - HOURS + 1;
-    let today = since.div_euclid(HOUR).clamp(now - 2 * HOURS, now);
+    let now = clock::now().div_euclid(NANOS_PER_HOUR);
+    let first = now - CHART_HOURS + 1;
+    let today = since
+        .div_euclid(NANOS_PER_HOUR)
+        .clamp(now - 2 * CHART_HOURS, now);
     let from = i64::try_from(first.min(today)).unwrap_or(i64::MAX);
     let activity = app.index().activity(from).await.map_err(unread)?;
-    let (hours, totals) = summed(activity, first..=now, today);
+    let (hours, totals) = sum_hours(activity, first..=now, today);
     let filter = RunFilter {
         failed: true,
-        since: Some(today * HOUR),
-        ..RunFilter::newest(FAILED_RUNS)
+        since: Some(today * NANOS_PER_HOUR),
+        ..RunFilter::newest(MAX_FAILED_RUNS)
     };
     Ok(Overview {
         hours,
@@ -113,18 +115,18 @@ pub async fn overview(app: &App, since: i128) -> Result<Overview, Problem> {
 }
 
 /// Returns the hours of the chart, and the totals since `today`.
-fn summed(
+fn sum_hours(
     activity: Vec<HourCount>,
     chart: RangeInclusive<i128>,
     today: i128,
 ) -> (Vec<Hour>, Totals) {
     let empty = |hour: i128| Hour {
-        start: clock::rfc3339(hour * HOUR),
+        start: clock::rfc3339(hour * NANOS_PER_HOUR),
         ..Hour::default()
     };
     let mut hours: BTreeMap<i128, Hour> = chart.map(|hour| (hour, empty(hour))).collect();
     let mut totals = Totals {
-        since: clock::rfc3339(today * HOUR),
+        since: clock::rfc3339(today * NANOS_PER_HOUR),
         ..Totals::default()
     };
     let mut count = CallCount::default();
@@ -157,7 +159,7 @@ fn summed(
 pub async fn clients(app: &App) -> Result<Vec<Client>, Problem> {
     let filter = RunFilter {
         state: Some(RunState::Open),
-        ..RunFilter::newest(OPEN_RUNS)
+        ..RunFilter::newest(MAX_OPEN_RUNS)
     };
     let open = app.index().list(&filter).await;
     let open = open.map_err(|e| Problem::failed(format!("list the open runs: {e}")))?;
@@ -213,7 +215,7 @@ mod tests {
             row(10, "error", 1),
             row(10, "cancelled", 1),
         ];
-        let (hours, totals) = summed(activity, 9..=10, 10);
+        let (hours, totals) = sum_hours(activity, 9..=10, 10);
         let [before, now] = hours.as_slice() else {
             panic!("{hours:?}")
         };
@@ -222,7 +224,7 @@ mod tests {
         assert_eq!(now.start, "1970-01-01T10:00:00.000Z");
         assert_eq!((totals.calls, totals.failed, totals.denied), (9, 2, 2));
         assert_eq!((totals.decided, totals.mean_wait_ms), (9, Some(100)));
-        let (_, none) = summed(Vec::new(), 9..=10, 10);
+        let (_, none) = sum_hours(Vec::new(), 9..=10, 10);
         assert_eq!(none.mean_wait_ms, None);
     }
 }

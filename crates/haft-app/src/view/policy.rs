@@ -121,7 +121,7 @@ pub fn overview(app: &App) -> Overview {
     } = app.executor().policy().view();
     Overview {
         profile,
-        rules: rules::marked(app, rules),
+        rules: rules::mark_rules(app, rules),
         guards,
         secret_files,
         secret_names,
@@ -146,10 +146,10 @@ pub fn overview(app: &App) -> Overview {
 /// # Errors
 /// A [`Problem`] if the records cannot be read.
 pub async fn count(app: &App, shown: &mut Overview) -> Result<(), Problem> {
-    let calls = runs::recent_calls(app, rules::COUNTED).await?;
+    let calls = runs::recent_calls(app, rules::MAX_COUNTED).await?;
     rules::count(&mut shown.rules, &calls);
     shown.looked_at = Some(calls.len());
-    shown.looked_since = rules::oldest(&calls).map(clock::rfc3339);
+    shown.looked_since = rules::oldest_call(&calls).map(clock::rfc3339);
     Ok(())
 }
 
@@ -238,8 +238,8 @@ pub fn check(site: &Site, settings: &Settings) -> Result<Check, Problem> {
     };
     let mut warnings = Vec::new();
     for name in unknown {
-        let kept = name.list == List::Allow && name.layer == layer::Layer::Always.as_str();
-        if name.of_server || kept {
+        let is_kept = name.list == List::Allow && name.layer == layer::Layer::Always.as_str();
+        if name.of_server || is_kept {
             warnings.push(name.to_string());
             continue;
         }

@@ -3,7 +3,7 @@
 use crate::problem::Problem;
 
 /// Maximum number of ids that an ambiguous prefix lists.
-const LISTED: usize = 5;
+const MAX_LISTED: usize = 5;
 
 /// Returns the id that equals `typed`, or the only one that starts with it; if there is none, `typed` itself, so that its reader reports
 /// the error. `what` is the plural noun for these ids.
@@ -43,8 +43,8 @@ pub fn find(
 
 /// Returns the problem that several ids start with what the user typed, with a list of them.
 pub fn ambiguous(what: &str, typed: &str, alike: &[String]) -> Problem {
-    let mut listed = alike[..alike.len().min(LISTED)].join(", ");
-    if alike.len() > LISTED {
+    let mut listed = alike[..alike.len().min(MAX_LISTED)].join(", ");
+    if alike.len() > MAX_LISTED {
         listed.push_str(", …");
     }
     Problem::usage(format!("{} {what} begin with `{typed}`", alike.len()))

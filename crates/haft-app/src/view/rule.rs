@@ -10,11 +10,11 @@ use crate::app::App;
 use crate::view::{argument, runs};
 
 /// Number of recent calls that a rule is tried on.
-const TRIED: usize = 500;
+const MAX_TRIED: usize = 500;
 /// Maximum number of matching calls that are printed, one line each.
-const FEW: usize = 5;
+const MAX_PRINTED: usize = 5;
 /// Maximum number of matching calls that are returned.
-const SHOWN: usize = 50;
+const MAX_SHOWN: usize = 50;
 
 /// What a rule would have allowed among recent calls.
 #[derive(Debug, Serialize)]
@@ -25,7 +25,7 @@ pub struct Tried {
     #[serde(skip_serializing_if = "Option::is_none")]
     covers: Option<bool>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    matched: Vec<Matched>,
+    matched: Vec<MatchedCall>,
     /// How many of the recent calls it would have covered.
     covered: usize,
     looked_at: usize,
@@ -33,7 +33,7 @@ pub struct Tried {
 
 /// A call that a rule would have matched.
 #[derive(Debug, Serialize)]
-struct Matched {
+struct MatchedCall {
     run: String,
     call: String,
     tool: String,
@@ -51,7 +51,7 @@ pub async fn past(app: &App, entry: &StoredApproval) -> Vec<String> {
         "would have covered {} of the last {} calls",
         tried.covered, tried.looked_at
     );
-    let few = tried.matched.iter().take(FEW);
+    let few = tried.matched.iter().take(MAX_PRINTED);
     let lines = few.map(|call| format!("  {} {} {}", call.at, call.tool, call.text));
     std::iter::once(head).chain(lines).collect()
 }
@@ -75,16 +75,16 @@ pub async fn try_rule(app: &App, entry: &StoredApproval, rule: &str) -> Tried {
         let check = app.rule_check();
         tried.covers = Some(check.problem(&entry.request, Some(rule)).is_none());
     }
-    let Ok(recent) = runs::recent_calls(app, TRIED).await else {
+    let Ok(recent) = runs::recent_calls(app, MAX_TRIED).await else {
         return tried;
     };
     tried.looked_at = recent.len();
     for line in &recent {
         let text = |name: &str| line.get(name).and_then(Value::as_str).unwrap_or_default();
-        let matches = speaks(app, text("tool"), text("arguments"), rule);
+        let matches = rule_matches(app, text("tool"), text("arguments"), rule);
         tried.covered += usize::from(matches);
-        if matches && tried.matched.len() < SHOWN {
-            tried.matched.push(Matched {
+        if matches && tried.matched.len() < MAX_SHOWN {
+            tried.matched.push(MatchedCall {
                 run: text("run").to_owned(),
                 call: text("call").to_owned(),
                 tool: text("tool").to_owned(),
@@ -97,7 +97,7 @@ pub async fn try_rule(app: &App, entry: &StoredApproval, rule: &str) -> Tried {
 }
 
 /// Returns whether a rule matches a call.
-fn speaks(app: &App, tool: &str, arguments: &str, rule: &str) -> bool {
+fn rule_matches(app: &App, tool: &str, arguments: &str, rule: &str) -> bool {
     let tools = app.all().snapshot();
     let Some(entry) = tools.entry(tool) else {
         return false;

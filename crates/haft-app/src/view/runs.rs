@@ -21,7 +21,7 @@ pub use pages::{MOST, list, list_of, page};
 /// Maximum number of runs that are searched for recent calls.
 const RECENT_RUNS: u32 = 200;
 /// Maximum number of lines of a run that are shown.
-const MOST_LINES: usize = 100_000;
+const MAX_LINES: usize = 100_000;
 
 /// Returns the id of the run that equals `typed`, or of the only one that starts with it.
 ///
@@ -45,7 +45,7 @@ pub async fn events(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
     let (home, run) = (app.home().to_owned(), run.to_owned());
     let read = move || -> Result<Vec<Value>, RunsError> {
         let mut all = Vec::new();
-        for line in archive::events(&home, &run)?.take(MOST_LINES) {
+        for line in archive::events(&home, &run)?.take(MAX_LINES) {
             all.push(serde_json::from_str(&line?).unwrap_or_default());
         }
         Ok(all)

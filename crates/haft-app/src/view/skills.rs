@@ -62,9 +62,13 @@ pub fn list(found: &Catalogue) -> Vec<Listed<'_>> {
 pub fn find_whole(app: &App, name: &str) -> Result<Value, Problem> {
     let found = app.skills().current();
     let skill = found.find(name).ok_or_else(|| unknown(&found, name))?;
-    let told = |e: haft::skill::SkillError| Problem::failed(e.to_string());
-    let instructions = skill.instructions().map_err(told)?;
-    let mut whole = whole(skill, &instructions, &skill.resources().map_err(told)?);
+    let to_problem = |e: haft::skill::SkillError| Problem::failed(e.to_string());
+    let instructions = skill.instructions().map_err(to_problem)?;
+    let mut whole = whole(
+        skill,
+        &instructions,
+        &skill.resources().map_err(to_problem)?,
+    );
     whole["body"] = instructions.into();
     Ok(whole)
 }

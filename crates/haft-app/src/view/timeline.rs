@@ -35,7 +35,7 @@ const TAKEN: [&str; 15] = [
 /// # Errors
 /// A [`Problem`] if there is no such run or its record cannot be read.
 pub async fn calls(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
-    let waits = waits(app, run).await;
+    let waits = decision_times(app, run).await;
     let mut order: Vec<String> = Vec::new();
     let mut rows: HashMap<String, Map<String, Value>> = HashMap::new();
     for line in runs::events(app, run).await? {
@@ -94,7 +94,7 @@ fn began(line: &Value) -> Option<Value> {
 }
 
 /// Returns how long the user took to decide about each call, in milliseconds.
-async fn waits(app: &App, run: &str) -> HashMap<String, f64> {
+async fn decision_times(app: &App, run: &str) -> HashMap<String, f64> {
     let filter = Filter {
         run: Some(RunId::new(run)),
         ..Filter::default()

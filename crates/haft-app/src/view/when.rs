@@ -2,7 +2,7 @@
 
 use haft::clock;
 
-const SECOND: i128 = 1_000_000_000;
+const NANOS_PER_SECOND: i128 = 1_000_000_000;
 
 /// Formats how long ago an RFC 3339 time was; returns the text itself if it is not a time.
 pub fn ago(rfc3339: &str) -> String {
@@ -13,7 +13,7 @@ pub fn ago(rfc3339: &str) -> String {
 }
 
 fn since(nanoseconds: i128) -> String {
-    let seconds = nanoseconds / SECOND;
+    let seconds = nanoseconds / NANOS_PER_SECOND;
     match seconds {
         ..=4 => "just now".to_owned(),
         5..=59 => format!("{seconds} s ago"),
@@ -54,7 +54,7 @@ pub fn duration(milliseconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{SECOND, since, size};
+    use super::{NANOS_PER_SECOND, since, size};
 
     #[test]
     fn times_and_sizes_are_short_words() {
@@ -67,7 +67,7 @@ mod tests {
             (1_000_000, "11 days ago"),
         ];
         for (seconds, words) in rows {
-            assert_eq!(since(seconds * SECOND), words);
+            assert_eq!(since(seconds * NANOS_PER_SECOND), words);
         }
         for (bytes, words) in [
             (0, "0 B"),

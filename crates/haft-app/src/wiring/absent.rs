@@ -21,7 +21,7 @@ impl UnknownToolHint for SwitchedOff {
     fn advice(&self, name: &str) -> Option<String> {
         let script = self.python && name == TOOL_CHAIN;
         if self.all.snapshot().entry(name).is_none() && !script {
-            let unconfigured = selection::unconfigured(name).map(str::to_owned);
+            let unconfigured = selection::missing_configuration(name).map(str::to_owned);
             return unconfigured.or_else(|| memory::absent(name));
         }
         Some(selection::how_to_enable(name))

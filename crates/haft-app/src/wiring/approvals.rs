@@ -60,7 +60,7 @@ impl Approver for RiskApprover {
             tokio::spawn(async move { webhook.notify(&request).await });
         }
         if let Some(desktop) = &self.desktop {
-            desktop.tell(request);
+            desktop.schedule_notice(request);
         }
         match &self.person {
             Some(person) => person.ask(request),
@@ -71,7 +71,7 @@ impl Approver for RiskApprover {
     fn notify<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             if let Some(desktop) = &self.desktop {
-                desktop.tell(request);
+                desktop.schedule_notice(request);
             }
             if let Some(webhook) = &self.webhook {
                 webhook.notify(request).await;
@@ -124,7 +124,7 @@ pub(crate) struct Wiring<'a> {
 
 /// How approvals are obtained.
 #[derive(Debug)]
-pub(crate) struct Asks {
+pub(crate) struct ApprovalTerms {
     /// Checks whether a rule may be saved with a decision.
     pub(crate) rules: RuleCheck,
     /// Whether requests outlive the process.
@@ -155,7 +155,7 @@ pub(crate) fn executor(
     settings: &Settings,
     approver: Option<MakeApprover>,
     wiring: Wiring<'_>,
-) -> Result<(Executor, Asks), Problem> {
+) -> Result<(Executor, ApprovalTerms), Problem> {
     let rules = rule_check(&wiring)?;
     let mut executor = Executor::new(wiring.policy.now())
         .with_artifacts(Arc::clone(wiring.artifacts))
@@ -187,7 +187,7 @@ pub(crate) fn executor(
         let redactor = settings.redactor.clone();
         Desktop::new(state, at, &wiring.inbox, redactor)
     });
-    let asked = RiskApprover {
+    let risk_approver = RiskApprover {
         yes_up_to: match mode {
             Mode::Auto(risk) => Some(risk),
             Mode::Ask | Mode::Deny => None,
@@ -196,8 +196,8 @@ pub(crate) fn executor(
         webhook: webhook.clone().filter(|_| mode == Mode::Ask),
         desktop,
     };
-    if asked.asks_anyone() {
-        executor = executor.with_approver(asked);
+    if risk_approver.asks_anyone() {
+        executor = executor.with_approver(risk_approver);
     }
     // If no one or only the host's approver is asked, no request is stored for others.
     let durable = mode == Mode::Ask && wiring.when_asked.is_none_or(WhenAsked::is_durable);
@@ -210,7 +210,7 @@ pub(crate) fn executor(
         Some(when) => when.wait_mode(),
         None => on_timeout(settings, durable),
     };
-    let asks = Asks {
+    let asks = ApprovalTerms {
         rules,
         durable,
         webhook,

@@ -18,10 +18,10 @@ use crate::site::Site;
 use crate::wiring::upstream;
 
 /// How often expired artifacts are removed.
-const DAY: Duration = Duration::from_hours(24);
+const SWEEP_INTERVAL: Duration = Duration::from_hours(24);
 
 /// Maximum total size of artifacts in memory, in bytes, whatever the settings say.
-const MEMORY: u64 = 1 << 30;
+const MAX_MEMORY: u64 = 1 << 30;
 
 /// Builds the store that the settings ask for; expired artifacts are removed, at most once a day.
 pub(crate) fn artifacts(at: &Site, settings: &Settings) -> Result<Arc<dyn ArtifactStore>, Problem> {
@@ -30,7 +30,7 @@ pub(crate) fn artifacts(at: &Site, settings: &Settings) -> Result<Arc<dyn Artifa
         None => at.home.join("artifacts"),
         Some("memory:") => {
             // The quota is meant for disks: memory gets less.
-            let quota = quota.min(MEMORY);
+            let quota = quota.min(MAX_MEMORY);
             return Ok(Arc::new(MemoryArtifacts::new().with_quota(quota)));
         }
         Some(url) if url.starts_with("s3:") => return bucket(at, settings, url, quota),
@@ -47,11 +47,11 @@ pub(crate) fn artifacts(at: &Site, settings: &Settings) -> Result<Arc<dyn Artifa
 
 async fn sweep_daily(store: Weak<DirArtifacts>) {
     while let Some(store) = store.upgrade() {
-        if let Err(error) = store.sweep_if_due(DAY).await {
+        if let Err(error) = store.sweep_if_due(SWEEP_INTERVAL).await {
             tracing::warn!(%error, "sweep expired artifacts");
         }
         drop(store);
-        tokio::time::sleep(DAY).await;
+        tokio::time::sleep(SWEEP_INTERVAL).await;
     }
 }
 
@@ -65,7 +65,7 @@ fn bucket(
 ) -> Result<Arc<dyn ArtifactStore>, Problem> {
     let terms = Terms {
         quota,
-        sweep: Some(DAY),
+        sweep: Some(SWEEP_INTERVAL),
         ..Terms::default()
     };
     let variable = |name: &str| at.environment.get(name).map(str::to_owned);

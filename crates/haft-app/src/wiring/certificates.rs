@@ -11,13 +11,13 @@ use haft_sandbox::Places;
 use crate::environment::Environment;
 
 /// Where systems keep the list of all authorities.
-const BUNDLES: &[&str] = &[
+const BUNDLE_FILES: &[&str] = &[
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/ssl/cert.pem",
 ];
 /// The folders with certificates that every jail shows.
-const SHOWN: &[&str] = &["/etc/ssl/certs", "/etc/ssl/cert.pem", "/etc/pki", "/usr"];
+const SHOWN_FOLDERS: &[&str] = &["/etc/ssl/certs", "/etc/ssl/cert.pem", "/etc/pki", "/usr"];
 /// Variables that name a file of authorities: for OpenSSL and uv, Python's requests, pip, Node, cargo, git, curl, Deno.
 const VARIABLES: &[&str] = &[
     "SSL_CERT_FILE",
@@ -40,7 +40,7 @@ pub(crate) fn variables(
         if !path.is_file() {
             return false;
         }
-        if SHOWN.iter().any(|folder| path.starts_with(folder)) {
+        if SHOWN_FOLDERS.iter().any(|folder| path.starts_with(folder)) {
             return true;
         }
         let real = places.check_shown(path, false);
@@ -50,7 +50,7 @@ pub(crate) fn variables(
     };
     let mut named = |name: &str| environment.folder(name).filter(|path| shown(path));
     let own: Vec<_> = VARIABLES.iter().map(|name| named(name)).collect();
-    let system = BUNDLES
+    let system = BUNDLE_FILES
         .iter()
         .map(PathBuf::from)
         .find(|path| path.is_file());

@@ -44,10 +44,10 @@ pub(crate) fn has_python(environment: &Environment) -> bool {
     let folders = std::env::split_paths(path).chain(["/usr/bin".into(), "/usr/local/bin".into()]);
     folders
         .map(|folder: PathBuf| folder.join("python3"))
-        .any(|file| runs_here(&file))
+        .any(|file| is_executable(&file))
 }
 
-fn runs_here(file: &Path) -> bool {
+fn is_executable(file: &Path) -> bool {
     file.is_file() && rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
@@ -108,11 +108,11 @@ pub(crate) fn tools(
         let run = runs::run_dir(&home, run.as_str()).ok()?;
         Some(run.join("workspace"))
     };
-    let told = |e: String| Problem::failed(format!("offer {TOOL_CHAIN}: {e}"));
+    let to_problem = |e: String| Problem::failed(format!("offer {TOOL_CHAIN}: {e}"));
     let journal = Some(Arc::clone(scripts.journal));
     let tool = ChainTool::new(engine, limits(settings)?, journal, Arc::new(folder));
-    let tool = tool.map_err(|e| told(e.to_string()))?;
+    let tool = tool.map_err(|e| to_problem(e.to_string()))?;
     let tool = tool.with_spool(Arc::new(Spool::new(at.home.spool())));
-    let tools = chain_tools(base, tool).map_err(|e| told(e.to_string()))?;
+    let tools = chain_tools(base, tool).map_err(|e| to_problem(e.to_string()))?;
     Ok(Arc::new(tools))
 }

@@ -19,7 +19,7 @@ use crate::problem::Problem;
 use crate::site::Site;
 
 /// How often leftovers of commands are removed.
-const DAY: Duration = Duration::from_hours(24);
+const SWEEP_INTERVAL: Duration = Duration::from_hours(24);
 
 /// Builds what judges and applies the changes of commands.
 pub(crate) fn changes(
@@ -53,11 +53,11 @@ pub(crate) fn sweep(changes: &CommandChanges) -> AbortHandle {
 async fn sweep_daily(changes: CommandChanges) {
     loop {
         let changes = changes.clone();
-        let sweep = move || changes.sweep_if_due(clock::wall(), DAY);
+        let sweep = move || changes.sweep_if_due(clock::wall(), SWEEP_INTERVAL);
         if let Ok(Err(error)) = tokio::task::spawn_blocking(sweep).await {
             tracing::warn!(%error, "sweep what commands left");
         }
-        tokio::time::sleep(DAY).await;
+        tokio::time::sleep(SWEEP_INTERVAL).await;
     }
 }
 
@@ -82,12 +82,12 @@ pub(crate) fn own_tools(
     changes: &CommandChanges,
     network: &CommandNetwork,
 ) -> Result<Arc<dyn Toolset>, Problem> {
-    let told = |e: String| Problem::failed(format!("make haft's own tools: {e}"));
-    let apply = changes.tool().map_err(|e| told(e.to_string()))?;
-    let connect = network.tool().map_err(|e| told(e.to_string()))?;
+    let to_problem = |e: String| Problem::failed(format!("make haft's own tools: {e}"));
+    let apply = changes.tool().map_err(|e| to_problem(e.to_string()))?;
+    let connect = network.tool().map_err(|e| to_problem(e.to_string()))?;
     let tools = ToolRegistry::new();
-    let more = haft_agent::spend_more().map_err(|e| told(e.to_string()))?;
+    let more = haft_agent::spend_more().map_err(|e| to_problem(e.to_string()))?;
     let all = [apply, more].into_iter().chain(connect);
-    tools.add_all(all).map_err(|e| told(e.to_string()))?;
+    tools.add_all(all).map_err(|e| to_problem(e.to_string()))?;
     Ok(Arc::new(tools))
 }

@@ -52,7 +52,7 @@ impl Stock {
     }
 
     /// Reports the notes that the previous stock did not have.
-    fn tell(&self, before: &[String], notices: &Notices) {
+    fn report_new_notes(&self, before: &[String], notices: &Notices) {
         for note in self.notes.iter().filter(|note| !before.contains(note)) {
             notices.warn(note);
         }
@@ -63,7 +63,7 @@ impl Inventory {
     /// Creates the inventory of these tools and servers.
     pub(crate) fn new(own: ToolCatalogue, servers: Servers, notices: &Notices) -> Self {
         let stock = Stock::new(&own, servers);
-        stock.tell(&[], notices);
+        stock.report_new_notes(&[], notices);
         let every = Replaceable::new(Arc::clone(&stock.all.registry) as _);
         let internal = Replaceable::new(stock.servers.internal_tools());
         Self {
@@ -101,7 +101,7 @@ impl Inventory {
         self.internal.replace(stock.servers.internal_tools());
         let stock = Arc::new(stock);
         let before = std::mem::replace(&mut *self.now.write(), Arc::clone(&stock));
-        stock.tell(&before.notes, notices);
+        stock.report_new_notes(&before.notes, notices);
         let mut retiring = self.retiring.lock();
         retiring.retain(|old| old.strong_count() > 0);
         retiring.extend(before.servers.retire_without(&stock.servers));

@@ -19,10 +19,10 @@ use crate::wiring::memory_server;
 use crate::wiring::stores::Stores;
 
 /// Tools that the memory settings remove, whatever `tools.enable` says.
-const TOOLS: [&str; 3] = ["recall_memory", "write_memory", "memory"];
+const MEMORY_TOOLS: [&str; 3] = ["recall_memory", "write_memory", "memory"];
 
 /// The agent's name if the run is unknown.
-const NOBODY: &str = "library";
+const UNKNOWN_AGENT: &str = "library";
 
 /// Calls of this tool are excluded from session memory: every search would find itself.
 const NOT_RECALLED: &[&str] = &["recall_memory"];
@@ -91,7 +91,7 @@ pub(crate) fn describe(settings: &Settings) -> String {
 
 /// Returns how to get a memory tool that is missing.
 pub(crate) fn absent(name: &str) -> Option<String> {
-    TOOLS.contains(&name).then(|| {
+    MEMORY_TOOLS.contains(&name).then(|| {
         format!("`{name}` needs memory.enabled = true, and to write memory.write_mode = \"candidate\" or \"external\"")
     })
 }
@@ -106,13 +106,17 @@ struct Notes {
 impl RunNotes for Notes {
     fn agent<'a>(&'a self, run: &'a RunId) -> BoxFuture<'a, Result<String, ToolError>> {
         Box::pin(async move {
-            let found = self.index.get(run).await.map_err(|e| gone("the run", e))?;
+            let found = self
+                .index
+                .get(run)
+                .await
+                .map_err(|e| memory_unavailable("the run", e))?;
             // `mcp http` and `mcp stdio` are the same agent over two transports.
             let entry_point = found.map(|entry| entry.start.entry_point);
             let word = entry_point
                 .as_deref()
                 .and_then(|name| name.split(' ').next());
-            Ok(word.unwrap_or(NOBODY).to_owned())
+            Ok(word.unwrap_or(UNKNOWN_AGENT).to_owned())
         })
     }
 
@@ -126,8 +130,8 @@ impl RunNotes for Notes {
         Box::pin(async move {
             let write = move || candidate_file::append(&home, &run, &record);
             let written = tokio::task::spawn_blocking(write).await;
-            let written = written.map_err(|e| gone("the run's archive", e))?;
-            written.map_err(|e| gone("the run's archive", e))
+            let written = written.map_err(|e| memory_unavailable("the run's archive", e))?;
+            written.map_err(|e| memory_unavailable("the run's archive", e))
         })
     }
 
@@ -141,7 +145,7 @@ impl RunNotes for Notes {
         let (run, query) = (run.clone(), query.to_owned());
         Box::pin(async move {
             let flushed = self.archive.flush().await;
-            flushed.map_err(|e| gone("the run's record", e))?;
+            flushed.map_err(|e| memory_unavailable("the run's record", e))?;
             let search = move || {
                 let texts = run_texts::read(&home, run.as_str(), NOT_RECALLED)?;
                 let found = run_texts::search(&texts, &query, limit);
@@ -149,12 +153,15 @@ impl RunNotes for Notes {
                 Ok::<_, haft::audit::runs::RunsError>(found.collect())
             };
             let found = tokio::task::spawn_blocking(search).await;
-            let found = found.map_err(|e| gone("the run's record", e))?;
-            found.map_err(|e| gone("the run's record", e))
+            let found = found.map_err(|e| memory_unavailable("the run's record", e))?;
+            found.map_err(|e| memory_unavailable("the run's record", e))
         })
     }
 }
 
-fn gone(what: &str, error: impl std::error::Error + Send + Sync + 'static) -> ToolError {
+fn memory_unavailable(
+    what: &str,
+    error: impl std::error::Error + Send + Sync + 'static,
+) -> ToolError {
     ToolError::unavailable(format!("{what} cannot be used now")).with_source(error)
 }

@@ -6,10 +6,10 @@ use crate::config::{Settings, typed};
 use crate::problem::Problem;
 
 /// The prefix of a provider that is a server.
-const PREFIX: &str = "mcp:";
+const SERVER_PREFIX: &str = "mcp:";
 
 /// The tool of the reference server that takes entities instead of a text.
-const ENTITIES: &str = "create_entities";
+const CREATE_TOOL: &str = "create_entities";
 
 /// The settings with rules of the policy.
 const RULES: [&str; 3] = ["policy.allow", "policy.ask", "policy.deny"];
@@ -19,7 +19,7 @@ const STAND_INS: [&str; 2] = ["recall_memory", "write_memory"];
 
 /// Returns the server that a provider names, if it names one.
 pub(crate) fn name(provider: &str) -> Option<&str> {
-    provider.strip_prefix(PREFIX)
+    provider.strip_prefix(SERVER_PREFIX)
 }
 
 /// Builds the server memory that the settings describe.
@@ -30,7 +30,7 @@ pub(crate) fn build(settings: &Settings, server: &str) -> Result<MemoryServer, P
         let problem = Problem::settings(message).advise(format!(
             "add it (`haft mcp add {server} …`), or write memory.provider = \"local\""
         ));
-        return Err(settings.placed(problem, "memory.provider"));
+        return Err(settings.at_setting(problem, "memory.provider"));
     }
     let mode = settings.get(typed::MEMORY_WRITE_MODE);
     if mode == "candidate" {
@@ -38,7 +38,7 @@ pub(crate) fn build(settings: &Settings, server: &str) -> Result<MemoryServer, P
             "`memory.write_mode = \"candidate\"` needs memory.provider = \"local\": what waits for a review is kept by haft, and `{server}` knows nothing that waits"
         ));
         let problem = problem.advise("write memory.write_mode = \"external\": each write is then a call of the server's tool, which is asked about unless a rule allows it; or \"disabled\"");
-        return Err(settings.placed(problem, "memory.write_mode"));
+        return Err(settings.at_setting(problem, "memory.write_mode"));
     }
     let prefix = settings.entry(&["mcp", "servers", server, "prefix"]);
     let prefix = prefix.and_then(|entry| entry.value.as_str());
@@ -52,14 +52,14 @@ pub(crate) fn build(settings: &Settings, server: &str) -> Result<MemoryServer, P
         let argument = match settings.text(&argument) {
             Some(name) => TextArgument::Named(name.to_owned()),
             None if key == "recall" => TextArgument::Named("query".to_owned()),
-            None if own == ENTITIES => TextArgument::Entity,
+            None if own == CREATE_TOOL => TextArgument::Entity,
             None => {
                 let problem = Problem::settings(format!(
                     "`memory.write.tool = \"{own}\"` needs `{argument}`: the argument of that tool that is the text"
                 ));
                 let problem =
                     problem.advise(format!("`haft tools {prefix}{own}` shows what it takes"));
-                return Err(settings.placed(problem, "memory.write.tool"));
+                return Err(settings.at_setting(problem, "memory.write.tool"));
             }
         };
         Ok(ServerTool {

@@ -19,7 +19,7 @@ pub(crate) fn check_names(
     settings: &Settings,
     tools: &ToolCatalogue,
 ) -> Result<Vec<String>, Problem> {
-    let unknown = of_catalogue(policy, tools);
+    let unknown = unknown_in_catalogue(policy, tools);
     // A saved rule only allows: if it names no tool, it covers nothing.
     let is_kept =
         |name: &UnknownName| name.list == List::Allow && name.layer == Layer::Always.as_str();
@@ -51,15 +51,22 @@ pub(crate) struct Names {
 /// Compares the names in rules with the standard tools; for `policy check`, which wires nothing else.
 pub(crate) fn names(at: &Site, settings: &Settings) -> Result<Names, Problem> {
     let ground = build(at, settings, &[])?;
-    let (tools, fault) = match wired(at, settings, &ground) {
+    let (tools, fault) = match wire_catalogue(at, settings, &ground) {
         Ok(tools) => (tools, None),
-        Err(fault) => (parts::unwired(at, &ground.workspace)?, Some(fault)),
+        Err(fault) => (
+            parts::unwired_catalogue(at, &ground.workspace)?,
+            Some(fault),
+        ),
     };
-    let unknown = of_catalogue(&ground.policy, &tools);
+    let unknown = unknown_in_catalogue(&ground.policy, &tools);
     Ok(Names { unknown, fault })
 }
 
-fn wired(at: &Site, settings: &Settings, ground: &Ground) -> Result<ToolCatalogue, Problem> {
+fn wire_catalogue(
+    at: &Site,
+    settings: &Settings,
+    ground: &Ground,
+) -> Result<ToolCatalogue, Problem> {
     let confined = parts::Confinement::of(at, settings, ground)?;
     let skills = Arc::new(skills::set(at, settings));
     let knowledge = Knowledge {
@@ -70,14 +77,14 @@ fn wired(at: &Site, settings: &Settings, ground: &Ground) -> Result<ToolCatalogu
     parts::standard(at, settings, ground, &confined, knowledge)
 }
 
-fn of_catalogue(policy: &Policy, tools: &ToolCatalogue) -> Vec<UnknownName> {
+fn unknown_in_catalogue(policy: &Policy, tools: &ToolCatalogue) -> Vec<UnknownName> {
     policy.unknown_names(&tools.registry.snapshot().specs(), &known(tools))
 }
 
 /// Returns the names of all tools, including those that other settings would add.
 pub(crate) fn known(tools: &ToolCatalogue) -> Vec<&str> {
     let mut names: Vec<&str> = tools.names().collect();
-    for name in selection::elsewhere() {
+    for name in selection::optional_tools() {
         names.push(name);
     }
     names

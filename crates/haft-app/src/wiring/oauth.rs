@@ -15,7 +15,7 @@ use crate::wiring::served;
 use crate::wiring::upstream::upstream;
 
 /// Keys that are required if any key is set.
-const NEEDED: [&str; 2] = ["serve.oauth.issuer", "serve.oauth.audience"];
+const REQUIRED_KEYS: [&str; 2] = ["serve.oauth.issuer", "serve.oauth.audience"];
 
 /// Builds the resource server that the settings describe; `None` if they describe none.
 pub(crate) fn resource_server(
@@ -28,7 +28,7 @@ pub(crate) fn resource_server(
     if !given {
         return Ok(None);
     }
-    let [issuer, audience] = NEEDED.map(|key| {
+    let [issuer, audience] = REQUIRED_KEYS.map(|key| {
         let text = settings.text(key).ok_or_else(|| {
             Problem::settings(format!("`serve.oauth` lacks `{key}`"))
                 .advise("set serve.oauth.issuer, serve.oauth.audience and serve.oauth.scopes")

@@ -28,10 +28,10 @@ impl Tool for Paged {
         Box::pin(async {
             let html = self.file.extension().is_some_and(|ext| ext == "html");
             let media_type = if html { "text/html" } else { "text/plain" };
-            let gone = |_| ToolError::unavailable("the page is gone");
+            let unavailable = |_| ToolError::unavailable("the page is gone");
             Ok(ToolPage {
                 media_type: media_type.to_owned(),
-                bytes: std::fs::read(&self.file).map_err(gone)?,
+                bytes: std::fs::read(&self.file).map_err(unavailable)?,
             })
         })
     }

@@ -42,7 +42,7 @@ use crate::wiring::selection;
 use crate::wiring::{chain, changes, discover, network, skills, surroundings, web};
 
 /// Maximum size of a progress event, in bytes, whatever the settings say.
-const LONGEST_EVENT: usize = 1 << 20;
+const MAX_EVENT: usize = 1 << 20;
 
 /// Reads the limits of a run.
 pub(crate) fn limits(settings: &Settings) -> Result<RunLimits, Problem> {
@@ -65,7 +65,7 @@ pub(crate) fn limits(settings: &Settings) -> Result<RunLimits, Problem> {
 pub(crate) fn pace(settings: &Settings) -> Pace {
     Pace {
         gather: Duration::from_millis(settings.get(typed::FLUSH_MS)),
-        bytes: settings.get(typed::FLUSH_BYTES).min(LONGEST_EVENT),
+        bytes: settings.get(typed::FLUSH_BYTES).min(MAX_EVENT),
     }
 }
 
@@ -236,7 +236,10 @@ pub(crate) fn standard(
 }
 
 /// Returns the standard tools just for their names, when what the settings wire them to is wrong.
-pub(crate) fn unwired(at: &Site, workspace: &Workspace) -> Result<ToolCatalogue, Problem> {
+pub(crate) fn unwired_catalogue(
+    at: &Site,
+    workspace: &Workspace,
+) -> Result<ToolCatalogue, Problem> {
     let mut builtins = Builtins::new(workspace.clone());
     builtins.sandbox = Some(Sandbox::new(Config::default()));
     builtins.web = Some(web::unwired());
@@ -248,8 +251,8 @@ fn catalogue(
     builtins: &Builtins,
     own: &[Arc<dyn Tool>],
 ) -> Result<ToolCatalogue, Problem> {
-    let told = |e: String| Problem::failed(format!("offer the standard tools: {e}"));
-    let tools = builtins.tools().map_err(|e| told(e.to_string()))?;
+    let to_problem = |e: String| Problem::failed(format!("offer the standard tools: {e}"));
+    let tools = builtins.tools().map_err(|e| to_problem(e.to_string()))?;
     #[cfg(feature = "testing")]
     let tools = match at.environment.get("HAFT_TESTING_PAGES") {
         Some(folder) => [tools, paged::tools(folder)].concat(),
@@ -264,11 +267,11 @@ fn catalogue(
     let mut offers: Vec<Offer> = offers.chain(chain::offers(&at.environment)).collect();
     let registry = ToolRegistry::new();
     let added = registry.add_all(tools.into_iter().map(|builtin| builtin.tool));
-    added.map_err(|e| told(e.to_string()))?;
+    added.map_err(|e| to_problem(e.to_string()))?;
     for tool in own {
         let name = tool.spec().name.as_str();
         if selection::is_tool(&offers, name) {
-            return Err(selection::clash(name));
+            return Err(selection::name_clash(name));
         }
         offers.push(Offer {
             name: name.to_owned(),
@@ -308,8 +311,8 @@ fn checkers(settings: &Settings) -> Result<Vec<(String, Vec<String>)>, Problem> 
 }
 
 /// Returns a line for each name in the settings that only a server's tool could have, but none has now.
-pub(crate) fn of_servers(all: &ToolCatalogue, settings: &Settings) -> Vec<String> {
-    selection::of_servers(&all.offers, settings)
+pub(crate) fn missing_server_tools(all: &ToolCatalogue, settings: &Settings) -> Vec<String> {
+    selection::missing_server_tools(&all.offers, settings)
 }
 
 /// Returns the names of the tools that are on.
@@ -328,7 +331,7 @@ pub(crate) fn view(
 ) -> Result<Arc<dyn Toolset>, Problem> {
     let settings = wishes.settings;
     let mut own = wishes.of(on);
-    for name in selection::deferred(&all.offers, on, settings)? {
+    for name in selection::deferred_tools(&all.offers, on, settings)? {
         // A tool that a rule removes stays removed: no search finds it.
         let tool = own.entry(name).or_default();
         tool.exposure = tool.exposure.or(Some(Exposure::Deferred));
@@ -341,10 +344,10 @@ pub(crate) fn view(
     let standard = Arc::clone(&all.registry).only(standard);
     let of_skills = Arc::clone(skills.registry()) as Arc<dyn Toolset>;
     let view = merged([Arc::new(standard) as _, of_skills]).configured(own, locale);
-    Ok(Arc::new(view.map_err(unbound)?))
+    Ok(Arc::new(view.map_err(binding_problem)?))
 }
 
-fn unbound(error: impl std::fmt::Display) -> Problem {
+fn binding_problem(error: impl std::fmt::Display) -> Problem {
     Problem::settings(format!("bind a tool's arguments: {error}"))
         .advise("`haft tools NAME` shows the arguments there are")
 }
@@ -395,7 +398,7 @@ pub(crate) fn with_chain(
     let all = chain::tools(at, settings, base, scripts)?;
     Ok(Arc::new(
         all.configured(own, settings.text("locale"))
-            .map_err(unbound)?,
+            .map_err(binding_problem)?,
     ))
 }
 

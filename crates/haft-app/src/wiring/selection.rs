@@ -22,7 +22,7 @@ const BUNDLES: [&str; 7] = [
 ];
 
 /// Standard tools that later releases add, or other settings remove: naming them is not an error.
-const LATER: [&str; 4] = [
+const OPTIONAL_TOOLS: [&str; 4] = [
     "recall_memory",
     "write_memory",
     "memory",
@@ -52,7 +52,7 @@ pub(crate) fn enabled(all: &[Offer], settings: &Settings) -> Result<BTreeSet<Str
     for name in named(all, settings, "tools.disable")? {
         on.remove(&name);
     }
-    let barred = barred(all, settings);
+    let barred = disabled_by_host(all, settings);
     let own = |name: &str| {
         let entry = settings.entry(&["tools", name, "enabled"])?;
         let wanted = entry.value.as_bool()?;
@@ -82,11 +82,11 @@ pub(crate) fn enabled(all: &[Offer], settings: &Settings) -> Result<BTreeSet<Str
 }
 
 /// Returns the tools that the embedding program turns off: only the program itself can turn one back on by name, no other layer.
-fn barred(all: &[Offer], settings: &Settings) -> BTreeSet<String> {
+fn disabled_by_host(all: &[Offer], settings: &Settings) -> BTreeSet<String> {
     let words = settings.items("tools.disable").into_iter();
     let words = words.filter(|(_, source)| source.layer == Layer::Program);
     words
-        .flat_map(|(word, _)| meant(all, word.as_str().unwrap_or_default()))
+        .flat_map(|(word, _)| matching_tools(all, word.as_str().unwrap_or_default()))
         .collect()
 }
 
@@ -94,7 +94,7 @@ fn barred(all: &[Offer], settings: &Settings) -> BTreeSet<String> {
 const FINDERS: [&str; 2] = ["tool_search", "tool_expand_tools"];
 
 /// Returns the names of the tools that must be found and expanded before they are listed.
-pub(crate) fn deferred(
+pub(crate) fn deferred_tools(
     all: &[Offer],
     on: &BTreeSet<String>,
     settings: &Settings,
@@ -117,14 +117,14 @@ pub(crate) fn deferred(
 
 /// Tools named by a list in the settings, including future ones of a server or skill.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Chosen {
+pub(crate) struct ToolSelection {
     all: bool,
     names: BTreeSet<String>,
     /// Prefixes of dotted names: `docs.` for `docs.*`.
     prefixes: Vec<String>,
 }
 
-impl Chosen {
+impl ToolSelection {
     /// Returns whether a tool of this name is among them.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.all
@@ -134,10 +134,14 @@ impl Chosen {
 }
 
 /// Returns the tools that a list of names, classes, bundles and `SERVER.*` stands for.
-pub(crate) fn chosen(all: &[Offer], settings: &Settings, key: &str) -> Result<Chosen, Problem> {
-    let mut chosen = Chosen {
+pub(crate) fn resolve_selection(
+    all: &[Offer],
+    settings: &Settings,
+    key: &str,
+) -> Result<ToolSelection, Problem> {
+    let mut chosen = ToolSelection {
         names: named(all, settings, key)?.into_iter().collect(),
-        ..Chosen::default()
+        ..ToolSelection::default()
     };
     for (item, _) in settings.items(key) {
         let word = item.as_str().unwrap_or_default();
@@ -168,7 +172,7 @@ fn named(all: &[Offer], settings: &Settings, key: &str) -> Result<Vec<String>, P
     let mut out = Vec::new();
     for (item, source) in settings.items(key) {
         let word = item.as_str().unwrap_or_default();
-        let found = meant(all, word);
+        let found = matching_tools(all, word);
         // A dotted name may belong to a server that is not connected now.
         if found.is_empty() && !known(word) && !word.contains('.') {
             let problem =
@@ -191,8 +195,10 @@ fn named(all: &[Offer], settings: &Settings, key: &str) -> Result<Vec<String>, P
 }
 
 /// Returns the names of standard tools that other settings would add.
-pub(crate) fn elsewhere() -> impl Iterator<Item = &'static str> {
-    LATER.into_iter().chain(CONFIGURED.map(|(name, _)| name))
+pub(crate) fn optional_tools() -> impl Iterator<Item = &'static str> {
+    OPTIONAL_TOOLS
+        .into_iter()
+        .chain(CONFIGURED.map(|(name, _)| name))
 }
 
 /// Refuses a settings table for a tool that does not exist: a tool meant to be off would stay on.
@@ -236,7 +242,7 @@ fn check_tables(all: &[Offer], settings: &Settings) -> Result<(), Problem> {
 }
 
 /// Returns the problem that a tool of the host has the name of another tool.
-pub(crate) fn clash(name: &str) -> Problem {
+pub(crate) fn name_clash(name: &str) -> Problem {
     Problem::usage(format!(
         "there is already a tool `{name}`: a standard one, on or off, or one of the program's"
     ))
@@ -245,11 +251,11 @@ pub(crate) fn clash(name: &str) -> Problem {
 
 /// Returns whether there is such a tool, or would be with other settings.
 pub(crate) fn is_tool(all: &[Offer], name: &str) -> bool {
-    all.iter().any(|offer| offer.name == name) || elsewhere().any(|n| n == name)
+    all.iter().any(|offer| offer.name == name) || optional_tools().any(|n| n == name)
 }
 
 /// Returns a line for each dotted name in the settings that no tool has: its server may not be connected now, or it is misspelt.
-pub(crate) fn of_servers(all: &[Offer], settings: &Settings) -> Vec<String> {
+pub(crate) fn missing_server_tools(all: &[Offer], settings: &Settings) -> Vec<String> {
     let mut named = BTreeSet::new();
     for (path, _) in settings.iter() {
         if let [section, name, _] = path
@@ -269,7 +275,9 @@ pub(crate) fn of_servers(all: &[Offer], settings: &Settings) -> Vec<String> {
         }
     }
     let absent = |name: &String| {
-        name.contains('.') && !name.starts_with(SKILL_PREFIX) && meant(all, name).is_empty()
+        name.contains('.')
+            && !name.starts_with(SKILL_PREFIX)
+            && matching_tools(all, name).is_empty()
     };
     named.retain(|(_, name)| absent(name));
     named
@@ -278,7 +286,7 @@ pub(crate) fn of_servers(all: &[Offer], settings: &Settings) -> Vec<String> {
         .collect()
 }
 
-fn meant(all: &[Offer], word: &str) -> Vec<String> {
+fn matching_tools(all: &[Offer], word: &str) -> Vec<String> {
     let is_of_class =
         |name: &str| classes().any(|(tool, class)| class.as_str() == word && tool == name);
     let fits = |offer: &&Offer| {
@@ -306,8 +314,8 @@ fn is_of_server(name: &str, word: &str) -> bool {
 fn known(word: &str) -> bool {
     word == "*"
         || BUNDLES.contains(&word)
-        || LATER.contains(&word)
-        || unconfigured(word).is_some()
+        || OPTIONAL_TOOLS.contains(&word)
+        || missing_configuration(word).is_some()
         || ToolClass::ALL.iter().any(|class| class.as_str() == word)
 }
 
@@ -321,7 +329,7 @@ fn nearest(all: &[Offer], word: &str) -> Option<String> {
 }
 
 /// Returns what a tool lacks that is missing because nothing is configured for it to work with.
-pub(crate) fn unconfigured(name: &str) -> Option<&'static str> {
+pub(crate) fn missing_configuration(name: &str) -> Option<&'static str> {
     let (_, lacks) = CONFIGURED.iter().find(|(tool, _)| *tool == name)?;
     Some(lacks)
 }
@@ -335,7 +343,7 @@ pub(crate) fn how_to_enable(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{deferred, enabled};
+    use super::{deferred_tools, enabled};
     use crate::config::Settings;
     use crate::wiring::offer::Offer;
 
@@ -412,7 +420,7 @@ mod tests {
         let check = |options: &[&str], expect: Result<&str, &str>| {
             let settings = Settings::of_options(options).unwrap();
             let on = enabled(&all, &settings).unwrap();
-            match (deferred(&all, &on, &settings), expect) {
+            match (deferred_tools(&all, &on, &settings), expect) {
                 (Ok(names), Ok(expect)) => {
                     let names: Vec<String> = names.into_iter().collect();
                     assert_eq!(names.join(" "), expect, "{options:?}");

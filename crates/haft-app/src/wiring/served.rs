@@ -16,12 +16,12 @@ use crate::problem::Problem;
 use crate::site::Site;
 use crate::wiring::chain::Scripts;
 use crate::wiring::parts::{self, ToolCatalogue, Wishes};
-use crate::wiring::selection::{self, Chosen};
+use crate::wiring::selection::{self, ToolSelection};
 
 /// The tool that finds the others.
-const FINDER: &str = "tool_search";
+const SEARCH_TOOL: &str = "tool_search";
 /// The tool that returns schemas; off by default, but present wherever only a few tools are listed.
-const DESCRIBES: &str = "describe_tools";
+const DESCRIBE_TOOL: &str = "describe_tools";
 /// Maximum length of a view's name, in bytes.
 const MAX_NAME: usize = 64;
 
@@ -67,7 +67,7 @@ impl Served {
 
 /// What the toolsets are built from.
 #[derive(Clone, Copy)]
-pub(crate) struct Kit<'a> {
+pub(crate) struct ToolsetParts<'a> {
     pub(crate) at: &'a Site,
     pub(crate) wishes: Wishes<'a>,
     pub(crate) all: &'a ToolCatalogue,
@@ -77,29 +77,30 @@ pub(crate) struct Kit<'a> {
 
 /// Builds the served toolsets. `base` has the tools that are on, without `tool_chain`; `offered` includes it.
 pub(crate) fn tools(
-    kit: Kit<'_>,
+    kit: ToolsetParts<'_>,
     base: &Arc<dyn Toolset>,
     offered: &Arc<dyn Toolset>,
 ) -> Result<ServedTools, Problem> {
     let settings = kit.wishes.settings;
-    let pinned = selection::chosen(kit.all.offers(), settings, "serve.pinned")?;
+    let pinned = selection::resolve_selection(kit.all.offers(), settings, "serve.pinned")?;
     let mut views = BTreeMap::new();
     for name in names(settings)? {
-        let view = ViewOf::read(kit.all, settings, &name)?;
+        let view = ViewSettings::read(kit.all, settings, &name)?;
         let on: BTreeSet<String> = kit
             .on
             .iter()
             .filter(|name| view.has(name))
             .cloned()
             .collect();
-        let kit = Kit { on: &on, ..kit };
+        let kit = ToolsetParts { on: &on, ..kit };
         let narrow: Arc<dyn Toolset> = {
             let view = view.clone();
             Arc::new(Arc::clone(base).matching(move |name| view.has(name)))
         };
         let tools = if kit.is_lazy(&narrow) {
             // The finder only finds tools of the view.
-            let narrow = Arc::clone(base).matching(move |name| name == FINDER || view.has(name));
+            let narrow =
+                Arc::clone(base).matching(move |name| name == SEARCH_TOOL || view.has(name));
             kit.lazily(Arc::new(narrow), &pinned)?
         } else {
             parts::with_chain(kit.at, kit.wishes, narrow, kit.on, kit.scripts)?
@@ -116,17 +117,17 @@ pub(crate) fn tools(
 
 /// A view in the settings.
 #[derive(Debug, Clone)]
-struct ViewOf {
+struct ViewSettings {
     /// `None` for all tools.
-    tools: Option<Chosen>,
-    deny: Chosen,
+    tools: Option<ToolSelection>,
+    deny: ToolSelection,
 }
 
-impl ViewOf {
+impl ViewSettings {
     fn read(all: &ToolCatalogue, settings: &Settings, name: &str) -> Result<Self, Problem> {
         let list = |leaf: &str| {
             let key = format!("views.{name}.{leaf}");
-            selection::chosen(all.offers(), settings, &key)
+            selection::resolve_selection(all.offers(), settings, &key)
         };
         let says = settings.entry(&["views", name, "tools"]).is_some();
         Ok(Self {
@@ -170,7 +171,7 @@ pub(crate) fn names(settings: &Settings) -> Result<BTreeSet<String>, Problem> {
     Ok(names)
 }
 
-impl Kit<'_> {
+impl ToolsetParts<'_> {
     /// Returns whether only a few of these tools are to be listed.
     fn is_lazy(&self, base: &Arc<dyn Toolset>) -> bool {
         let settings = self.wishes.settings;
@@ -186,21 +187,25 @@ impl Kit<'_> {
     }
 
     /// Returns these tools with only a few of them listed, plus `tool_chain` if it is on.
-    fn lazily(&self, base: Arc<dyn Toolset>, pinned: &Chosen) -> Result<Arc<dyn Toolset>, Problem> {
+    fn lazily(
+        &self,
+        base: Arc<dyn Toolset>,
+        pinned: &ToolSelection,
+    ) -> Result<Arc<dyn Toolset>, Problem> {
         let (settings, policy) = (self.wishes.settings, self.wishes.policy);
         let snapshot = base.snapshot();
-        let finder = snapshot.entry(FINDER).map(|entry| entry.spec());
+        let finder = snapshot.entry(SEARCH_TOOL).map(|entry| entry.spec());
         if !finder.is_some_and(|spec| is_findable(spec)) {
             let problem = Problem::settings(format!(
-                "`serve.tools` lists few tools, which needs `{FINDER}`, and that is off"
+                "`serve.tools` lists few tools, which needs `{SEARCH_TOOL}`, and that is off"
             ));
             return Err(problem.advise(format!(
-                "turn `{FINDER}` on, or set `serve.tools = \"all\"`: without it the other tools cannot be found"
+                "turn `{SEARCH_TOOL}` on, or set `serve.tools = \"all\"`: without it the other tools cannot be found"
             )));
         }
-        let off = settings.entry(&["tools", DESCRIBES, "enabled"]);
+        let off = settings.entry(&["tools", DESCRIBE_TOOL, "enabled"]);
         let off = off.is_some_and(|entry| entry.value.as_bool() == Some(false));
-        let describes = (!off && policy.removes(DESCRIBES).is_none()).then_some(DESCRIBES);
+        let describes = (!off && policy.removes(DESCRIBE_TOOL).is_none()).then_some(DESCRIBE_TOOL);
         let own = Arc::clone(&self.all.registry).only(describes);
         let tools = snapshot.entries().iter().map(|entry| entry.spec());
         let tools = tools.filter(|spec| {
@@ -211,9 +216,9 @@ impl Kit<'_> {
             .filter(|name| pinned.has(name))
             .map(str::to_owned)
             .collect();
-        listed.extend([FINDER, DESCRIBES].map(str::to_owned));
+        listed.extend([SEARCH_TOOL, DESCRIBE_TOOL].map(str::to_owned));
         let lazy = Lazy {
-            finder: FINDER.to_owned(),
+            finder: SEARCH_TOOL.to_owned(),
             finder_description: Some(FINDS_LAZILY.to_owned()),
             listed,
         };

@@ -49,7 +49,7 @@ impl Basis<'_> {
     pub(crate) fn servers(self, before: Option<&Servers>) -> Result<Servers, Problem> {
         let made: Result<Vec<Made>, Problem> = names(self.settings)
             .into_iter()
-            .map(|name| One { basis: self, name }.made())
+            .map(|name| ServerBuilder { basis: self, name }.to_server())
             .collect();
         let known = |made: Made| {
             let before = before.and_then(|before| before.get(&made.name));
@@ -68,13 +68,13 @@ fn names(settings: &Settings) -> BTreeSet<&str> {
 }
 
 /// A server.
-struct One<'a> {
+struct ServerBuilder<'a> {
     basis: Basis<'a>,
     name: &'a str,
 }
 
-impl One<'_> {
-    fn made(&self) -> Result<Made, Problem> {
+impl ServerBuilder<'_> {
+    fn to_server(&self) -> Result<Made, Problem> {
         if !is_server_name(self.name) {
             let name = self.name;
             return Err(self

@@ -18,7 +18,7 @@ use crate::site::Site;
 use crate::wiring::artifacts;
 
 /// Suffixes of the files that `SQLite` keeps next to a database file.
-const BESIDE: [&str; 2] = ["-wal", "-shm"];
+const SQLITE_SUFFIXES: [&str; 2] = ["-wal", "-shm"];
 
 /// The stores, none of them opened yet.
 #[derive(Debug)]
@@ -39,9 +39,9 @@ pub(crate) struct Stores {
 pub(crate) fn stores(at: &Site, settings: &Settings) -> Result<Stores, Problem> {
     let home = at.home.path();
     if let Some(url) = settings.text("store.url").filter(|url| is_postgres(url)) {
-        let told = |e: haft_store::StoreError| refused(&e.to_string());
-        let store = Arc::new(PostgresStore::new(url).map_err(told)?);
-        let journal = DbJournal::postgres(url, home).map_err(told)?;
+        let to_problem = |e: haft_store::StoreError| refused(&e.to_string());
+        let store = Arc::new(PostgresStore::new(url).map_err(to_problem)?);
+        let journal = DbJournal::postgres(url, home).map_err(to_problem)?;
         return Ok(Stores {
             journal: Arc::new(journal),
             index: Arc::clone(&store) as Arc<dyn RunIndex>,
@@ -83,7 +83,7 @@ pub(crate) fn hidden_paths(at: &Site, settings: &Settings) -> Vec<PathBuf> {
     let Some(path) = file(at, settings) else {
         return artifacts.into_iter().collect();
     };
-    let beside = BESIDE.map(|end| {
+    let beside = SQLITE_SUFFIXES.map(|end| {
         let mut name = path.clone().into_os_string();
         name.push(end);
         PathBuf::from(name)

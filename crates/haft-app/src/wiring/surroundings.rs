@@ -16,7 +16,7 @@ use crate::wiring::certificates;
 use crate::wiring::policy::Ground;
 
 /// Variables that affect every program; settings cannot set them for commands.
-const RESERVED: &[&str] = &["HOME", "PATH", "TMPDIR"];
+const RESERVED_VARIABLES: &[&str] = &["HOME", "PATH", "TMPDIR"];
 
 /// Returns the folders of `sandbox.write` that a jail may show, without those inside the workspace or inside one another.
 pub(crate) fn written(
@@ -234,7 +234,7 @@ fn variables(settings: &Settings) -> Result<BTreeMap<String, String>, Problem> {
         .map(|(name, value)| {
             let value = value.as_str().unwrap_or_default();
             let wrong = name.is_empty() || name.contains(['=', '\0']) || value.contains('\0');
-            if wrong || RESERVED.contains(&name.as_str()) {
+            if wrong || RESERVED_VARIABLES.contains(&name.as_str()) {
                 let what = format!("`sandbox.env`: {name:?} cannot be set for commands");
                 let advice =
                     "`sandbox.path` adds folders of programs; HOME and TMPDIR are the jail's own";

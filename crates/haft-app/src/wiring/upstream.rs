@@ -12,7 +12,7 @@ use crate::config::Settings;
 use crate::problem::Problem;
 
 /// The variables that other programs read the proxy from.
-const VARIABLES: [&str; 4] = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+const PROXY_VARIABLES: [&str; 4] = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
 
 /// Returns the proxy, if the settings name one.
 ///
@@ -69,7 +69,7 @@ fn has_password(written: &str) -> bool {
 
 /// Returns the variable that names a proxy, which haft does not use by itself.
 pub(crate) fn unused_variable(is_set: impl Fn(&str) -> bool) -> Option<&'static str> {
-    VARIABLES.into_iter().find(|name| is_set(name))
+    PROXY_VARIABLES.into_iter().find(|name| is_set(name))
 }
 
 /// Returns what opens a bucket's connections through the proxy; `None` if there is no proxy.

@@ -42,8 +42,8 @@ pub(crate) fn web(
         .with_limits(limits)
         .with_upstream(upstream.clone());
     if let Some(agent) = settings.text("web.user_agent") {
-        let told = |e: HttpError| Problem::settings(format!("`web.user_agent`: {e}"));
-        http = http.with_user_agent(agent).map_err(told)?;
+        let to_problem = |e: HttpError| Problem::settings(format!("`web.user_agent`: {e}"));
+        http = http.with_user_agent(agent).map_err(to_problem)?;
     }
     // The reader of HTML and PDF files is this program, executed again in the jail.
     let reader = own_program().map(|program| {
@@ -74,11 +74,11 @@ fn search(settings: &Settings) -> Result<Option<SearchService>, Problem> {
     let Some(provider) = settings.text("web.search.provider") else {
         return Ok(None);
     };
-    let told = |e: SearchError| {
+    let to_problem = |e: SearchError| {
         Problem::settings(e.to_string())
             .advise("`haft config explain web.search.url` says what each provider needs")
     };
-    let provider: Provider = provider.parse().map_err(told)?;
+    let provider: Provider = provider.parse().map_err(to_problem)?;
     let text = |key: &str| {
         settings
             .text(&format!("web.search.{key}"))
@@ -100,5 +100,5 @@ fn search(settings: &Settings) -> Result<Option<SearchService>, Problem> {
             snippet: text("snippet"),
         },
     );
-    service.map(Some).map_err(told)
+    service.map(Some).map_err(to_problem)
 }

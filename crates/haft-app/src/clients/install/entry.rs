@@ -35,7 +35,7 @@ impl Content for ClientEntry {
     }
 
     fn without(&self, text: &str, record: Option<&Record>) -> Result<Option<String>, Wrong> {
-        without_entry(self.0, text, record)
+        remove_entry(self.0, text, record)
     }
 }
 
@@ -74,7 +74,7 @@ fn starts_haft(entry: &Value) -> bool {
 
 /// Returns the text without haft's entry, with the one that it replaced; `None` if haft is not in it. An entry with haft's name that starts
 /// something else, and that no record mentions, is not haft's.
-fn without_entry(
+fn remove_entry(
     client: &Client,
     text: &str,
     record: Option<&Record>,
@@ -115,9 +115,9 @@ fn take(client: &Client, text: &str, with_parent: bool) -> Result<Option<String>
     if client.format == Format::Toml {
         return toml_text::remove(text, client.servers, SERVER);
     }
-    let taken = jsonc::remove(text, client.servers, SERVER)?;
-    match taken {
+    let removed = jsonc::remove(text, client.servers, SERVER)?;
+    match removed {
         Some(text) if with_parent => jsonc::remove_empty(&text, client.servers).map(Some),
-        taken => Ok(taken),
+        removed => Ok(removed),
     }
 }

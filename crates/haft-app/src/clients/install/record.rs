@@ -51,7 +51,7 @@ impl Record {
     }
 
     /// Returns whether haft wrote this text.
-    pub(crate) fn wrote(&self, text: &str) -> bool {
+    pub(crate) fn is_written_by_haft(&self, text: &str) -> bool {
         self.written.contains(&digest(text))
     }
 

@@ -79,7 +79,7 @@ impl Entry {
 pub(crate) type Put<'a> = &'a dyn Fn(&str) -> Result<String, Wrong>;
 
 /// Performs the steps of an edit, one after the other. A test stops where a process could be killed.
-pub(crate) type Hands<'a> = &'a mut dyn FnMut(Step<'_>) -> Result<(), Problem>;
+pub(crate) type StepRunner<'a> = &'a mut dyn FnMut(Step<'_>) -> Result<(), Problem>;
 
 /// What an install does.
 struct Plan {
@@ -143,7 +143,7 @@ impl Target {
             return self.without();
         }
         if self.file.read()?.is_none() && self.original.load()?.is_none() {
-            return Ok(self.unchanged(None));
+            return Ok(self.unchanged_edit(None));
         }
         home.create()?;
         self.uninstall(&mut Step::take)
@@ -151,7 +151,7 @@ impl Target {
 
     /// Adds the content. After any step, the next install or uninstall can continue: what haft is about to write is recorded before it is
     /// written.
-    pub(crate) fn install(&self, put: Put<'_>, hands: Hands<'_>) -> Result<Edit, Problem> {
+    pub(crate) fn install(&self, put: Put<'_>, hands: StepRunner<'_>) -> Result<Edit, Problem> {
         let _own = self.original.lock()?;
         let made = self.file.missing_folders();
         if !made.is_empty() {
@@ -174,7 +174,7 @@ impl Target {
         Ok(edit)
     }
 
-    pub(crate) fn uninstall(&self, hands: Hands<'_>) -> Result<Edit, Problem> {
+    pub(crate) fn uninstall(&self, hands: StepRunner<'_>) -> Result<Edit, Problem> {
         let _own = self.original.lock()?;
         let record = self.original.load()?;
         let made = record.as_ref().map(|record| record.made.clone());
@@ -200,7 +200,7 @@ impl Target {
         Ok(edit)
     }
 
-    fn write(&self, edit: &Edit, hands: Hands<'_>) -> Result<(), Problem> {
+    fn write(&self, edit: &Edit, hands: StepRunner<'_>) -> Result<(), Problem> {
         let draft = self.file.draft_path()?;
         let text = edit.after.as_deref().unwrap_or_default();
         hands(Step::Draft(&self.file, &draft, text))?;
@@ -213,7 +213,7 @@ impl Target {
         let text = before.clone().unwrap_or_default();
         let refuse = |wrong| self.refuse(&text, wrong);
         let after = put(&text).map_err(refuse)?;
-        let mut edit = self.unchanged(before);
+        let mut edit = self.unchanged_edit(before);
         edit.after = Some(after);
         if !edit.changes() {
             return Ok(Plan { edit, memory: None });
@@ -234,7 +234,7 @@ impl Target {
         let text = edit.before.clone().unwrap_or_default();
         let after = digest(edit.after.as_deref().unwrap_or_default());
         let old = self.original.load()?;
-        if let Some(old) = old.as_ref().filter(|old| old.wrote(&text))
+        if let Some(old) = old.as_ref().filter(|old| old.is_written_by_haft(&text))
             && old.fits(self.original.text()?.as_deref())
         {
             let record = Record {
@@ -251,8 +251,8 @@ impl Target {
         // The file was changed since, or haft was not in it: restoring means this text without haft.
         let kept = match &entry {
             Some(entry) if entry.is_ours => {
-                let taken = self.content.without(&text, own.as_ref())?;
-                Some(taken.unwrap_or_else(|| text.clone()))
+                let without = self.content.without(&text, own.as_ref())?;
+                Some(without.unwrap_or_else(|| text.clone()))
             }
             _ => edit.before.clone(),
         };
@@ -276,7 +276,7 @@ impl Target {
 
     /// Returns what the file becomes without haft.
     fn without(&self) -> Result<Edit, Problem> {
-        let mut edit = self.unchanged(self.file.read()?);
+        let mut edit = self.unchanged_edit(self.file.read()?);
         let Some(text) = edit.before.as_deref() else {
             return Ok(edit);
         };
@@ -284,20 +284,20 @@ impl Target {
         let kept = self.original.text()?;
         let is_own = record
             .as_ref()
-            .is_some_and(|record| record.wrote(text) && record.fits(kept.as_deref()));
+            .is_some_and(|record| record.is_written_by_haft(text) && record.fits(kept.as_deref()));
         if is_own {
             edit.after = kept.filter(|_| record.is_some_and(|record| record.existed));
             return Ok(edit);
         }
-        let taken = self.content.without(text, record.as_ref());
-        let taken = taken.map_err(|wrong| self.refuse(text, wrong))?;
-        if taken.is_some() {
-            edit.after = taken.filter(|rest| !self.content.is_spent(rest));
+        let without = self.content.without(text, record.as_ref());
+        let without = without.map_err(|wrong| self.refuse(text, wrong))?;
+        if without.is_some() {
+            edit.after = without.filter(|rest| !self.content.is_spent(rest));
         }
         Ok(edit)
     }
 
-    fn unchanged(&self, text: Option<String>) -> Edit {
+    fn unchanged_edit(&self, text: Option<String>) -> Edit {
         Edit {
             file: self.file.path.clone(),
             before: text.clone(),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::step::Step;
-use super::target::Hands;
+use super::target::StepRunner;
 use super::trial::{read, stopping, walk};
 use super::{Launch, Level, Target, entry, install, target, uninstall};
 use crate::clients::Client;
@@ -72,7 +72,7 @@ fn with_steps(
     target: &Target,
     client: &str,
     launch: &Launch,
-    hands: Hands<'_>,
+    hands: StepRunner<'_>,
 ) -> Result<super::Edit, Problem> {
     let client = Client::find(client).unwrap();
     target.install(&|text| entry::put(client, text, launch), hands)

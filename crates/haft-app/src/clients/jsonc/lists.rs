@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::reader::{Member, Object, Step, Tree, Wrong, array_at, object_at, root, tree};
-use super::{Style, check, fresh, inserted, inserted_last, without};
+use super::{Style, check, fresh, insert_last_member, insert_member, without};
 
 /// Appends an item to the list at the end of a path of names; creates the list and the objects on the way if they are missing.
 pub(crate) fn append(text: &str, path: &[&str], item: &Value) -> Result<String, Wrong> {
@@ -12,20 +12,20 @@ pub(crate) fn append(text: &str, path: &[&str], item: &Value) -> Result<String, 
         .iter()
         .fold(&mut expected, |tree, name| tree.entry(name));
     list.push(own(item)?);
-    let after = append_unread(text, path, item)?;
+    let after = append_preserving_text(text, path, item)?;
     check(after, &expected, &path.join("."))
 }
 
-fn append_unread(text: &str, path: &[&str], item: &Value) -> Result<String, Wrong> {
+fn append_preserving_text(text: &str, path: &[&str], item: &Value) -> Result<String, Wrong> {
     let Some(root) = root(text)? else {
-        return Ok(fresh(text, &nested(path, item)));
+        return Ok(fresh(text, &nest_item(path, item)));
     };
     let style = Style::of(text, &root);
     let mut object = root;
     for (at, name) in path.iter().enumerate() {
         let Some((_, member)) = object.find(name)? else {
-            let value = nested(&path[at + 1..], item);
-            return Ok(inserted(text, &object, name, &value, &style));
+            let value = nest_item(&path[at + 1..], item);
+            return Ok(insert_member(text, &object, name, &value, &style));
         };
         object = if at + 1 == path.len() {
             array_at(text, name, &member.value)?
@@ -33,7 +33,7 @@ fn append_unread(text: &str, path: &[&str], item: &Value) -> Result<String, Wron
             object_at(text, name, &member.value)?
         };
     }
-    let written = inserted_last(text, &object, &style, &|base, lines| {
+    let written = insert_last_member(text, &object, &style, &|base, lines| {
         style.render(item, base, lines)
     });
     Ok(written)
@@ -82,7 +82,11 @@ pub(crate) fn put_first(text: &str, name: &str, value: &Value) -> Result<String,
     let mut expected = tree(text)?;
     expected.put(name, own(value)?);
     let style = Style::of(text, &root);
-    check(inserted(text, &root, name, value, &style), &expected, name)
+    check(
+        insert_member(text, &root, name, value, &style),
+        &expected,
+        name,
+    )
 }
 
 /// Returns a value as it will be in the file.
@@ -93,7 +97,7 @@ fn own(value: &Value) -> Result<Tree, Wrong> {
 }
 
 /// Returns a list of one item below these names.
-fn nested(path: &[&str], item: &Value) -> Value {
+fn nest_item(path: &[&str], item: &Value) -> Value {
     let list = json!([item]);
     path.iter()
         .rev()

@@ -198,13 +198,19 @@ pub(super) fn root(text: &str) -> Result<Option<Object>, Wrong> {
         return Ok(None);
     }
     if reader.peek() != Some(b'{') {
-        return wrong("the file does not hold a JSON object", reader.here());
+        return wrong(
+            "the file does not hold a JSON object",
+            reader.current_range(),
+        );
     }
     let object = reader.object(0)?;
     reader.trivia()?;
     match reader.peek() {
         None => Ok(Some(object)),
-        Some(_) => wrong("there is something after the JSON object", reader.here()),
+        Some(_) => wrong(
+            "there is something after the JSON object",
+            reader.current_range(),
+        ),
     }
 }
 
@@ -243,7 +249,7 @@ impl<'a> Reader<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    fn here(&self) -> Range<usize> {
+    fn current_range(&self) -> Range<usize> {
         self.at..(self.at + 1).min(self.text.len())
     }
 
@@ -278,7 +284,7 @@ impl<'a> Reader<'a> {
 
     fn object(&mut self, depth: usize) -> Result<Object, Wrong> {
         if depth > MAX_DEPTH {
-            return wrong("the JSON nests too deep", self.here());
+            return wrong("the JSON nests too deep", self.current_range());
         }
         let open = self.at;
         self.at += 1;
@@ -308,7 +314,7 @@ impl<'a> Reader<'a> {
                     }
                     self.at += 1;
                 }
-                Some(_) => return wrong("expected a key, a comma or `}`", self.here()),
+                Some(_) => return wrong("expected a key, a comma or `}`", self.current_range()),
                 None => return wrong("an object does not end", open..open + 1),
             }
         }
@@ -322,7 +328,7 @@ impl<'a> Reader<'a> {
         };
         self.trivia()?;
         if self.peek() != Some(b':') {
-            return wrong("expected `:` after the key", self.here());
+            return wrong("expected `:` after the key", self.current_range());
         }
         self.at += 1;
         self.trivia()?;
@@ -363,7 +369,7 @@ impl<'a> Reader<'a> {
 
     fn items(&mut self, depth: usize) -> Result<Object, Wrong> {
         if depth > MAX_DEPTH {
-            return wrong("the JSON nests too deep", self.here());
+            return wrong("the JSON nests too deep", self.current_range());
         }
         let open = self.at;
         self.at += 1;
@@ -393,7 +399,9 @@ impl<'a> Reader<'a> {
                     self.at += 1;
                 }
                 None => return wrong("an array does not end", open..open + 1),
-                Some(_) if wants_comma => return wrong("expected a comma or `]`", self.here()),
+                Some(_) if wants_comma => {
+                    return wrong("expected a comma or `]`", self.current_range());
+                }
                 Some(_) => {
                     let start = self.at;
                     let tree = self.value(depth)?;

@@ -13,25 +13,25 @@ use tokio::time::timeout;
 use url::{Url, form_urlencoded};
 
 /// How long the user may take.
-const PATIENCE: Duration = Duration::from_secs(600);
+const USER_TIMEOUT: Duration = Duration::from_secs(600);
 /// How long a request may take to arrive.
-const ARRIVAL: Duration = Duration::from_secs(10);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size of a request's head, in bytes.
-const LONGEST: usize = 16 * 1024;
+const MAX_HEAD: usize = 16 * 1024;
 /// Maximum number of simultaneous connections.
-const MOST: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 /// The path that the page redirects to.
-const PATH: &str = "/callback";
+const REDIRECT_PATH: &str = "/callback";
 
 /// The user's way to a page and back.
 pub(crate) struct Browser {
     listener: TcpListener,
     port: u16,
-    say: Box<Say>,
+    say: Box<ShowPage>,
 }
 
 /// Tells the user which page to open, and which authorization server it belongs to.
-type Say = dyn Fn(&str, &str) + Send + Sync;
+type ShowPage = dyn Fn(&str, &str) + Send + Sync;
 
 impl std::fmt::Debug for Browser {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -57,14 +57,14 @@ impl Browser {
     }
 
     /// Waits for the user's return with this state, and returns the query.
-    async fn back(&self, state: &str) -> io::Result<String> {
+    async fn wait_for_redirect(&self, state: &str) -> io::Result<String> {
         // Browsers open connections that they do not use: an idle one must not block the others.
         let mut arrived = JoinSet::new();
         loop {
             tokio::select! {
-                stream = self.listener.accept(), if arrived.len() < MOST => {
+                stream = self.listener.accept(), if arrived.len() < MAX_CONNECTIONS => {
                     let state = state.to_owned();
-                    arrived.spawn(timeout(ARRIVAL, answer(stream?.0, state)));
+                    arrived.spawn(timeout(REQUEST_TIMEOUT, answer(stream?.0, state)));
                 }
                 Some(answered) = arrived.join_next() => {
                     if let Ok(Ok(Ok(Some(query)))) = answered {
@@ -78,7 +78,7 @@ impl Browser {
 
 impl Visit for Browser {
     fn redirect_uri(&self) -> String {
-        format!("http://127.0.0.1:{}{PATH}", self.port)
+        format!("http://127.0.0.1:{}{REDIRECT_PATH}", self.port)
     }
 
     fn visit<'a>(&'a self, page: Url, issuer: &'a str) -> BoxFuture<'a, Result<String, String>> {
@@ -88,9 +88,12 @@ impl Visit for Browser {
                 .map(|(_, state)| state.into_owned())
                 .unwrap_or_default();
             (self.say)(page.as_str(), issuer);
-            match timeout(PATIENCE, self.back(&state)).await {
+            match timeout(USER_TIMEOUT, self.wait_for_redirect(&state)).await {
                 Ok(query) => query.map_err(|e| format!("wait for the page's answer: {e}")),
-                Err(_) => Err(format!("nobody came back within {} s", PATIENCE.as_secs())),
+                Err(_) => Err(format!(
+                    "nobody came back within {} s",
+                    USER_TIMEOUT.as_secs()
+                )),
             }
         })
     }
@@ -100,7 +103,7 @@ impl Visit for Browser {
 async fn answer(mut stream: TcpStream, state: String) -> io::Result<Option<String>> {
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        if head.len() > LONGEST || stream.read_buf(&mut head).await? == 0 {
+        if head.len() > MAX_HEAD || stream.read_buf(&mut head).await? == 0 {
             return Ok(None);
         }
     }
@@ -125,7 +128,8 @@ fn query(line: &str, state: &str) -> Option<String> {
     let target = line.strip_prefix("GET ")?.split(' ').next()?;
     let (path, query) = target.split_once('?')?;
     let mut pairs = form_urlencoded::parse(query.as_bytes());
-    let is_ours = path == PATH && pairs.any(|(name, value)| name == "state" && value == state);
+    let is_ours =
+        path == REDIRECT_PATH && pairs.any(|(name, value)| name == "state" && value == state);
     is_ours.then(|| query.to_owned())
 }
 

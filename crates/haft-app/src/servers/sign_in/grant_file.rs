@@ -21,12 +21,12 @@ use crate::home::Home;
 use crate::plain_file;
 
 /// Maximum size of a file, in bytes.
-const LARGEST: u64 = 4 << 20;
+const MAX_FILE_BYTES: u64 = 4 << 20;
 /// The length of a key, in bytes.
-const KEY: usize = 32;
+const KEY_BYTES: usize = 32;
 /// Minimum length of a token that is hidden in records, in bytes: an authorization server that issues a common word as a token could
 /// otherwise remove that word from them everywhere.
-const SHORTEST: usize = 16;
+const MIN_REDACTED: usize = 16;
 
 /// The stored grants of a server and a principal. All tokens that it loads or saves are hidden in records.
 #[derive(Debug)]
@@ -61,8 +61,10 @@ impl GrantFile {
     }
 
     /// Hides the tokens of these grants in everything written from now on.
-    fn hide(&self, grants: &Grants) {
-        let now = grants.secrets().filter(|secret| secret.len() >= SHORTEST);
+    fn redact_tokens(&self, grants: &Grants) {
+        let now = grants
+            .secrets()
+            .filter(|secret| secret.len() >= MIN_REDACTED);
         let now: Vec<String> = now.map(str::to_owned).collect();
         let mut seen = self.seen.lock();
         if now == seen[0] {
@@ -92,7 +94,7 @@ impl GrantFile {
         let text = match plain_file::read(&place, 1024) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 plain_file::private_folder(&self.folder)?;
-                let made = plain_file::random_hex(KEY)?;
+                let made = plain_file::random_hex(KEY_BYTES)?;
                 match plain_file::create_private(&place, &made) {
                     Ok(()) => made,
                     // Another process was faster.
@@ -110,7 +112,7 @@ impl GrantFile {
                 place.display()
             ))
         };
-        let bytes = unhex(text.trim()).filter(|bytes| bytes.len() == KEY);
+        let bytes = unhex(text.trim()).filter(|bytes| bytes.len() == KEY_BYTES);
         let key = UnboundKey::new(&CHACHA20_POLY1305, &bytes.ok_or_else(wrong)?);
         key.map(LessSafeKey::new).map_err(|_| wrong())
     }
@@ -148,10 +150,10 @@ impl GrantFile {
 
 impl Vault for GrantFile {
     fn load(&self) -> Result<Grants, String> {
-        match plain_file::read(&self.file, LARGEST) {
+        match plain_file::read(&self.file, MAX_FILE_BYTES) {
             Ok(text) => {
                 let grants = self.open(&text).map_err(|e| e.to_string())?;
-                self.hide(&grants);
+                self.redact_tokens(&grants);
                 Ok(grants)
             }
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Grants::default()),
@@ -160,7 +162,7 @@ impl Vault for GrantFile {
     }
 
     fn save(&self, grants: &Grants) -> Result<(), String> {
-        self.hide(grants);
+        self.redact_tokens(grants);
         let sealed = self.seal(grants);
         let saved = sealed.and_then(|text| plain_file::write_private(&self.file, &text));
         saved.map_err(|e| format!("keep the grants in {}: {e}", self.file.display()))

@@ -8,7 +8,7 @@ use haft::spec::Risk;
 /// The condition that states a command's network access.
 const NETWORK: &str = "network";
 /// The suffix of its value if every connection that no rule allows needs its own approval.
-const JUDGED: &str = "connection is judged";
+const CONNECTION_JUDGED: &str = "connection is judged";
 
 /// Returns why this request cannot be approved together with others; `None` if it can.
 pub fn reason(policy: &Policy, request: &ApprovalRequest) -> Option<&'static str> {
@@ -24,9 +24,9 @@ pub fn reason(policy: &Policy, request: &ApprovalRequest) -> Option<&'static str
         .any(|wanted| matches!(wanted.effect, Effect::Run { .. } | Effect::Apply { .. }));
     let of_effects = permissions
         .iter()
-        .find_map(|wanted| of_effect(policy, &wanted.effect, by_command));
+        .find_map(|wanted| reason_for_effect(policy, &wanted.effect, by_command));
     let reaches = request.snapshot.conditions.iter().any(|condition| {
-        let closed = condition.value == "none" || condition.value.ends_with(JUDGED);
+        let closed = condition.value == "none" || condition.value.ends_with(CONNECTION_JUDGED);
         condition.name == NETWORK && !closed
     });
     of_effects
@@ -37,14 +37,14 @@ pub fn reason(policy: &Policy, request: &ApprovalRequest) -> Option<&'static str
         })
 }
 
-fn of_effect(policy: &Policy, effect: &Effect, by_command: bool) -> Option<&'static str> {
+fn reason_for_effect(policy: &Policy, effect: &Effect, by_command: bool) -> Option<&'static str> {
     match effect {
         Effect::Connect { .. } => return Some("it connects to the network"),
         Effect::Run { jailed: false, .. } => return Some("it runs without a sandbox"),
         _ => {}
     }
     let changes = effect.changed_path().is_some();
-    sides(effect.path()?).find_map(|path| of_path(policy, path, changes, by_command))
+    claim_paths(effect.path()?).find_map(|path| of_path(policy, path, changes, by_command))
 }
 
 fn of_path(policy: &Policy, path: &str, changes: bool, by_command: bool) -> Option<&'static str> {
@@ -66,7 +66,7 @@ fn of_path(policy: &Policy, path: &str, changes: bool, by_command: bool) -> Opti
 }
 
 /// Returns the path as written, and the target of its links.
-fn sides(claim: &PathClaim) -> impl Iterator<Item = &str> {
+fn claim_paths(claim: &PathClaim) -> impl Iterator<Item = &str> {
     std::iter::once(claim.path.as_str()).chain(claim.target.as_deref())
 }
 
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     fn effect_reason(effect: &Effect, by_command: bool) -> Option<&'static str> {
-        of_effect(&Policy::new(Profile::Workspace), effect, by_command)
+        reason_for_effect(&Policy::new(Profile::Workspace), effect, by_command)
     }
 
     #[test]

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::view::coverage::coverage;
 
 /// Maximum length of the line, in bytes.
-const LONGEST: usize = 400;
+const MAX_LINE: usize = 400;
 
 /// The fact that matters most for a decision.
 #[derive(Debug, Serialize)]
@@ -26,7 +26,7 @@ impl Fact {
     /// Returns the fact of a request.
     pub fn of(request: &ApprovalRequest, redactor: &Redactor) -> Self {
         let (kind, text) = headline(request);
-        let text = redactor.redact_within(&text, LONGEST).into_owned();
+        let text = redactor.redact_within(&text, MAX_LINE).into_owned();
         Self { kind, text }
     }
 }

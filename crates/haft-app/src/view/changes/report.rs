@@ -80,9 +80,9 @@ fn listed(nets: &[NetChange], most: usize) -> Vec<&NetChange> {
         } else {
             &mut others_left
         };
-        let kept = *left > 0;
+        let is_listed = *left > 0;
         *left = left.saturating_sub(1);
-        kept
+        is_listed
     };
     nets.iter().filter(|net| keep(net)).collect()
 }
@@ -125,8 +125,9 @@ mod tests {
         ];
         let nets = nets.map(|(path, deleted)| net(path, deleted));
         let cut = |most| -> String {
-            let kept = listed(&nets, most);
-            kept.iter()
+            let listed_nets = listed(&nets, most);
+            listed_nets
+                .iter()
                 .map(|net| net.path().to_string_lossy())
                 .collect()
         };

@@ -6,7 +6,7 @@ use super::{Check, check};
 use crate::app::App;
 
 /// Maximum number of refused paths that are listed.
-const NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 
 /// Returns a line for the toolchains found, and one for each path that is hidden from commands.
 pub(super) fn checks(app: &App) -> Vec<Check> {
@@ -34,7 +34,7 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
         }
     }
     let mut checks = vec![check("toolchains", true, detail, "")];
-    let refused = around.toolchains.refused().iter().take(NAMED);
+    let refused = around.toolchains.refused().iter().take(MAX_NAMED);
     checks.extend(refused.map(|refused| {
         let detail = format!("not shown to commands: {refused}");
         let advice = "name the exact folder in `sandbox.read`, and its programs in `sandbox.path`";

@@ -12,11 +12,11 @@ use serde_json::Value;
 use crate::app::App;
 
 /// Number of recent calls from which the rules' decisions are counted.
-pub(super) const COUNTED: usize = 1_000;
-/// Minimum age of the oldest counted call, unless there are [`COUNTED`] of them, for a rule to be called unused.
+pub(super) const MAX_COUNTED: usize = 1_000;
+/// Minimum age of the oldest counted call, unless there are [`MAX_COUNTED`] of them, for a rule to be called unused.
 const UNUSED_DAYS: i64 = 30;
 /// Nanoseconds per day.
-const DAY: i128 = 86_400_000_000_000;
+const NANOS_PER_DAY: i128 = 86_400_000_000_000;
 
 /// A rule with statistics on its use.
 #[derive(Debug, Serialize)]
@@ -99,7 +99,7 @@ impl From<DeadRule> for Mark {
 }
 
 /// Returns the rules, marked as far as rules and tools tell, without counting calls.
-pub(super) fn marked(app: &App, rules: Vec<RuleView>) -> Vec<ShownRule> {
+pub(super) fn mark_rules(app: &App, rules: Vec<RuleView>) -> Vec<ShownRule> {
     let mut dead: HashMap<usize, Mark> = app
         .executor()
         .policy()
@@ -112,8 +112,8 @@ pub(super) fn marked(app: &App, rules: Vec<RuleView>) -> Vec<ShownRule> {
     each.map(|(at, rule)| ShownRule {
         dead: dead
             .remove(&at)
-            .or_else(|| of_unknown(&rule, &unknown))
-            .or_else(|| of_tool_off(app, &rule)),
+            .or_else(|| unknown_mark(&rule, &unknown))
+            .or_else(|| tool_off_mark(app, &rule)),
         rule,
         matched: None,
     })
@@ -128,7 +128,7 @@ fn unknown_names(app: &App) -> Vec<UnknownName> {
     unknown
 }
 
-fn of_unknown(rule: &RuleView, unknown: &[UnknownName]) -> Option<Mark> {
+fn unknown_mark(rule: &RuleView, unknown: &[UnknownName]) -> Option<Mark> {
     let is_this = |name: &&UnknownName| {
         (name.list, &name.rule, &name.layer) == (rule.list, &rule.rule, &rule.layer)
     };
@@ -143,7 +143,7 @@ fn of_unknown(rule: &RuleView, unknown: &[UnknownName]) -> Option<Mark> {
 }
 
 /// Marks an allow rule for a tool that is off. A deny rule for such a tool stays useful: the tool may be turned on.
-fn of_tool_off(app: &App, rule: &RuleView) -> Option<Mark> {
+fn tool_off_mark(app: &App, rule: &RuleView) -> Option<Mark> {
     let name = rule.rule.split('(').next().unwrap_or_default().trim();
     let (shown, all) = (app.tools().snapshot(), app.all().snapshot());
     let is_off =
@@ -169,7 +169,7 @@ pub(super) fn count(rules: &mut [ShownRule], calls: &[Value]) {
             .entry((text(call, "verdict"), text(call, "rule")))
             .or_default() += 1;
     }
-    let unused = oldest(calls).and_then(|oldest| unused(calls.len(), oldest));
+    let unused = oldest_call(calls).and_then(|oldest| unused_mark(calls.len(), oldest));
     for shown in rules {
         let key = (shown.rule.list.to_string(), shown.rule.rule.clone());
         let matched = decided.remove(&key).unwrap_or_default();
@@ -181,16 +181,16 @@ pub(super) fn count(rules: &mut [ShownRule], calls: &[Value]) {
 }
 
 /// Returns the time of the oldest of these calls, in nanoseconds since 1970.
-pub(super) fn oldest(calls: &[Value]) -> Option<i128> {
+pub(super) fn oldest_call(calls: &[Value]) -> Option<i128> {
     let times = calls.iter().filter_map(|call| call.get("ts")?.as_str());
     let times = times.filter_map(|time| time.parse::<Timestamp>().ok());
     times.map(Timestamp::as_nanosecond).min()
 }
 
 /// Returns the mark of a rule that decided none of these calls; `None` if they are too few to tell.
-fn unused(calls: usize, oldest: i128) -> Option<Mark> {
-    let days = (clock::now() - oldest) / DAY;
-    if calls < COUNTED && days < i128::from(UNUSED_DAYS) {
+fn unused_mark(calls: usize, oldest: i128) -> Option<Mark> {
+    let days = (clock::now() - oldest) / NANOS_PER_DAY;
+    if calls < MAX_COUNTED && days < i128::from(UNUSED_DAYS) {
         return None;
     }
     let since = clock::rfc3339(oldest);
@@ -228,10 +228,10 @@ mod tests {
         for (calls, days, expect) in [
             (2, 1, false),
             (2, 40, true),
-            (COUNTED, 1, true),
-            (COUNTED - 1, 29, false),
+            (MAX_COUNTED, 1, true),
+            (MAX_COUNTED - 1, 29, false),
         ] {
-            let at = clock::rfc3339(now - i128::from(days) * DAY);
+            let at = clock::rfc3339(now - i128::from(days) * NANOS_PER_DAY);
             let call = json!({"verdict": "allow", "rule": "Read(/a)", "ts": at});
             let calls = vec![call; calls];
             let mut rules = [

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::view::argument;
 
 /// Maximum number of lines of a record that are read for a run without notes.
-const MOST_LINES: usize = 2_000;
+const MAX_LINES: usize = 2_000;
 
 /// A run in a list (contract §9).
 #[derive(Debug, Serialize)]
@@ -138,7 +138,7 @@ impl From<RunEntry> for Listed {
 /// Returns what the lines that are read of a record say about its calls.
 fn read_notes(home: &Path, run: &str, redactor: &Redactor) -> Option<RunNotes> {
     let mut notes = RunNotes::default();
-    for line in archive::events(home, run).ok()?.take(MOST_LINES) {
+    for line in archive::events(home, run).ok()?.take(MAX_LINES) {
         let line: Value = serde_json::from_str(&line.ok()?).ok()?;
         let text = |name: &str| line.get(name).and_then(Value::as_str);
         let Some(tool) = text("tool") else { continue };

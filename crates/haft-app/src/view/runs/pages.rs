@@ -16,7 +16,7 @@ use crate::problem::Problem;
 /// Maximum number of runs in a list.
 pub const MOST: u32 = 10_000;
 /// Maximum number of folders per page that are looked up in the index.
-const LOOKED_UP: usize = 1_000;
+const MAX_LOOKUPS: usize = 1_000;
 
 /// Returns all runs, newest first: those in the archives, with what the index knows better.
 ///
@@ -119,7 +119,7 @@ async fn unknown_to_index(
         let names = names_between(&home, &oldest, newest.as_deref());
         names
             .filter(|name| !known.contains(name))
-            .take(LOOKED_UP)
+            .take(MAX_LOOKUPS)
             .collect::<Vec<_>>()
     });
     let names = names.await?;
