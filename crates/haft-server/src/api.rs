@@ -90,8 +90,8 @@ struct CallBody<'a> {
 }
 
 async fn call(State(api): Shared, Extension(caller): Extension<Caller>, body: Bytes) -> Response {
-    let asked: CallBody<'_> = match serde_json::from_slice(&body) {
-        Ok(asked) => asked,
+    let call_body: CallBody<'_> = match serde_json::from_slice(&body) {
+        Ok(call_body) => call_body,
         Err(e) => {
             let message = format!("the body is not {{\"tool\", \"arguments\"}}: {e}");
             return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", &message);
@@ -101,8 +101,8 @@ async fn call(State(api): Shared, Extension(caller): Extension<Caller>, body: By
         Ok(session) => session,
         Err(refused) => return refused,
     };
-    let arguments = asked.arguments.map_or("{}", RawValue::get);
-    let call = ToolCall::new(asked.tool, arguments);
+    let arguments = call_body.arguments.map_or("{}", RawValue::get);
+    let call = ToolCall::new(call_body.tool, arguments);
     reply::document(&api.app.executor().execute(&session, call).await)
 }
 

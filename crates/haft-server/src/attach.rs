@@ -7,7 +7,7 @@ use haft_app::running::background::Wanted;
 use tokio::sync::Mutex;
 
 /// How long to wait after a failed start before starting a server again.
-const PAUSE: Duration = Duration::from_secs(60);
+const RESTART_DELAY: Duration = Duration::from_secs(60);
 
 /// Finds the console when a user is about to be asked.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Attach {
     /// Returns the console's address; `None` if there is none and none can be started.
     pub(crate) async fn console(&self) -> Option<String> {
         let mut failed = self.failed.lock().await;
-        let starts = self.wanted.starts() && failed.is_none_or(|at| at.elapsed() >= PAUSE);
+        let starts = self.wanted.starts() && failed.is_none_or(|at| at.elapsed() >= RESTART_DELAY);
         let wanted = self.wanted.clone();
         let looked = tokio::task::spawn_blocking(move || {
             if starts {

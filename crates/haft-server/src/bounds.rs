@@ -13,7 +13,7 @@ use http_body::Body as _;
 use http_body_util::BodyExt;
 
 /// The path of hook events, each about one call.
-pub(crate) const HOOKS: &str = "/api/v1/hooks/";
+pub(crate) const HOOKS_PATH: &str = "/api/v1/hooks/";
 
 /// Maximum size of a body and the time to receive it; the executor's own limits apply to the call itself.
 const BODY: Within = Within {
@@ -31,7 +31,7 @@ const STRANGERS_BODY: Within = Within {
     time: Duration::from_secs(10),
 };
 /// Bytes of live output that each reader of events may hold in any case.
-const OWN_OUTPUT: usize = 256 << 10;
+const RESERVED_OUTPUT: usize = 256 << 10;
 
 /// The limits of the HTTP API.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ impl Default for Bounds {
             downloads: places(0, 32, 16),
             bodies: Intake::new(bytes(64 << 20, 32 << 20)),
             answers: Outgoing::new(bytes(64 << 20, 64 << 20)),
-            output: bytes(32 << 20, 32 << 20).map(|shared| Budget::new(shared, OWN_OUTPUT)),
+            output: bytes(32 << 20, 32 << 20).map(|shared| Budget::new(shared, RESERVED_OUTPUT)),
         }
     }
 }
@@ -110,14 +110,14 @@ impl Bounds {
         next: Next,
     ) -> Result<Response, E> {
         let (parts, body) = request.into_parts();
-        let hook = parts.uri.path().starts_with(HOOKS);
-        let taken = self.body(body, class, hook).await?;
+        let hook = parts.uri.path().starts_with(HOOKS_PATH);
+        let read = self.body(body, class, hook).await?;
         // A client that is still sending its body takes no place: it holds only a connection, and others' requests proceed.
         let place = places.take(class);
         let place = place.ok_or(Busy("requests are at work"))?;
-        let request = Request::from_parts(parts, Body::from(taken.bytes));
+        let request = Request::from_parts(parts, Body::from(read.bytes));
         let response = next.run(request).await;
-        drop((place, taken.charge));
+        drop((place, read.charge));
         Ok(self.answer(response, class).await?)
     }
 

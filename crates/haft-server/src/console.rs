@@ -16,10 +16,10 @@ use parking_lot::Mutex;
 use serde::Serialize;
 
 use crate::console::cookie::Cookie;
-use crate::console::one_time::{CODE_LIFE, OneTime, TICKET_LIFE};
+use crate::console::one_time::{CODE_LIFE, OneTimeSecrets, TICKET_LIFE};
 use crate::console::pages::Pages;
 use crate::console::secret::ConsoleError;
-use crate::console::sessions::{ConsoleSession, Fresh, SECRET_HEADER, Sessions};
+use crate::console::sessions::{ConsoleSession, NewSession, SECRET_HEADER, Sessions};
 use crate::tabs::Tabs;
 
 pub(crate) mod cookie;
@@ -73,8 +73,8 @@ pub(crate) struct Console {
     pub(crate) strength: OnceLock<String>,
     pub(crate) tabs: Arc<Tabs>,
     https: bool,
-    codes: Mutex<OneTime>,
-    tickets: Mutex<OneTime>,
+    codes: Mutex<OneTimeSecrets>,
+    tickets: Mutex<OneTimeSecrets>,
     sessions: Mutex<Sessions>,
 }
 
@@ -92,14 +92,14 @@ impl Console {
             strength: OnceLock::new(),
             tabs: options.tabs,
             https: options.https,
-            codes: Mutex::new(OneTime::new(CODE_LIFE)),
-            tickets: Mutex::new(OneTime::new(TICKET_LIFE)),
+            codes: Mutex::new(OneTimeSecrets::new(CODE_LIFE)),
+            tickets: Mutex::new(OneTimeSecrets::new(TICKET_LIFE)),
             sessions: Mutex::default(),
         })
     }
 
     /// Sets the sandbox's strength, which takes a while to determine.
-    pub(crate) fn found_strength(&self, strength: &str) {
+    pub(crate) fn set_strength(&self, strength: &str) {
         // The first value wins.
         let _ = self.strength.set(strength.to_owned());
     }
@@ -125,7 +125,7 @@ impl Console {
         let ids = self.cookie.read(headers);
         self.sessions
             .lock()
-            .seen(ids, secret_of(headers)?, Instant::now())
+            .find_by_secret(ids, secret_of(headers)?, Instant::now())
     }
 
     /// Returns the session of a request that the browser makes by itself, for a frame or a download, where no page can add the
@@ -162,7 +162,7 @@ impl Console {
         self.tickets.lock().issue(path, Instant::now())
     }
 
-    pub(crate) fn open(&self) -> Result<Fresh, ConsoleError> {
+    pub(crate) fn open(&self) -> Result<NewSession, ConsoleError> {
         self.sessions.lock().open(Instant::now())
     }
 

@@ -21,10 +21,10 @@ use http::header::{
 };
 use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 
-use crate::bounds::{Bounds, Busy, HOOKS};
+use crate::bounds::{Bounds, Busy, HOOKS_PATH};
 use crate::caller::{Caller, Way};
 use crate::listen::Guest;
-use crate::people::{Challenge, People, TurnedAway};
+use crate::people::{Challenge, People, TokenRefusal};
 use crate::{query, reply};
 
 /// What the gate checks against.
@@ -66,7 +66,7 @@ const CALLS: [&str; 3] = ["/api/v1/calls", "/api/v1/chains", MCP];
 
 /// Returns whether a request to this path may wait for a user.
 fn is_call(path: &str) -> bool {
-    CALLS.contains(&path) || path.starts_with(HOOKS)
+    CALLS.contains(&path) || path.starts_with(HOOKS_PATH)
 }
 
 /// Returns whether a request needs no token. Applies to any caller, with or without one; the console's pages are public as well.
@@ -100,7 +100,7 @@ async fn check(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> R
         Err(refusal) => Err(refusal),
     };
     let answered = match admitted {
-        Ok(known) => gate.pass(request, known, next).await,
+        Ok(known) => gate.handle_request(request, known, next).await,
         Err(refusal) => Err(refusal),
     };
     let mut response = answered.unwrap_or_else(IntoResponse::into_response);
@@ -190,7 +190,7 @@ impl Gate {
         } else {
             self.hosts.check(uri, headers)?;
         }
-        if page || is_public(method, path) || (reads && self.people.publishes(path)) {
+        if page || is_public(method, path) || (reads && self.people.is_public_path(path)) {
             return Ok(Admission::Public);
         }
         let authorization = one(headers, &AUTHORIZATION)?;
@@ -234,12 +234,12 @@ impl Gate {
     /// Identifies the owner of a token that is neither of the two in the state folder. Such tokens are valid for MCP only.
     async fn person(&self, token: &str, path: &str) -> Result<Known, Refusal> {
         let person = self.people.find(token).await.map_err(|away| match away {
-            TurnedAway::Challenged(challenge) if path == MCP => {
+            TokenRefusal::Challenged(challenge) if path == MCP => {
                 Refusal::Challenged(Box::new(challenge))
             }
-            TurnedAway::NoView(view) if path == MCP => Refusal::NoView(view),
-            TurnedAway::NoView(_) => Refusal::ForMcpAlone,
-            TurnedAway::Unknown | TurnedAway::Challenged(_) => Refusal::UnknownToken,
+            TokenRefusal::NoView(view) if path == MCP => Refusal::NoView(view),
+            TokenRefusal::NoView(_) => Refusal::ForMcpAlone,
+            TokenRefusal::Unknown | TokenRefusal::Challenged(_) => Refusal::UnknownToken,
         })?;
         if path != MCP {
             return Err(Refusal::ForMcpAlone);
@@ -272,7 +272,7 @@ impl Gate {
     }
 
     /// Passes a request to its route, within the limits of its caller's class.
-    async fn pass(
+    async fn handle_request(
         &self,
         mut request: Request,
         known: Option<Known>,

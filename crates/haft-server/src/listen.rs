@@ -30,19 +30,19 @@ use crowd::Crowd;
 use unblocked::Unblocked;
 
 /// Maximum number of connections, if the limit of open files allows that many.
-const CONNECTIONS: usize = 16_384;
+const MAX_CONNECTIONS: usize = 16_384;
 /// Number of open files reserved for everything else.
-const OTHER_FILES: usize = 256;
+const RESERVED_FILES: usize = 256;
 /// Time limit for a client to send a request's head, for the first and every later request.
-const HEAD: Duration = Duration::from_secs(10);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit for a client to accept what is sent to it.
-const UNTAKEN: Duration = Duration::from_secs(30);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Maximum size of a request's head, and of an unsent response, in bytes per connection.
-const BUFFER: usize = 64 << 10;
+const BUFFER_BYTES: usize = 64 << 10;
 /// How long connections may continue after the listener is told to stop.
-const GRACE: Duration = Duration::from_secs(2);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 /// Delay before the next attempt when the system provides no more sockets.
-const BACK_OFF: Duration = Duration::from_millis(50);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// A bound socket.
 pub(crate) struct Listener {
@@ -98,13 +98,13 @@ impl Listener {
                 }
                 Err(e) => {
                     tracing::warn!(error = %e, "accept a connection");
-                    tokio::time::sleep(BACK_OFF).await;
+                    tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
                 }
             }
         }
         drop(self.socket);
         let all = async { while connections.join_next().await.is_some() {} };
-        if tokio::time::timeout(GRACE, all).await.is_err() {
+        if tokio::time::timeout(SHUTDOWN_GRACE, all).await.is_err() {
             tracing::warn!("connections were cut off");
         }
     }
@@ -114,10 +114,10 @@ impl Listener {
 fn room() -> usize {
     use rustix::process::{Resource, getrlimit};
     let files = getrlimit(Resource::Nofile).current;
-    let files = files.map_or(CONNECTIONS, |files| {
-        usize::try_from(files).unwrap_or(CONNECTIONS)
+    let files = files.map_or(MAX_CONNECTIONS, |files| {
+        usize::try_from(files).unwrap_or(MAX_CONNECTIONS)
     });
-    CONNECTIONS.min(files.saturating_sub(OTHER_FILES).max(files / 2))
+    MAX_CONNECTIONS.min(files.saturating_sub(RESERVED_FILES).max(files / 2))
 }
 
 /// Waits until it is time to stop, or until the sender is dropped.
@@ -140,18 +140,18 @@ async fn accept(stream: TcpStream, served: Served) {
     let _ = stream.set_nodelay(true);
     let guest = Arc::clone(&served.guest);
     tokio::select! {
-        () = secured(stream, served) => {}
+        () = serve_stream(stream, served) => {}
         () = guest.put_out() => tracing::debug!("a connection without a token made room"),
     }
 }
 
 /// Serves a connection: in plain text or, if haft encrypts itself, after the TLS handshake.
-async fn secured(stream: TcpStream, served: Served) {
-    let stream = Unblocked::new(stream, UNTAKEN);
+async fn serve_stream(stream: TcpStream, served: Served) {
+    let stream = Unblocked::new(stream, WRITE_TIMEOUT);
     let Some(tls) = served.tls.clone() else {
         return connection(stream, served).await;
     };
-    match tokio::time::timeout(HEAD, tls.accept(stream)).await {
+    match tokio::time::timeout(HEAD_TIMEOUT, tls.accept(stream)).await {
         Ok(Ok(stream)) => connection(stream, served).await,
         Ok(Err(e)) => tracing::debug!(error = %e, "a TLS handshake failed"),
         Err(_) => tracing::debug!("a TLS handshake took too long"),
@@ -174,8 +174,8 @@ async fn connection(stream: impl AsyncRead + AsyncWrite + Unpin, served: Served)
     });
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
-        .max_buf_size(BUFFER)
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(BUFFER_BYTES)
         .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(serving);
     let ended = tokio::select! {

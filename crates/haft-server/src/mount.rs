@@ -100,7 +100,7 @@ impl Mcp {
         R: std::io::Read + Send + 'static,
         W: std::io::Write + Send + 'static,
     {
-        let runs = self.runs.apart();
+        let runs = self.runs.for_other_clients();
         let server = McpServer::new(&self.info, self.limits, Arc::clone(&runs) as _);
         let served = server.serve_stdio(input, output).await;
         runs.release_held().await;
@@ -152,14 +152,14 @@ struct Entrance {
 
 /// Passes an operator's request to the routes, or answers it.
 async fn check(State(entrance): State<Arc<Entrance>>, request: Request, next: Next) -> Response {
-    let passed = entrance.pass(request, next).await;
+    let passed = entrance.handle_request(request, next).await;
     let mut response = passed.unwrap_or_else(IntoResponse::into_response);
     harden(response.headers_mut());
     response
 }
 
 impl Entrance {
-    async fn pass(&self, mut request: Request, next: Next) -> Result<Response, Refusal> {
+    async fn handle_request(&self, mut request: Request, next: Next) -> Result<Response, Refusal> {
         let admitted = self.access.admit(&request);
         let caller = admitted.map_err(|denied| match denied {
             Denied::Foreign(foreign) => Refusal::Foreign(foreign),

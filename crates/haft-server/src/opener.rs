@@ -28,7 +28,7 @@ use haft_app::config::Settings;
 use haft_app::run::{RunHandle, RunOptions};
 
 /// Maximum number of refused messages that are recorded; further ones are only logged.
-const REFUSALS: u64 = 10_000;
+const MAX_REFUSALS: u64 = 10_000;
 
 /// What clients learn once haft listens.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl ClientRuns {
     }
 
     /// Creates a separate one for other clients of the same application.
-    pub(crate) fn apart(&self) -> Arc<Self> {
+    pub(crate) fn for_other_clients(&self) -> Arc<Self> {
         Self::of(self.app.clone(), self.trusted.clone())
     }
 
@@ -106,7 +106,7 @@ impl ClientRuns {
     }
 
     /// Sets the finder of the console, where users decide.
-    pub(crate) fn attaches(&self, attach: Attach) {
+    pub(crate) fn set_console_finder(&self, attach: Attach) {
         // Set once: a server starts once.
         let _ = self.attach.set(attach);
     }
@@ -141,13 +141,13 @@ impl ClientRuns {
 
     /// Returns a client's label in lists and requests: the name that it gives itself, after who it is if not this server's user.
     fn label(&self, client: &ClientInfo) -> String {
-        let said = format!("{} {}", client.name, client.version);
-        let said = said.trim();
+        let name = format!("{} {}", client.name, client.version);
+        let name = name.trim();
         let person = client.principal.as_ref();
         match person.filter(|person| *person != self.app.principal()) {
-            None => said.to_owned(),
-            Some(person) if said.is_empty() => person.subject.to_string(),
-            Some(person) => format!("{} ({said})", person.subject),
+            None => name.to_owned(),
+            Some(person) if name.is_empty() => person.subject.to_string(),
+            Some(person) => format!("{} ({name})", person.subject),
         }
     }
 
@@ -157,7 +157,7 @@ impl ClientRuns {
 }
 
 /// Returns the error for a view that is not in the settings: its tools are unknown, so it gets none.
-fn no_view(view: Option<&str>) -> String {
+fn unknown_view(view: Option<&str>) -> String {
     let view = view.unwrap_or_default();
     format!("the view `{view}` of this caller is not in the settings")
 }
@@ -168,7 +168,7 @@ impl RunFactory for ClientRuns {
             let name = self.label(&client);
             let view = client.view.as_ref().map(|ViewName(name)| &**name);
             let served = self.app.served(view);
-            let served = served.ok_or_else(|| OpenError(no_view(view).into()))?;
+            let served = served.ok_or_else(|| OpenError(unknown_view(view).into()))?;
             let (narrow, served) = match view {
                 Some(_) => (Some(served), None),
                 None => (None, Some(served)),
@@ -268,7 +268,7 @@ impl RunFactory for ClientRuns {
 
     fn stray(&self, transport: Transport, reason: &str) {
         let number = self.refusals.fetch_add(1, Ordering::Relaxed) + 1;
-        if number > REFUSALS {
+        if number > MAX_REFUSALS {
             return tracing::warn!(?transport, reason, "mcp message refused");
         }
         let (app, strays, reason) = (
@@ -297,7 +297,7 @@ impl RunFactory for ClientRuns {
 
     fn refused(&self, session: &Session, reason: &str) {
         let number = self.refusals.fetch_add(1, Ordering::Relaxed) + 1;
-        if number > REFUSALS {
+        if number > MAX_REFUSALS {
             return tracing::warn!(run = %session.run(), reason, "mcp message refused");
         }
         self.app.record_refusal(session, number, reason);

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// Why a token is refused.
 #[derive(Debug)]
-pub(crate) enum TurnedAway {
+pub(crate) enum TokenRefusal {
     /// It is unknown, and there is no authorization server to send its caller to.
     Unknown,
     /// Its caller is told where to get a token, or what is wrong with this one.
@@ -41,27 +41,27 @@ impl People {
     }
 
     /// Returns the owner of a token.
-    pub(crate) async fn find(&self, token: &str) -> Result<Person, TurnedAway> {
+    pub(crate) async fn find(&self, token: &str) -> Result<Person, TokenRefusal> {
         let person = match (self.tokens.person(token), self.app.oauth()) {
             (Some(person), _) => person,
             (None, Some(oauth)) if !token.starts_with(PREFIX) => {
                 let person = oauth.person(token).await;
-                person.map_err(|error| TurnedAway::Challenged(self.refused(error)))?
+                person.map_err(|error| TokenRefusal::Challenged(self.refused(error)))?
             }
             (None, Some(_)) => {
                 let unknown = TokenError::Invalid("it is none of this server's".to_owned());
-                return Err(TurnedAway::Challenged(self.refused(unknown)));
+                return Err(TokenRefusal::Challenged(self.refused(unknown)));
             }
-            (None, None) => return Err(TurnedAway::Unknown),
+            (None, None) => return Err(TokenRefusal::Unknown),
         };
         match &person.view {
-            Some(view) if !self.views.contains(view) => Err(TurnedAway::NoView(view.clone())),
+            Some(view) if !self.views.contains(view) => Err(TokenRefusal::NoView(view.clone())),
             _ => Ok(person),
         }
     }
 
     /// Returns whether this path is public: the metadata that tells clients of the authorization server.
-    pub(crate) fn publishes(&self, path: &str) -> bool {
+    pub(crate) fn is_public_path(&self, path: &str) -> bool {
         let oauth = self.app.oauth();
         oauth.is_some_and(|oauth| path == WELL_KNOWN || path == oauth.metadata_path())
     }

@@ -16,10 +16,10 @@ use haft_app::config::typed::{BEHIND_PROXY, HTTP};
 use haft_app::problem::{Place, Problem};
 
 /// The settings with the files of `serve.tls`.
-const TLS: [&str; 2] = ["serve.tls.cert", "serve.tls.key"];
+const TLS_KEYS: [&str; 2] = ["serve.tls.cert", "serve.tls.key"];
 
 /// The port of the background server: next to that of `haft serve`.
-const BACKGROUND: u16 = 7421;
+const BACKGROUND_PORT: u16 = 7421;
 
 /// Where haft is to listen, and how clients will reach it.
 pub(crate) struct Reach {
@@ -72,7 +72,7 @@ impl Reach {
     pub(crate) fn background() -> Self {
         let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         Self {
-            address: at(BACKGROUND),
+            address: at(BACKGROUND_PORT),
             instead: Some(at(0)),
             tls: None,
             behind_proxy: false,
@@ -187,7 +187,7 @@ fn address(http: Option<&str>, settings: &Settings) -> Result<SocketAddr, Proble
 
 /// Returns the TLS acceptor for the certificate and key in the settings, if any.
 fn tls(settings: &Settings) -> Result<Option<TlsAcceptor>, Problem> {
-    let (cert, key) = match TLS.map(|key| settings.text(key)) {
+    let (cert, key) = match TLS_KEYS.map(|key| settings.text(key)) {
         [None, None] => return Ok(None),
         [Some(cert), Some(key)] => (Path::new(cert), Path::new(key)),
         [None, Some(_)] | [Some(_), None] => {

@@ -18,7 +18,7 @@ pub(crate) struct Ends {
 /// The kernel's tables of TCP connections in this network namespace.
 const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 /// Maximum number of bytes to read of a table: a line has 150.
-const LARGEST: u64 = 32 << 20;
+const MAX_TABLE_BYTES: u64 = 32 << 20;
 /// The state of a connection that neither end has closed. After closing, the table names root as its user.
 const ESTABLISHED: &str = "01";
 
@@ -32,7 +32,7 @@ impl Ends {
 
     /// Returns the user of the peer's socket, if this table contains it.
     fn user_in(self, table: &str) -> Option<u32> {
-        let lines = BufReader::new(File::open(table).ok()?.take(LARGEST)).lines();
+        let lines = BufReader::new(File::open(table).ok()?.take(MAX_TABLE_BYTES)).lines();
         lines
             .map_while(Result::ok)
             .find_map(|line| self.user(&line))

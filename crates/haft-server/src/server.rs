@@ -45,14 +45,15 @@ use crate::tokens::TokenFile;
 const SKILL_WATCH: Duration = Duration::from_secs(2);
 
 /// Interval at which the background server checks whether it is still needed.
-const LOOK: Duration = Duration::from_millis(500);
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// How long the background server stays without an open page.
-const QUIET: Duration = Duration::from_secs(4 * 60 * 60);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(4 * 60 * 60);
 /// The server's instructions for models.
 const INSTRUCTIONS: &str = "Tools on one folder, under a policy that the user set. Paths are relative to that folder. A call that is denied says why; large results are kept aside and can be read with read_artifact.";
 
 /// Added when only a few of the tools are listed.
-const LAZY: &str = "Few tools are listed: tool_search finds the others, and call_tool calls them.";
+const LAZY_INSTRUCTIONS: &str =
+    "Few tools are listed: tool_search finds the others, and call_tool calls them.";
 
 /// Options of a server.
 #[derive(Debug, Clone, Default)]
@@ -168,7 +169,7 @@ impl Serving<'_> {
     ) -> Result<Option<T>, Problem> {
         if self.options.stdio && self.options.http.is_none() {
             let starts = self.options.background == Background::WhenAsked;
-            self.runs.attaches(Attach::new(self.app, starts));
+            self.runs.set_console_finder(Attach::new(self.app, starts));
             return self.over_pipes(stop).await;
         }
         raise_open_files();
@@ -250,7 +251,7 @@ impl Serving<'_> {
         let counting = tokio::spawn(Arc::clone(&tabs).watch());
         let stopped = tokio::select! {
             stopped = stop => Some(stopped),
-            () = self.hung_up() => None,
+            () = self.client_disconnected() => None,
             () = self.left_alone(&announced, &tabs, &hooks) => None,
         };
         counting.abort();
@@ -285,7 +286,7 @@ impl Serving<'_> {
     }
 
     /// Waits until the client on stdin disconnects; forever if there is none.
-    async fn hung_up(&self) {
+    async fn client_disconnected(&self) {
         if !self.options.stdio {
             return pending().await;
         }
@@ -303,9 +304,9 @@ impl Serving<'_> {
         }
         let home = &self.app.site().home;
         loop {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(CHECK_INTERVAL).await;
             let quiet = tabs.quiet(Instant::now()).unwrap_or_default();
-            let quiet = quiet > QUIET && hooks.is_quiet();
+            let quiet = quiet > IDLE_TIMEOUT && hooks.is_quiet();
             if quiet || !announced.stands() {
                 return;
             }
@@ -353,7 +354,7 @@ impl Serving<'_> {
         });
         let shared = Arc::clone(&console);
         tokio::spawn(async move {
-            shared.found_strength(app.sandbox().probe().await.strength.word());
+            shared.set_strength(app.sandbox().probe().await.strength.word());
         });
         console
     }
@@ -417,7 +418,7 @@ fn info(app: &App) -> ServerInfo {
     let served = app.served(None);
     let lazy = served.is_some_and(|tools| tools.snapshot().entry(CALL_TOOL).is_some());
     let instructions = if lazy {
-        format!("{INSTRUCTIONS} {LAZY}")
+        format!("{INSTRUCTIONS} {LAZY_INSTRUCTIONS}")
     } else {
         INSTRUCTIONS.to_owned()
     };

@@ -9,11 +9,11 @@ use parking_lot::Mutex;
 
 /// How long a page counts after its last report. Pages report every 30 seconds, but browsers let a hidden page run only once a
 /// minute.
-const STALE: Duration = Duration::from_secs(150);
+const TAB_TIMEOUT: Duration = Duration::from_secs(150);
 /// Interval between checks for pages that disappeared without notice.
-const LOOK: Duration = Duration::from_secs(5);
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// Maximum number of pages; one more replaces the page that has been silent the longest.
-const TABS: usize = 64;
+const MAX_TABS: usize = 64;
 
 /// The open pages of one server's console.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ impl Drop for OpenStream {
         if state.streams == 0 {
             state.quiet_since = Some(Instant::now());
         }
-        self.0.settle(&mut state, Instant::now());
+        self.0.publish_watched(&mut state, Instant::now());
     }
 }
 
@@ -73,23 +73,23 @@ impl Tabs {
         let mut state = self.state.lock();
         state.streams += 1;
         state.quiet_since = None;
-        self.settle(&mut state, Instant::now());
+        self.publish_watched(&mut state, Instant::now());
         OpenStream(Arc::clone(self))
     }
 
     /// Notes a page's report. `attentive` says whether a user sees it, or would see a notification that it shows.
-    pub(crate) fn hear(&self, id: &str, attentive: bool, now: Instant) {
+    pub(crate) fn record_report(&self, id: &str, attentive: bool, now: Instant) {
         let mut state = self.state.lock();
         state.tabs.retain(|tab| tab.id != id);
         state.tabs.sort_by_key(|tab| tab.heard);
-        let over = (state.tabs.len() + 1).saturating_sub(TABS);
+        let over = (state.tabs.len() + 1).saturating_sub(MAX_TABS);
         state.tabs.drain(..over);
         state.tabs.push(Tab {
             id: id.to_owned(),
             attentive,
             heard: now,
         });
-        self.settle(&mut state, now);
+        self.publish_watched(&mut state, now);
     }
 
     /// Returns how long no page has been open; `None` while one is.
@@ -101,15 +101,15 @@ impl Tabs {
     /// Checks for pages that disappeared without notice, for as long as it runs.
     pub(crate) async fn watch(self: Arc<Self>) {
         loop {
-            tokio::time::sleep(LOOK).await;
-            self.settle(&mut self.state.lock(), Instant::now());
+            tokio::time::sleep(CHECK_INTERVAL).await;
+            self.publish_watched(&mut self.state.lock(), Instant::now());
         }
     }
 
     /// Tells other processes whether a user watches a page.
-    fn settle(&self, state: &mut State, now: Instant) {
+    fn publish_watched(&self, state: &mut State, now: Instant) {
         let age = |tab: &Tab| now.saturating_duration_since(tab.heard);
-        state.tabs.retain(|tab| age(tab) < STALE);
+        state.tabs.retain(|tab| age(tab) < TAB_TIMEOUT);
         let attentive = state.streams > 0 && state.tabs.iter().any(|tab| tab.attentive);
         if !attentive {
             state.watching = None;
@@ -130,7 +130,7 @@ mod tests {
     use haft_app::home::Home;
     use haft_app::running::watched::is_watched;
 
-    use super::{STALE, TABS, Tabs};
+    use super::{MAX_TABS, TAB_TIMEOUT, Tabs};
 
     #[test]
     fn a_console_is_looked_at_while_a_page_that_reads_events_is_seen() {
@@ -138,17 +138,17 @@ mod tests {
         let home = Home::locate(Some(folder.path()), &Environment::default()).unwrap();
         let (tabs, now) = (Tabs::new(home.clone()), Instant::now());
         let seen = || is_watched(&home);
-        tabs.hear("a", true, now);
+        tabs.record_report("a", true, now);
         assert!(!seen(), "a page without a stream is gone");
-        assert!(tabs.quiet(now + STALE).is_some());
+        assert!(tabs.quiet(now + TAB_TIMEOUT).is_some());
         let stream = tabs.open();
         assert!(seen());
-        assert!(tabs.quiet(now + STALE).is_none());
-        tabs.hear("b", false, now);
+        assert!(tabs.quiet(now + TAB_TIMEOUT).is_none());
+        tabs.record_report("b", false, now);
         assert!(seen(), "another one is hidden");
-        tabs.hear("a", false, now);
+        tabs.record_report("a", false, now);
         assert!(!seen());
-        tabs.hear("b", true, now);
+        tabs.record_report("b", true, now);
         assert!(seen());
         drop(stream);
         assert!(!seen(), "the browser was closed");
@@ -160,16 +160,16 @@ mod tests {
         let home = Home::locate(Some(folder.path()), &Environment::default()).unwrap();
         let (tabs, now) = (Tabs::new(home.clone()), Instant::now());
         let _stream = tabs.open();
-        tabs.hear("seen", true, now);
-        for number in 0..TABS {
+        tabs.record_report("seen", true, now);
+        for number in 0..MAX_TABS {
             let at = now + Duration::from_millis(1);
-            tabs.hear(&number.to_string(), false, at);
+            tabs.record_report(&number.to_string(), false, at);
         }
-        assert_eq!(tabs.state.lock().tabs.len(), TABS);
+        assert_eq!(tabs.state.lock().tabs.len(), MAX_TABS);
         assert!(!is_watched(&home), "the oldest made room");
-        tabs.hear("seen", true, now);
+        tabs.record_report("seen", true, now);
         assert!(is_watched(&home));
-        tabs.hear("other", false, now + STALE);
+        tabs.record_report("other", false, now + TAB_TIMEOUT);
         assert!(!is_watched(&home));
     }
 }

@@ -10,7 +10,7 @@ use haft_app::plain_file;
 use haft_app::problem::{Place, Problem};
 
 /// 256 bits from the operating system's randomness.
-const BYTES: usize = 32;
+const TOKEN_BYTES: usize = 32;
 
 /// A token and the file that stores it.
 #[derive(Debug)]
@@ -47,14 +47,14 @@ impl TokenFile {
     }
 
     fn open(path: PathBuf) -> Result<Self, Problem> {
-        let told = |e: std::io::Error| {
+        let to_problem = |e: std::io::Error| {
             Problem::settings(format!("keep a token: {e}"))
                 .at(Place::file(&path))
                 .advise("haft must own the file and its folder; move the file away")
         };
         let mut replaced = false;
         if path.symlink_metadata().is_ok() {
-            if let Some(token) = sound(&path).map_err(told)? {
+            if let Some(token) = read_private_token(&path).map_err(to_problem)? {
                 return Ok(Self {
                     secret: Secret(token),
                     path,
@@ -62,14 +62,14 @@ impl TokenFile {
                 });
             }
             replaced = true;
-            fs::remove_file(&path).map_err(told)?;
+            fs::remove_file(&path).map_err(to_problem)?;
         }
-        let token = plain_file::random_hex(BYTES).map_err(told)?;
+        let token = plain_file::random_hex(TOKEN_BYTES).map_err(to_problem)?;
         match place(&path, &token) {
             Ok(()) => {}
             // Another haft process was faster: its token counts.
             Err(e) if e.kind() == ErrorKind::AlreadyExists => return Self::open(path),
-            Err(e) => return Err(told(e)),
+            Err(e) => return Err(to_problem(e)),
         }
         Ok(Self {
             secret: Secret(token),
@@ -80,7 +80,7 @@ impl TokenFile {
 }
 
 /// Returns the token in a file that no other user can have read or written; `None` for any other file.
-fn sound(path: &Path) -> std::io::Result<Option<String>> {
+fn read_private_token(path: &Path) -> std::io::Result<Option<String>> {
     let meta = path.symlink_metadata()?;
     let private = meta.is_file() && meta.mode().trailing_zeros() >= 6;
     let ours = meta.uid() == rustix::process::geteuid().as_raw();
@@ -89,7 +89,7 @@ fn sound(path: &Path) -> std::io::Result<Option<String>> {
     }
     let text = plain_file::read(path, 4096)?;
     let token = text.trim();
-    let long_enough = token.len() >= BYTES && token.bytes().all(|b| b.is_ascii_graphic());
+    let long_enough = token.len() >= TOKEN_BYTES && token.bytes().all(|b| b.is_ascii_graphic());
     Ok(long_enough.then(|| token.to_owned()))
 }
 

@@ -23,11 +23,11 @@ use haft_app::view::approvals::whole::Whole;
 use haft_app::view::rule;
 
 /// Maximum number of requests per response.
-const MOST: usize = 10_000;
+const MAX_REQUESTS: usize = 10_000;
 /// Default number of requests per response.
-const USUAL: usize = 1_000;
+const DEFAULT_REQUESTS: usize = 1_000;
 /// Maximum number of decisions per batch.
-const BATCH: usize = 200;
+const MAX_BATCH: usize = 200;
 
 /// The caller that views requests: a client sees those of its own runs, an operator all of its tenant.
 pub(crate) struct Viewer {
@@ -42,13 +42,13 @@ impl<S: Sync> FromRequestParts<S> for Viewer {
         let extensions = &parts.extensions;
         match (extensions.get().copied(), extensions.get().cloned()) {
             (Some(caller), Some(principal)) => Ok(Self { caller, principal }),
-            _ => Err(unchecked()),
+            _ => Err(missing_gate()),
         }
     }
 }
 
 /// Returns the error for a request that passed no check because its route has no gate in front of it.
-fn unchecked() -> Response {
+fn missing_gate() -> Response {
     failed("this route is served without the checks that belong before it")
 }
 
@@ -101,24 +101,24 @@ async fn list_requests(api: &Api, caller: Caller, filter: Filter) -> Result<Vec<
 }
 
 fn filter(principal: &Principal, uri: &Uri) -> Option<Filter> {
-    let asked = |name| query::text(uri, name);
-    let status = match asked("status").as_deref() {
+    let parameter = |name| query::text(uri, name);
+    let status = match parameter("status").as_deref() {
         None | Some("waiting") => vec![RequestStatus::Pending],
         Some("all") => Vec::new(),
         Some(word) => vec![RequestStatus::parse(word)?],
     };
-    let usual = if asked("newest").is_some() {
-        MOST
+    let usual = if parameter("newest").is_some() {
+        MAX_REQUESTS
     } else {
-        USUAL
+        DEFAULT_REQUESTS
     };
-    let limit = asked("limit").and_then(|n| n.parse().ok());
+    let limit = parameter("limit").and_then(|n| n.parse().ok());
     Some(Filter {
         tenant: principal.tenant.to_string(),
         status,
-        run: asked("run").map(RunId::new),
-        after: asked("after").map(ApprovalId::new),
-        limit: limit.unwrap_or(usual).min(MOST),
+        run: parameter("run").map(RunId::new),
+        after: parameter("after").map(ApprovalId::new),
+        limit: limit.unwrap_or(usual).min(MAX_REQUESTS),
     })
 }
 
@@ -231,11 +231,11 @@ pub(crate) async fn decide(
     Path((id, word)): Path<(String, String)>,
     body: Bytes,
 ) -> Response {
-    let said = match DecisionBody::read(&body) {
-        Ok(said) => said,
+    let decision_body = match DecisionBody::read(&body) {
+        Ok(decision_body) => decision_body,
         Err(refused) => return *refused,
     };
-    let Some(choice) = said.choice(&word) else {
+    let Some(choice) = decision_body.choice(&word) else {
         return reply::not_found("decide by approve, deny or answer");
     };
     match sender.decide(&api, &id, choice).await {
@@ -266,7 +266,7 @@ impl<S: Sync> FromRequestParts<S> for Sender {
                 way,
                 peer: extensions.get().copied(),
             }),
-            _ => Err(unchecked()),
+            _ => Err(missing_gate()),
         }
     }
 }
@@ -300,7 +300,7 @@ struct Batch {
 
 /// The result of one decision in a batch.
 #[derive(Debug, Serialize)]
-struct Result1 {
+struct DecisionResult {
     id: String,
     ok: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -318,8 +318,8 @@ pub(crate) async fn batch(State(api): Shared, sender: Sender, body: Bytes) -> Re
             return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", &message);
         }
     };
-    if batch.decisions.len() > BATCH {
-        let message = format!("at most {BATCH} decisions at once");
+    if batch.decisions.len() > MAX_BATCH {
+        let message = format!("at most {MAX_BATCH} decisions at once");
         return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", &message);
     }
     let mut results = Vec::with_capacity(batch.decisions.len());
@@ -334,13 +334,13 @@ pub(crate) async fn batch(State(api): Shared, sender: Sender, body: Bytes) -> Re
             }),
         };
         results.push(match decided {
-            Ok(entry) => Result1 {
+            Ok(entry) => DecisionResult {
                 id,
                 ok: true,
                 entry: Some(Whole::of(&api.app, &entry)),
                 error: None,
             },
-            Err(refused) => Result1 {
+            Err(refused) => DecisionResult {
                 id,
                 ok: false,
                 entry: None,

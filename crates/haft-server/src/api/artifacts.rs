@@ -21,7 +21,7 @@ use crate::{query, reply};
 use haft_app::app::App;
 
 /// Bytes read from the store at a time.
-const PIECE: u64 = 256 << 10;
+const PIECE_BYTES: u64 = 256 << 10;
 
 /// Lists the caller's artifacts, newest first.
 pub(crate) async fn list(State(api): Shared, Extension(caller): Extension<Caller>) -> Response {
@@ -158,7 +158,7 @@ impl Source {
                 if rest.is_empty() {
                     return None;
                 }
-                let end = rest.end.min(rest.start + PIECE);
+                let end = rest.end.min(rest.start + PIECE_BYTES);
                 let bytes = source.piece(rest.start..end).await;
                 rest.start = end;
                 match bytes {

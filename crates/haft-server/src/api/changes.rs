@@ -19,7 +19,7 @@ use haft_app::undo::{Person, Refusal, Undo, UndoPlan};
 use haft_app::view::changes::{ReportLimits, Selection, report};
 
 /// Maximum number of steps and of conflicts per response.
-const MOST: usize = 1_000;
+const MAX_ENTRIES: usize = 1_000;
 
 /// Returns what a run, or one call of it, changed, with diffs.
 pub(crate) async fn list(
@@ -76,7 +76,7 @@ pub(crate) async fn undo(
         Ok(of) => of,
         Err(refused) => return *refused,
     };
-    let (undo, plan) = match planned(&api.app, &of).await {
+    let (undo, plan) = match plan_undo(&api.app, &of).await {
         Ok(planned) => planned,
         Err(refused) => return *refused,
     };
@@ -93,7 +93,7 @@ pub(crate) async fn undo(
         from: format!("{} {}", way.as_str(), peer.0),
     };
     // A client that disconnects does not interrupt an undo that has begun.
-    let task = tokio::spawn(performed(api.app.clone(), undo, person));
+    let task = tokio::spawn(perform_undo(api.app.clone(), undo, person));
     match task.await {
         Ok(Ok(outcome)) => reply::document(&outcome),
         Ok(Err(problem)) => failed(&problem.to_string()),
@@ -117,9 +117,9 @@ fn selection(api: &Api, run: &str, call: Option<String>) -> Result<Selection, Bo
     found.map_err(|error| Box::new(reply::not_found(&error.to_string())))
 }
 
-async fn planned(app: &App, of: &Selection) -> Result<(Undo, UndoPlan), Box<Response>> {
+async fn plan_undo(app: &App, of: &Selection) -> Result<(Undo, UndoPlan), Box<Response>> {
     let undo = Undo::new(app, of).await;
-    let undo = undo.map_err(|problem| Box::new(elsewhere(&problem)))?;
+    let undo = undo.map_err(|problem| Box::new(wrong_workspace(&problem)))?;
     let look = move || (undo.plan(), undo);
     match tokio::task::spawn_blocking(look).await {
         Ok((Ok(plan), undo)) => Ok((undo, plan)),
@@ -131,7 +131,7 @@ async fn planned(app: &App, of: &Selection) -> Result<(Undo, UndoPlan), Box<Resp
 }
 
 /// Returns the error for a run of another workspace, or for one that cannot be looked up.
-fn elsewhere(problem: &Problem) -> Response {
+fn wrong_workspace(problem: &Problem) -> Response {
     if problem.kind() == ProblemKind::Usage {
         let advice = problem.advice().unwrap_or_default();
         reply::conflict(problem.what(), advice, &json!({}))
@@ -145,10 +145,10 @@ fn refused(refusal: &Refusal) -> Response {
     if refusal.error.kind() != ErrorKind::Conflict {
         return failed(message);
     }
-    let each = refusal.conflicts.iter().take(MOST);
+    let each = refusal.conflicts.iter().take(MAX_ENTRIES);
     let each = each.map(|one| json!({"path": one.path.to_string_lossy(), "why": one.why}));
     let mut more = json!({"conflicts": each.collect::<Vec<_>>()});
-    note_rest(&mut more, "more_conflicts", refusal.conflicts.len());
+    note_omitted(&mut more, "more_conflicts", refusal.conflicts.len());
     let advice = if refusal.conflicts.is_empty() {
         ""
     } else {
@@ -159,27 +159,27 @@ fn refused(refusal: &Refusal) -> Response {
 
 /// Returns the plan as JSON for the user who decides.
 fn plan_json(of: &Selection, plan: &UndoPlan) -> Value {
-    let first = |all: &[String]| all.iter().take(MOST).cloned().collect::<Vec<_>>();
+    let first = |all: &[String]| all.iter().take(MAX_ENTRIES).cloned().collect::<Vec<_>>();
     let mut shown = json!({
         "run": of.run.as_str(), "plan": plan.digest,
-        "steps": plan.steps.iter().take(MOST).collect::<Vec<_>>(), "left_alone": first(&plan.left_alone),
+        "steps": plan.steps.iter().take(MAX_ENTRIES).collect::<Vec<_>>(), "left_alone": first(&plan.left_alone),
     });
     if let Some(call) = &of.call {
         shown["call"] = json!(call);
     }
-    note_rest(&mut shown, "more_steps", plan.steps.len());
-    note_rest(&mut shown, "more_left_alone", plan.left_alone.len());
+    note_omitted(&mut shown, "more_steps", plan.steps.len());
+    note_omitted(&mut shown, "more_left_alone", plan.left_alone.len());
     shown
 }
 
 /// Notes how many items of a list are left out of the response.
-fn note_rest(answer: &mut Value, name: &str, all: usize) {
-    if all > MOST {
-        answer[name] = json!(all - MOST);
+fn note_omitted(answer: &mut Value, name: &str, all: usize) {
+    if all > MAX_ENTRIES {
+        answer[name] = json!(all - MAX_ENTRIES);
     }
 }
 
-async fn performed(app: App, undo: Undo, person: Person) -> Result<Outcome, Problem> {
+async fn perform_undo(app: App, undo: Undo, person: Person) -> Result<Outcome, Problem> {
     let options = RunOptions {
         class: Caller::Operator.class(),
         progress: app.watched(),

@@ -43,7 +43,7 @@ struct Watch {
     caller: Caller,
     run: Option<RunId>,
     approvals: Receiver<ApprovalId>,
-    told: Receiver<FeedEvent>,
+    feed: Receiver<FeedEvent>,
     /// `None` if the changes of calls are not recorded.
     changes: Option<Receiver<ChangesMade>>,
     progress: Listener,
@@ -60,7 +60,7 @@ struct Watch {
 /// The first event to arrive.
 enum Heard {
     Approval(Result<ApprovalId, RecvError>),
-    Told(Result<FeedEvent, RecvError>),
+    Feed(Result<FeedEvent, RecvError>),
     Changes(Result<ChangesMade, RecvError>),
     Progress(ProgressEvent),
 }
@@ -80,12 +80,12 @@ pub(crate) async fn events(
     // Checked at the source, so that no output is buffered for a reader that may not see it.
     let hears = {
         let (api, run) = (Arc::clone(&api), run.clone());
-        move |other: &RunId| sees(&api, caller, run.as_ref(), other)
+        move |other: &RunId| may_see(&api, caller, run.as_ref(), other)
     };
     let charge = api.bounds.output(caller.class());
     let watch = Watch {
         approvals: api.app.executor().inbox().changes(),
-        told: api.app.feed().watch(),
+        feed: api.app.feed().watch(),
         changes: api.app.executor().changes().map(|log| log.watch()),
         progress: api.app.hub().listen_to(hears, charge),
         stopped: api.stopped.clone(),
@@ -105,7 +105,7 @@ pub(crate) async fn events(
 }
 
 /// Returns whether a caller that asked for one run, or for all, sees this one.
-fn sees(api: &Api, caller: Caller, only: Option<&RunId>, run: &RunId) -> bool {
+fn may_see(api: &Api, caller: Caller, only: Option<&RunId>, run: &RunId) -> bool {
     only.is_none_or(|only| only == run) && api.may_read(caller, run.as_str())
 }
 
@@ -127,20 +127,20 @@ impl Watch {
             let heard = tokio::select! {
                 biased;
                 _ = self.stopped.wait_for(|stop| *stop) => return None,
-                () = logged_out(&mut self.session) => return None,
+                () = session_ended(&mut self.session) => return None,
                 changed = self.approvals.recv() => Heard::Approval(changed),
-                told = self.told.recv() => Heard::Told(told),
-                made = made(&mut self.changes) => Heard::Changes(made),
+                told = self.feed.recv() => Heard::Feed(told),
+                made = next_change(&mut self.changes) => Heard::Changes(made),
                 event = self.progress.next() => Heard::Progress(event),
             };
             let found = match heard {
                 Heard::Approval(changed) => self.approval(changed).await,
-                Heard::Told(told) => self.event_of(told),
+                Heard::Feed(told) => self.event_of(told),
                 Heard::Changes(made) => self.changed(made),
                 Heard::Progress(event) => {
                     let mut json = Vec::new();
                     event.write_json(&mut json);
-                    Some(self.numbered("progress", &String::from_utf8_lossy(&json)))
+                    Some(self.next_event("progress", &String::from_utf8_lossy(&json)))
                 }
             };
             if found.is_some() {
@@ -151,10 +151,10 @@ impl Watch {
 
     fn event<T: Serialize + ?Sized>(&mut self, name: &str, data: &T) -> Event {
         let text = serde_json::to_string(data).unwrap_or_default();
-        self.numbered(name, &text)
+        self.next_event(name, &text)
     }
 
-    fn numbered(&mut self, name: &str, text: &str) -> Event {
+    fn next_event(&mut self, name: &str, text: &str) -> Event {
         self.number += 1;
         Event::default()
             .event(name)
@@ -162,8 +162,8 @@ impl Watch {
             .data(text)
     }
 
-    fn sees(&self, run: &RunId) -> bool {
-        sees(&self.api, self.caller, self.run.as_ref(), run)
+    fn may_see(&self, run: &RunId) -> bool {
+        may_see(&self.api, self.caller, self.run.as_ref(), run)
     }
 
     async fn approval(&mut self, changed: Result<ApprovalId, RecvError>) -> Option<Event> {
@@ -172,19 +172,19 @@ impl Watch {
             return Some(self.event("hello", &json!({"version": env!("CARGO_PKG_VERSION")})));
         };
         let entry = self.api.app.executor().inbox().get(&id).await.ok()??;
-        if !self.sees(&entry.request.run) {
+        if !self.may_see(&entry.request.run) {
             return None;
         }
         let item = Item::of(&self.api.app, &entry);
         Some(self.event("approval", &item))
     }
 
-    fn event_of(&mut self, told: Result<FeedEvent, RecvError>) -> Option<Event> {
-        match told {
-            Ok(FeedEvent::Run { run, state }) if self.sees(&run) => {
+    fn event_of(&mut self, event: Result<FeedEvent, RecvError>) -> Option<Event> {
+        match event {
+            Ok(FeedEvent::Run { run, state }) if self.may_see(&run) => {
                 Some(self.event("run", &json!({"run": run, "state": state.as_str()})))
             }
-            Ok(FeedEvent::Call(call)) if self.sees(&call.run) => Some(self.happened(&call)),
+            Ok(FeedEvent::Call(call)) if self.may_see(&call.run) => Some(self.to_event(&call)),
             Ok(_) => None,
             Err(_) => Some(self.event("hello", &json!({"version": env!("CARGO_PKG_VERSION")}))),
         }
@@ -195,10 +195,11 @@ impl Watch {
             return Some(self.event("hello", &json!({"version": env!("CARGO_PKG_VERSION")})));
         };
         let event = json!({"run": made.run, "call": made.call, "paths": made.paths});
-        self.sees(&made.run).then(|| self.event("changes", &event))
+        self.may_see(&made.run)
+            .then(|| self.event("changes", &event))
     }
 
-    fn happened(&mut self, told: &CallEvent) -> Event {
+    fn to_event(&mut self, told: &CallEvent) -> Event {
         let at = clock::rfc3339(told.at);
         let CallEvent {
             run,
@@ -222,7 +223,7 @@ impl Watch {
 }
 
 /// Waits for the next change set; forever if there is no log.
-async fn made(log: &mut Option<Receiver<ChangesMade>>) -> Result<ChangesMade, RecvError> {
+async fn next_change(log: &mut Option<Receiver<ChangesMade>>) -> Result<ChangesMade, RecvError> {
     match log {
         Some(log) => log.recv().await,
         None => pending().await,
@@ -230,7 +231,7 @@ async fn made(log: &mut Option<Receiver<ChangesMade>>) -> Result<ChangesMade, Re
 }
 
 /// Waits for the session to end; forever if there is none.
-async fn logged_out(session: &mut Option<ConsoleSession>) {
+async fn session_ended(session: &mut Option<ConsoleSession>) {
     match session {
         Some(session) => session.ended().await,
         None => pending().await,

@@ -16,13 +16,13 @@ use crate::{query, reply};
 use haft_app::view::{health, overview, policy, runs, skills, tools};
 
 /// Maximum number of tools in a search result.
-const TOOLS: usize = 50;
+const MAX_TOOLS: usize = 50;
 /// Maximum number of calls that a search looks through.
-const LOOKED: usize = 20_000;
+const MAX_SEARCHED: usize = 20_000;
 /// Default and maximum number of calls in a search result.
-const SHOWN: (usize, usize) = (100, 1_000);
+const RESULT_SIZES: (usize, usize) = (100, 1_000);
 /// Nanoseconds per day.
-const DAY: i128 = 86_400_000_000_000;
+const NANOS_PER_DAY: i128 = 86_400_000_000_000;
 
 /// Lists all tools, or those that match the words, best match first.
 pub(crate) async fn list_tools(State(api): Shared, uri: Uri) -> Response {
@@ -31,7 +31,7 @@ pub(crate) async fn list_tools(State(api): Shared, uri: Uri) -> Response {
     let Some(words) = words else {
         return reply::document(&tools::describe_all(&snapshot));
     };
-    let found = snapshot.search(&words, None, TOOLS);
+    let found = snapshot.search(&words, None, MAX_TOOLS);
     let found = found
         .iter()
         .map(|found| tools::describe(found.entry.spec()));
@@ -69,7 +69,7 @@ pub(crate) async fn show_skill(State(api): Shared, Path(name): Path<String>) -> 
 /// A hypothetical call.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Imagined<'a> {
+struct HypotheticalCall<'a> {
     tool: String,
     #[serde(borrow)]
     arguments: Option<&'a RawValue>,
@@ -77,7 +77,7 @@ struct Imagined<'a> {
 
 /// Explains what would happen to a call.
 pub(crate) async fn explain(State(api): Shared, body: Bytes) -> Response {
-    let imagined: Imagined<'_> = match serde_json::from_slice(&body) {
+    let imagined: HypotheticalCall<'_> = match serde_json::from_slice(&body) {
         Ok(imagined) => imagined,
         Err(e) => {
             let message = format!("the body is not {{\"tool\", \"arguments\"}}: {e}");
@@ -153,7 +153,7 @@ pub(crate) async fn overview(
     }
     let since = query::text(&uri, "since").map(|text| text.parse::<Timestamp>());
     let since = match since {
-        None => clock::now() - DAY,
+        None => clock::now() - NANOS_PER_DAY,
         Some(Ok(since)) => since.as_nanosecond(),
         Some(Err(error)) => {
             let message = format!("invalid since: {error}");
@@ -183,8 +183,8 @@ pub(crate) async fn audit(
     let words: Vec<&str> = words.split_whitespace().collect();
     let (status, tool) = (query::text(&uri, "status"), query::text(&uri, "tool"));
     let limit = query::text(&uri, "limit").and_then(|n| n.parse().ok());
-    let limit = limit.unwrap_or(SHOWN.0).min(SHOWN.1);
-    let calls = match runs::recent_calls(&api.app, LOOKED).await {
+    let limit = limit.unwrap_or(RESULT_SIZES.0).min(RESULT_SIZES.1);
+    let calls = match runs::recent_calls(&api.app, MAX_SEARCHED).await {
         Ok(calls) => calls,
         Err(problem) => return failed(&problem.to_string()),
     };
@@ -196,10 +196,10 @@ pub(crate) async fn audit(
         let text = line.to_string().to_lowercase();
         let fits = words.iter().all(|word| text.contains(word));
         if fits && is(line, "status", &status) && is(line, "tool", &tool) {
-            let said = line["summary"].as_str().unwrap_or_default();
+            let summary = line["summary"].as_str().unwrap_or_default();
             matches.push(json!({
                 "run": line["run"], "call": line["call"], "tool": line["tool"], "status": line["status"],
-                "at": line["ts"], "text": said,
+                "at": line["ts"], "text": summary,
             }));
         }
         if matches.len() > limit {

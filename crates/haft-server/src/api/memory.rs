@@ -19,9 +19,9 @@ use crate::caller::Caller;
 use crate::reply;
 
 /// Maximum number of memories in a search result.
-const FOUND: u32 = 50;
+const MAX_FOUND: u32 = 50;
 /// The name recorded for decisions and changes made here.
-const BY: &str = "operator";
+const OPERATOR: &str = "operator";
 
 /// `GET /memory`: lists accepted memories; `?state=candidate` lists candidates, `?q=WORDS` searches, best match first.
 pub(crate) async fn list(
@@ -53,7 +53,7 @@ pub(crate) async fn list(
             text,
             shelves: Vec::new(),
             run,
-            limit: FOUND,
+            limit: MAX_FOUND,
         };
         return match store.search(&asker, &query).await {
             Ok(hits) => reply::document(&hits),
@@ -89,7 +89,7 @@ pub(crate) async fn decide(
     };
     let decision = Decision {
         accept,
-        by: BY.to_owned(),
+        by: OPERATOR.to_owned(),
     };
     let asker = Asker::now(api.app.principal());
     let memory = api.app.memory();
@@ -130,7 +130,7 @@ pub(crate) async fn add(
         content: written.content,
         tags: written.tags,
     };
-    answer(remember::add(&api.app, scope, text, BY).await)
+    answer(remember::add(&api.app, scope, text, OPERATOR).await)
 }
 
 /// `POST /memory/{id}/edit`: changes a memory's text or tags.
@@ -149,7 +149,7 @@ pub(crate) async fn edit(
         tags: written.tags,
     };
     let id = MemoryId::new(id);
-    answer(remember::edit(&api.app, &id, written.revision, text, BY).await)
+    answer(remember::edit(&api.app, &id, written.revision, text, OPERATOR).await)
 }
 
 /// `POST /memory/{id}/remove`: removes a memory and its history.

@@ -92,10 +92,10 @@ const ROUTES: &[Route] = &[
 
 /// Responds with the document.
 pub(crate) async fn document() -> Response {
-    reply::document(&described())
+    reply::document(&describe_paths())
 }
 
-fn described() -> Value {
+fn describe_paths() -> Value {
     let mut paths: Map<String, Value> = Map::new();
     for route in ROUTES {
         let path = format!("/api/v1{}", route.path);
@@ -190,20 +190,20 @@ fn schemas() -> Value {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{ROUTES, described};
+    use super::{ROUTES, describe_paths};
 
     #[test]
     fn every_route_is_described_and_nothing_else() {
         let source = include_str!("../api.rs");
         let routed = source.split(".route(\"").skip(1);
         let routed: BTreeSet<&str> = routed.filter_map(|rest| rest.split('"').next()).collect();
-        let told: BTreeSet<&str> = ROUTES.iter().map(|route| route.path).collect();
-        assert_eq!(routed, told);
+        let documented: BTreeSet<&str> = ROUTES.iter().map(|route| route.path).collect();
+        assert_eq!(routed, documented);
     }
 
     #[test]
     fn every_schema_that_is_named_is_there() {
-        let document = described();
+        let document = describe_paths();
         let text = document.to_string();
         for rest in text.split("#/components/schemas/").skip(1) {
             let name = rest.split('"').next().unwrap();

@@ -15,9 +15,9 @@ use haft_app::problem::Problem;
 use haft_app::run::{RunHandle, RunOptions};
 
 /// Maximum number of runs that a caller may still read: the current one and those before it.
-const KNOWN: usize = 64;
+const MAX_KNOWN_RUNS: usize = 64;
 /// How long the calls of a replaced run may take to end before the run is closed anyway.
-const PATIENCE: Duration = Duration::from_secs(600);
+const SETTLE_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// The API's runs.
 #[derive(Debug, Default)]
@@ -61,10 +61,10 @@ impl OwnRuns {
         };
         let run = app.runs().start(options).await?;
         let session = run.session().clone();
-        slot.know(session.run());
+        slot.remember_run(session.run());
         if let Some(over) = now.replace(run) {
             tokio::spawn(async move {
-                let _late = tokio::time::timeout(PATIENCE, over.session().idle()).await;
+                let _late = tokio::time::timeout(SETTLE_TIMEOUT, over.session().idle()).await;
                 over.release().await;
             });
         }
@@ -95,9 +95,9 @@ impl OwnRuns {
 }
 
 impl Slot {
-    fn know(&self, run: &RunId) {
+    fn remember_run(&self, run: &RunId) {
         let mut known = self.known.write();
-        if known.len() >= KNOWN {
+        if known.len() >= MAX_KNOWN_RUNS {
             known.pop_front();
         }
         known.push_back(run.clone());

@@ -13,7 +13,7 @@ use crate::caller::Caller;
 use crate::{query, reply};
 
 /// Default and maximum number of runs per page.
-const PAGE: (u32, u32) = (100, 1_000);
+const PAGE_SIZES: (u32, u32) = (100, 1_000);
 
 /// `GET /runs`: lists runs, newest first. `tool`, `status` (of a call, or `failed`), `state`, `workspace`, `since` and `until`
 /// (RFC 3339) filter; `after` is the last run of the previous page, `limit` the page size.
@@ -49,7 +49,7 @@ fn filter(uri: &Uri) -> Result<RunFilter, String> {
         after: text("after").map(RunId::new),
         since: time(text("since"))?,
         until: time(text("until"))?,
-        ..RunFilter::newest(PAGE.0)
+        ..RunFilter::newest(PAGE_SIZES.0)
     };
     if let Some(word) = text("status") {
         runs::words::with_status(&mut filter, &word)?;
@@ -60,7 +60,7 @@ fn filter(uri: &Uri) -> Result<RunFilter, String> {
     if let Some(limit) = text("limit") {
         let number = limit.parse::<u32>().ok().filter(|limit| *limit > 0);
         let number = number.ok_or_else(|| format!("invalid limit `{limit}`: expected 1 to 1000"));
-        filter.limit = number?.min(PAGE.1);
+        filter.limit = number?.min(PAGE_SIZES.1);
     }
     Ok(filter)
 }

@@ -15,17 +15,17 @@ use crate::caller::Caller;
 use crate::reply;
 
 /// Time limit for a tool to provide its page.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PAGE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What the page may do: run its script and show the images that it contains. It has no origin, so it has no cookies or storage,
 /// and it can reach no address.
-const POLICY: &str = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
+const PAGE_POLICY: &str = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'";
 
 /// The header in which a browser says how it is about to use a resource.
-const SHOWN_IN: HeaderName = HeaderName::from_static("sec-fetch-dest");
+const FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
 /// DNS lookups would leave the machine as well.
-const NAMES: HeaderName = HeaderName::from_static("x-dns-prefetch-control");
+const DNS_PREFETCH_CONTROL: HeaderName = HeaderName::from_static("x-dns-prefetch-control");
 
 /// Reports whether there is a page to show, or why not.
 pub(crate) async fn about(
@@ -46,7 +46,7 @@ pub(crate) async fn page(
     Path(name): Path<String>,
     asked: HeaderMap,
 ) -> Response {
-    if asked.get(SHOWN_IN).is_some_and(|place| place != "iframe") {
+    if asked.get(FETCH_DEST).is_some_and(|place| place != "iframe") {
         let why = "a tool's page is shown in the console's frame alone";
         return reply::error(StatusCode::FORBIDDEN, "forbidden", why);
     }
@@ -56,9 +56,12 @@ pub(crate) async fn page(
     };
     let mut response = reply::typed(StatusCode::OK, "text/html; charset=utf-8", page);
     let headers = response.headers_mut();
-    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(
+        CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(PAGE_POLICY),
+    );
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(NAMES, HeaderValue::from_static("off"));
+    headers.insert(DNS_PREFETCH_CONTROL, HeaderValue::from_static("off"));
     response
 }
 
@@ -75,7 +78,7 @@ async fn read(api: &Api, caller: Caller, name: &str) -> Result<(String, String),
     let uri = entry.spec().ui.as_ref().map(|ui| ui.resource_uri.clone());
     // A tool that panics or hangs affects nothing else.
     let mut reading = tokio::spawn(async move { entry.page().await });
-    let page = match tokio::time::timeout(PATIENCE, &mut reading).await {
+    let page = match tokio::time::timeout(PAGE_TIMEOUT, &mut reading).await {
         Ok(Ok(page)) => page.map_err(|error| refused(&error))?,
         Ok(Err(_)) => return Err(failed("the tool failed while it gave its page")),
         Err(_) => {

@@ -54,14 +54,14 @@ pub(crate) async fn take(
     if !signature.is_some_and(|given| webhook.signed(&entry.request, given, &body)) {
         return forged();
     }
-    let said: WebhookReply = match serde_json::from_slice(&body) {
-        Ok(said) => said,
+    let webhook_reply: WebhookReply = match serde_json::from_slice(&body) {
+        Ok(webhook_reply) => webhook_reply,
         Err(e) => {
             let message = format!("the body is not a reply: {e}");
             return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", &message);
         }
     };
-    let choice = match said.decision {
+    let choice = match webhook_reply.decision {
         Word::Approve if entry.request.risk == Risk::Critical => {
             let why = "a critical call is approved in the console or at a terminal alone";
             return reply::error(StatusCode::FORBIDDEN, "denied", why);
@@ -72,11 +72,16 @@ pub(crate) async fn take(
             rule: None,
         },
         Word::Deny => Choice::Deny {
-            message: said.message,
+            message: webhook_reply.message,
             stop: false,
         },
     };
-    let by: String = said.by.unwrap_or_default().chars().take(100).collect();
+    let by: String = webhook_reply
+        .by
+        .unwrap_or_default()
+        .chars()
+        .take(100)
+        .collect();
     let by = if by.is_empty() {
         "webhook".to_owned()
     } else {

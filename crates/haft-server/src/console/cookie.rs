@@ -3,10 +3,10 @@
 use http::HeaderMap;
 use http::header::COOKIE;
 
-use crate::console::sessions::IDLE;
+use crate::console::sessions::IDLE_TIMEOUT;
 
 /// Maximum number of values to check per request.
-const MOST: usize = 8;
+const MAX_VALUES: usize = 8;
 
 /// This server's cookie.
 #[derive(Debug, Clone)]
@@ -28,7 +28,7 @@ impl Cookie {
 
     /// Returns the header that sets the cookie.
     pub(crate) fn set(&self, id: &str) -> String {
-        self.header(id, IDLE.as_secs())
+        self.header(id, IDLE_TIMEOUT.as_secs())
     }
 
     /// Returns the header that clears the cookie.
@@ -54,7 +54,7 @@ impl Cookie {
             .filter_map(|pair| pair.trim().split_once('='))
             .filter(|(name, value)| *name == self.name && !value.is_empty())
             .map(|(_, value)| value)
-            .take(MOST)
+            .take(MAX_VALUES)
     }
 }
 

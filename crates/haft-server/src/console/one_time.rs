@@ -1,4 +1,4 @@
-//! `OneTime`: short-lived secrets for a single use: login codes, and tickets for URLs that the browser opens by itself.
+//! `OneTimeSecrets`: short-lived secrets for a single use: login codes, and tickets for URLs that the browser opens by itself.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -11,15 +11,15 @@ pub(crate) const CODE_LIFE: Duration = Duration::from_secs(5 * 60);
 /// Lifetime of a ticket: a page asks for one just before the browser needs it.
 pub(crate) const TICKET_LIFE: Duration = Duration::from_secs(30);
 /// Maximum number of outstanding codes or tickets; one more drops the oldest.
-pub(crate) const OUTSTANDING: usize = 32;
+pub(crate) const MAX_OUTSTANDING: usize = 32;
 
 /// The outstanding secrets of one kind. Times use the monotonic clock, so a jump of the wall clock extends no secret's life.
 ///
 /// Wrong secrets cause no lock-out: 256 bits cannot be guessed, and a lock would let any stranger keep the operator out.
 #[derive(Debug)]
-pub(crate) struct OneTime {
+pub(crate) struct OneTimeSecrets {
     life: Duration,
-    out: VecDeque<Issued>,
+    issued: VecDeque<Issued>,
 }
 
 #[derive(Debug)]
@@ -30,22 +30,22 @@ struct Issued {
     at: Instant,
 }
 
-impl OneTime {
+impl OneTimeSecrets {
     /// Creates an empty set whose secrets live this long.
     pub(crate) fn new(life: Duration) -> Self {
         Self {
             life,
-            out: VecDeque::new(),
+            issued: VecDeque::new(),
         }
     }
 
     /// Issues a secret for a purpose.
     pub(crate) fn issue(&mut self, purpose: &str, now: Instant) -> Result<String, ConsoleError> {
         let secret = secret::fresh()?;
-        while self.out.len() >= OUTSTANDING {
-            self.out.pop_front();
+        while self.issued.len() >= MAX_OUTSTANDING {
+            self.issued.pop_front();
         }
-        self.out.push_back(Issued {
+        self.issued.push_back(Issued {
             secret: Digest::of(&secret),
             purpose: purpose.to_owned(),
             at: now,
@@ -57,7 +57,7 @@ impl OneTime {
     pub(crate) fn holds(&self, secret: &str, purpose: &str, now: Instant) -> bool {
         let given = Digest::of(secret);
         let age = |issued: &Issued| now.saturating_duration_since(issued.at);
-        self.out.iter().any(|issued| {
+        self.issued.iter().any(|issued| {
             issued.secret.same(&given) && issued.purpose == purpose && age(issued) < self.life
         })
     }
@@ -65,12 +65,12 @@ impl OneTime {
     /// Consumes a secret; returns whether it was valid for this purpose.
     pub(crate) fn redeem(&mut self, secret: &str, purpose: &str, now: Instant) -> bool {
         let age = |issued: &Issued| now.saturating_duration_since(issued.at);
-        self.out.retain(|issued| age(issued) < self.life);
+        self.issued.retain(|issued| age(issued) < self.life);
         let given = Digest::of(secret);
         let is_it = |issued: &Issued| issued.secret.same(&given) && issued.purpose == purpose;
-        let before = self.out.len();
-        self.out.retain(|issued| !is_it(issued));
-        self.out.len() < before
+        let before = self.issued.len();
+        self.issued.retain(|issued| !is_it(issued));
+        self.issued.len() < before
     }
 }
 
@@ -78,11 +78,11 @@ impl OneTime {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{CODE_LIFE, OUTSTANDING, OneTime};
+    use super::{CODE_LIFE, MAX_OUTSTANDING, OneTimeSecrets};
 
     #[test]
     fn a_secret_is_good_once_for_its_purpose_and_for_its_life() {
-        let (mut codes, start) = (OneTime::new(CODE_LIFE), Instant::now());
+        let (mut codes, start) = (OneTimeSecrets::new(CODE_LIFE), Instant::now());
         let code = codes.issue("login", start).unwrap();
         assert!(!codes.redeem("", "login", start));
         assert!(!codes.redeem(&code[1..], "login", start));
@@ -97,7 +97,7 @@ mod tests {
             (CODE_LIFE, false),
             (CODE_LIFE * 100, false),
         ] {
-            let mut codes = OneTime::new(CODE_LIFE);
+            let mut codes = OneTimeSecrets::new(CODE_LIFE);
             let code = codes.issue("login", start).unwrap();
             assert_eq!(codes.redeem(&code, "login", start + age), expect, "{age:?}");
         }
@@ -105,8 +105,8 @@ mod tests {
 
     #[test]
     fn the_oldest_goes_when_too_many_are_outstanding() {
-        let (mut codes, start) = (OneTime::new(CODE_LIFE), Instant::now());
-        let issued: Vec<String> = (0..=OUTSTANDING)
+        let (mut codes, start) = (OneTimeSecrets::new(CODE_LIFE), Instant::now());
+        let issued: Vec<String> = (0..=MAX_OUTSTANDING)
             .map(|_| codes.issue("", start).unwrap())
             .collect();
         assert!(!codes.redeem(&issued[0], "", start));
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn w14_wrong_codes_lock_nobody_out() {
-        let (mut codes, start) = (OneTime::new(CODE_LIFE), Instant::now());
+        let (mut codes, start) = (OneTimeSecrets::new(CODE_LIFE), Instant::now());
         let code = codes.issue("login", start).unwrap();
         for _ in 0..10_000 {
             assert!(!codes.redeem("guess", "login", start));

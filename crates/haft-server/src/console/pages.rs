@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use sha2::{Digest, Sha256};
 
 /// What the pages may do: run and show what this server sent, and nothing else.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// The first path segments that are states of the one document.
 const PAGES: [&str; 8] = [
@@ -136,18 +136,21 @@ impl Pages {
         headers.insert(ETAG, file.tag.clone());
         // Revalidated every time, so that older pages never drive a newer haft.
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-        guarded(headers);
+        add_security_headers(headers);
         response
     }
 }
 
 /// Sets the headers that restrict a browser to what this server sent.
-pub(crate) fn guarded(headers: &mut HeaderMap) {
-    const OPENER: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
-    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+pub(crate) fn add_security_headers(headers: &mut HeaderMap) {
+    const OPENER_POLICY: HeaderName = HeaderName::from_static("cross-origin-opener-policy");
+    headers.insert(
+        CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(PAGE_POLICY),
+    );
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(OPENER, HeaderValue::from_static("same-origin"));
+    headers.insert(OPENER_POLICY, HeaderValue::from_static("same-origin"));
 }
 
 fn first_eight(bytes: &[u8]) -> [u8; 8] {

@@ -14,8 +14,8 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::console::pages::{Pages, guarded};
-use crate::console::sessions::{ConsoleSession, IDLE};
+use crate::console::pages::{Pages, add_security_headers};
+use crate::console::sessions::{ConsoleSession, IDLE_TIMEOUT};
 use crate::console::{About, Console};
 use crate::reply;
 use crate::same_user::Ends;
@@ -71,11 +71,11 @@ struct Login {
 }
 
 async fn login(State(console): Shared, ends: Option<Extension<Ends>>, body: Bytes) -> Response {
-    let Ok(asked) = serde_json::from_slice::<Login>(&body) else {
+    let Ok(login) = serde_json::from_slice::<Login>(&body) else {
         let message = "the body is not {\"code\"}";
         return error(StatusCode::BAD_REQUEST, "invalid_arguments", message);
     };
-    if !(console.redeem(&asked.code) || redeem_own(&console, &asked.code, ends).await) {
+    if !(console.redeem(&login.code) || redeem_own(&console, &login.code, ends).await) {
         let message = "the login code is wrong, was used, is older than 5 minutes or was given to another user; `haft console` gives another, `haft console --no-open` one for any browser";
         return error(StatusCode::UNAUTHORIZED, "unauthorized", message);
     }
@@ -83,7 +83,7 @@ async fn login(State(console): Shared, ends: Option<Extension<Ends>>, body: Byte
         Ok(fresh) => fresh,
         Err(e) => return error(StatusCode::INTERNAL_SERVER_ERROR, "failed", &e.to_string()),
     };
-    let idle = i128::try_from(IDLE.as_nanos()).unwrap_or(i128::MAX);
+    let idle = i128::try_from(IDLE_TIMEOUT.as_nanos()).unwrap_or(i128::MAX);
     let expires = clock::rfc3339(clock::now().saturating_add(idle));
     let body = json!({"secret": fresh.secret, "expires": expires});
     with_cookie(
@@ -104,16 +104,16 @@ async fn redeem_own(console: &Console, code: &str, ends: Option<Extension<Ends>>
 /// The body of a request for a login link.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-struct LinkAsked {
+struct LinkRequest {
     /// For a browser of the server's own user: others may read the link on its way there.
     same_user: bool,
 }
 
 /// Returns a link for a later visit, under the host name of this request.
 async fn link(State(console): Shared, headers: HeaderMap, body: Bytes) -> Response {
-    let asked = match serde_json::from_slice::<LinkAsked>(&body) {
-        Ok(asked) => asked,
-        Err(_) if body.is_empty() => LinkAsked::default(),
+    let request = match serde_json::from_slice::<LinkRequest>(&body) {
+        Ok(request) => request,
+        Err(_) if body.is_empty() => LinkRequest::default(),
         Err(_) => {
             let message = "the body is not {\"same_user\"}";
             return error(StatusCode::BAD_REQUEST, "invalid_arguments", message);
@@ -125,7 +125,7 @@ async fn link(State(console): Shared, headers: HeaderMap, body: Bytes) -> Respon
         return error(StatusCode::BAD_REQUEST, "invalid_arguments", message);
     };
     let base = format!("{}://{host}", console.scheme());
-    let link = if asked.same_user {
+    let link = if request.same_user {
         console.own_login_link(&base)
     } else {
         console.login_link(&base)
@@ -138,17 +138,17 @@ async fn link(State(console): Shared, headers: HeaderMap, body: Bytes) -> Respon
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct TicketAsked {
+struct TicketRequest {
     path: String,
 }
 
 /// Issues a ticket for a URL that the browser opens by itself.
 async fn ticket(State(console): Shared, body: Bytes) -> Response {
-    let Ok(asked) = serde_json::from_slice::<TicketAsked>(&body) else {
+    let Ok(ticket_request) = serde_json::from_slice::<TicketRequest>(&body) else {
         let message = "the body is not {\"path\"}";
         return error(StatusCode::BAD_REQUEST, "invalid_arguments", message);
     };
-    match console.ticket(&asked.path) {
+    match console.ticket(&ticket_request.path) {
         Ok(ticket) => document(StatusCode::OK, &json!({"ticket": ticket})),
         Err(e) => error(StatusCode::INTERNAL_SERVER_ERROR, "failed", &e.to_string()),
     }
@@ -157,7 +157,7 @@ async fn ticket(State(console): Shared, body: Bytes) -> Response {
 /// A page's report about itself.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct TabSays {
+struct TabReport {
     tab: String,
     /// Whether a user sees it, or would see a notification that it shows.
     attentive: bool,
@@ -169,13 +169,15 @@ async fn tab(
     session: Option<Extension<ConsoleSession>>,
     body: Bytes,
 ) -> Response {
-    let says = serde_json::from_slice::<TabSays>(&body).ok();
+    let says = serde_json::from_slice::<TabReport>(&body).ok();
     let says = says.filter(|says| (1..=MAX_TAB).contains(&says.tab.len()));
     let (Some(says), Some(_)) = (says, session) else {
         let message = "a page of the console sends {\"tab\", \"attentive\"}";
         return error(StatusCode::BAD_REQUEST, "invalid_arguments", message);
     };
-    console.tabs.hear(&says.tab, says.attentive, Instant::now());
+    console
+        .tabs
+        .record_report(&says.tab, says.attentive, Instant::now());
     StatusCode::NO_CONTENT.into_response()
 }
 
@@ -223,6 +225,6 @@ fn document<T: Serialize>(status: StatusCode, value: &T) -> Response {
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    guarded(headers);
+    add_security_headers(headers);
     response
 }

@@ -14,7 +14,7 @@ pub(crate) enum ConsoleError {
 }
 
 /// Bytes of a new secret: 256 bits.
-const BYTES: usize = 32;
+const SECRET_BYTES: usize = 32;
 
 /// The SHA-256 hash of a secret.
 #[derive(Clone, Copy)]
@@ -40,7 +40,7 @@ impl fmt::Debug for Digest {
 
 /// Returns a new secret: 64 lower-case hexadecimal digits from the operating system's randomness.
 pub(crate) fn fresh() -> Result<String, ConsoleError> {
-    let mut bytes = [0; BYTES];
+    let mut bytes = [0; SECRET_BYTES];
     getrandom::fill(&mut bytes).map_err(|e| ConsoleError::Random(e.to_string()))?;
     let digit = |nibble: u8| char::from(b"0123456789abcdef"[usize::from(nibble)]);
     Ok(bytes

@@ -9,9 +9,9 @@ use crate::console::secret::ConsoleError;
 use crate::console::secret::{self, Digest};
 
 /// How long a session lives without a request.
-pub(crate) const IDLE: Duration = Duration::from_secs(12 * 60 * 60);
+pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(12 * 60 * 60);
 /// Maximum number of sessions; one more login ends the session that has been idle the longest.
-pub(crate) const SESSIONS: usize = 64;
+pub(crate) const MAX_SESSIONS: usize = 64;
 /// The header that every request of a console page carries in addition to the cookie.
 ///
 /// A browser sends a host's cookies to all its ports, so every local server that the browser visits gets the cookie. The secret
@@ -44,7 +44,7 @@ impl fmt::Debug for Session {
 }
 
 /// The result of a login: the cookie's value and the secret.
-pub(crate) struct Fresh {
+pub(crate) struct NewSession {
     pub(crate) id: String,
     pub(crate) secret: String,
 }
@@ -55,14 +55,14 @@ pub(crate) struct Sessions(Vec<Session>);
 
 impl Sessions {
     /// Opens a session for a browser whose code was valid.
-    pub(crate) fn open(&mut self, now: Instant) -> Result<Fresh, ConsoleError> {
-        let fresh = Fresh {
+    pub(crate) fn open(&mut self, now: Instant) -> Result<NewSession, ConsoleError> {
+        let fresh = NewSession {
             id: secret::fresh()?,
             secret: secret::fresh()?,
         };
         self.forget_idle(now);
         self.0.sort_by_key(|session| session.seen);
-        let over = (self.0.len() + 1).saturating_sub(SESSIONS);
+        let over = (self.0.len() + 1).saturating_sub(MAX_SESSIONS);
         self.0.drain(..over);
         self.0.push(Session {
             id: Digest::of(&fresh.id),
@@ -74,7 +74,7 @@ impl Sessions {
     }
 
     /// Returns the session with one of these ids, if the secret matches. Only this resets its idle time.
-    pub(crate) fn seen<'a>(
+    pub(crate) fn find_by_secret<'a>(
         &mut self,
         ids: impl Iterator<Item = &'a str>,
         secret: &str,
@@ -120,7 +120,7 @@ impl Sessions {
 
     fn forget_idle(&mut self, now: Instant) {
         let idle = |session: &Session| now.saturating_duration_since(session.seen);
-        self.0.retain(|session| idle(session) < IDLE);
+        self.0.retain(|session| idle(session) < IDLE_TIMEOUT);
     }
 }
 
@@ -129,7 +129,7 @@ mod tests {
     use std::iter::once;
     use std::time::{Duration, Instant};
 
-    use super::{IDLE, SESSIONS, Sessions};
+    use super::{IDLE_TIMEOUT, MAX_SESSIONS, Sessions};
 
     #[test]
     fn w1_a_session_is_its_cookie_and_its_secret_together() {
@@ -146,27 +146,45 @@ mod tests {
             (&[&one.secret], &one.secret, false),
             (&[&one.id[1..]], &one.secret, false),
         ] {
-            let seen = sessions.seen(ids.iter().copied(), secret, now).is_some();
+            let seen = sessions
+                .find_by_secret(ids.iter().copied(), secret, now)
+                .is_some();
             assert_eq!(seen, expect, "{ids:?}");
         }
         sessions.close(once(&*one.id), &two.secret);
-        assert!(sessions.seen(once(&*one.id), &one.secret, now).is_some());
+        assert!(
+            sessions
+                .find_by_secret(once(&*one.id), &one.secret, now)
+                .is_some()
+        );
         sessions.close(once(&*one.id), &one.secret);
-        assert!(sessions.seen(once(&*one.id), &one.secret, now).is_none());
-        assert!(sessions.seen(once(&*two.id), &two.secret, now).is_some());
+        assert!(
+            sessions
+                .find_by_secret(once(&*one.id), &one.secret, now)
+                .is_none()
+        );
+        assert!(
+            sessions
+                .find_by_secret(once(&*two.id), &two.secret, now)
+                .is_some()
+        );
     }
 
     #[test]
     fn a_session_ends_after_twelve_idle_hours() {
         let (mut sessions, start) = (Sessions::default(), Instant::now());
         let fresh = sessions.open(start).unwrap();
-        let late = start + IDLE / 2 + IDLE / 3;
-        let mut seen = |secret: &str, at| sessions.seen(once(&*fresh.id), secret, at).is_some();
+        let late = start + IDLE_TIMEOUT / 2 + IDLE_TIMEOUT / 3;
+        let mut seen = |secret: &str, at| {
+            sessions
+                .find_by_secret(once(&*fresh.id), secret, at)
+                .is_some()
+        };
         assert!(seen(&fresh.secret, late));
         // Only a request with the secret keeps the session alive; the cookie alone does not.
-        assert!(!seen("", late + IDLE / 4));
-        assert!(seen(&fresh.secret, late + IDLE / 2));
-        assert!(!seen(&fresh.secret, late + IDLE * 2));
+        assert!(!seen("", late + IDLE_TIMEOUT / 4));
+        assert!(seen(&fresh.secret, late + IDLE_TIMEOUT / 2));
+        assert!(!seen(&fresh.secret, late + IDLE_TIMEOUT * 2));
     }
 
     #[test]
@@ -177,20 +195,20 @@ mod tests {
         let second = sessions.open(at(1)).unwrap();
         assert!(
             sessions
-                .seen(once(&*first.id), &first.secret, at(2))
+                .find_by_secret(once(&*first.id), &first.secret, at(2))
                 .is_some()
         );
-        for _ in 2..=SESSIONS {
+        for _ in 2..=MAX_SESSIONS {
             sessions.open(at(3)).unwrap();
         }
         assert!(
             sessions
-                .seen(once(&*second.id), &second.secret, at(3))
+                .find_by_secret(once(&*second.id), &second.secret, at(3))
                 .is_none()
         );
         assert!(
             sessions
-                .seen(once(&*first.id), &first.secret, at(3))
+                .find_by_secret(once(&*first.id), &first.secret, at(3))
                 .is_some()
         );
     }
@@ -199,7 +217,9 @@ mod tests {
     async fn what_holds_a_session_hears_of_its_end() {
         let (mut sessions, now) = (Sessions::default(), Instant::now());
         let fresh = sessions.open(now).unwrap();
-        let mut held = sessions.seen(once(&*fresh.id), &fresh.secret, now).unwrap();
+        let mut held = sessions
+            .find_by_secret(once(&*fresh.id), &fresh.secret, now)
+            .unwrap();
         sessions.close(once(&*fresh.id), &fresh.secret);
         held.ended().await;
     }

@@ -12,11 +12,11 @@ use tokio::sync::Notify;
 #[derive(Debug)]
 pub(crate) struct Crowd {
     most: Shares<usize>,
-    inside: Mutex<Inside>,
+    inside: Mutex<CrowdState>,
 }
 
 #[derive(Debug, Default)]
-struct Inside {
+struct CrowdState {
     next: u64,
     /// In order of arrival.
     strangers: BTreeMap<u64, Arc<Notify>>,
@@ -31,7 +31,7 @@ pub(crate) struct Guest {
     number: u64,
     /// The class it counts in, as a number.
     class: AtomicU8,
-    out: Arc<Notify>,
+    evicted: Arc<Notify>,
 }
 
 impl Crowd {
@@ -50,7 +50,7 @@ impl Crowd {
 
     /// Admits a connection as a stranger; if there are too many, the oldest stranger has to leave.
     pub(crate) fn enter(self: &Arc<Self>) -> Guest {
-        let out = Arc::new(Notify::new());
+        let evicted = Arc::new(Notify::new());
         let mut inside = self.lock();
         if inside.strangers.len() >= self.most.strangers
             && let Some((_, first)) = inside.strangers.pop_first()
@@ -59,22 +59,22 @@ impl Crowd {
         }
         let number = inside.next;
         inside.next += 1;
-        inside.strangers.insert(number, Arc::clone(&out));
+        inside.strangers.insert(number, Arc::clone(&evicted));
         drop(inside);
         Guest {
             crowd: Arc::clone(self),
             number,
             class: AtomicU8::new(Class::Stranger as u8),
-            out,
+            evicted,
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inside> {
+    fn lock(&self) -> MutexGuard<'_, CrowdState> {
         self.inside.lock()
     }
 }
 
-impl Inside {
+impl CrowdState {
     /// Returns the counter of a class.
     fn count(&mut self, class: Class) -> Option<&mut usize> {
         match class {
@@ -114,7 +114,7 @@ impl Guest {
 
     /// Waits until it must make room.
     pub(crate) async fn put_out(&self) {
-        self.out.notified().await;
+        self.evicted.notified().await;
     }
 }
 

@@ -28,7 +28,7 @@ impl<S> Unblocked<S> {
     }
 
     /// Returns the result of a write, or an error if it has been blocked for too long.
-    fn timed<T>(
+    fn check_write_timeout<T>(
         &mut self,
         cx: &mut Context<'_>,
         written: Poll<io::Result<T>>,
@@ -64,7 +64,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Unblocked<S> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.timed(cx, written)
+        self.check_write_timeout(cx, written)
     }
 
     fn poll_write_vectored(
@@ -73,7 +73,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Unblocked<S> {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
-        self.timed(cx, written)
+        self.check_write_timeout(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -82,12 +82,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Unblocked<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.stream).poll_flush(cx);
-        self.timed(cx, flushed)
+        self.check_write_timeout(cx, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let shut = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.timed(cx, shut)
+        self.check_write_timeout(cx, shut)
     }
 }
 
