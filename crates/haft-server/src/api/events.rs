@@ -184,7 +184,7 @@ impl Watch {
             Ok(FeedEvent::Run { run, state }) if self.may_see(&run) => {
                 Some(self.event("run", &json!({"run": run, "state": state.as_str()})))
             }
-            Ok(FeedEvent::Call(call)) if self.may_see(&call.run) => Some(self.to_event(&call)),
+            Ok(FeedEvent::Call(call)) if self.may_see(&call.run) => Some(self.call_event(&call)),
             Ok(_) => None,
             Err(_) => Some(self.event("hello", &json!({"version": env!("CARGO_PKG_VERSION")}))),
         }
@@ -199,7 +199,7 @@ impl Watch {
             .then(|| self.event("changes", &event))
     }
 
-    fn to_event(&mut self, told: &CallEvent) -> Event {
+    fn call_event(&mut self, told: &CallEvent) -> Event {
         let at = clock::rfc3339(told.at);
         let CallEvent {
             run,

@@ -74,27 +74,26 @@ impl Quota {
     pub fn make_room<I>(
         self,
         bytes: u64,
-        mut artifacts: Vec<StoredArtifact<I>>,
+        mut kept: Vec<StoredArtifact<I>>,
     ) -> Result<Vec<I>, Full> {
         let limit = self.0;
-        let sum = |artifacts: &[StoredArtifact<I>]| {
-            artifacts
-                .iter()
+        let sum = |kept: &[StoredArtifact<I>]| {
+            kept.iter()
                 .fold(0, |sum: u64, one| sum.saturating_add(one.bytes))
         };
-        let mut used = sum(&artifacts);
+        let mut used = sum(&kept);
         if self.has_room(used, bytes) {
             return Ok(Vec::new());
         }
-        artifacts.retain(|one| !one.held);
-        let left = limit.saturating_sub(used.saturating_sub(sum(&artifacts)));
+        kept.retain(|one| !one.held);
+        let left = limit.saturating_sub(used.saturating_sub(sum(&kept)));
         if bytes > left {
             return Err(Full { bytes, left });
         }
-        artifacts.sort_by_key(|one| one.created);
+        kept.sort_by_key(|one| one.created);
         let goal = (limit - limit / 10).max(limit - left + bytes);
         let mut evicted = Vec::new();
-        for one in artifacts {
+        for one in kept {
             if used.saturating_add(bytes) <= goal {
                 break;
             }

@@ -304,10 +304,7 @@ fn transaction<'a>(
     }
     let (number, rows, changed) = (making.number, making.rows, making.changed);
     beat.renew(&transaction)?;
-    let made = Made {
-        results,
-        changed,
-    };
+    let made = Made { results, changed };
     Ok(OpenTransaction {
         transaction,
         made,
