@@ -1,18 +1,18 @@
-//! The process of the agent that started a hook: it stands for the session of an agent that names none.
+//! The agent's process that started a hook. It identifies the session if the agent gives its sessions no ids.
 
 use std::fs;
 use std::os::unix::process::parent_id;
 
-/// Programs that start a hook for an agent, and are none.
+/// Programs between an agent and its hook.
 const STARTERS: [&str; 9] = [
     "sh", "bash", "dash", "zsh", "fish", "busybox", "env", "timeout", "setsid",
 ];
-/// Most processes above that are looked at.
+/// Maximum number of parent processes that are read.
 const DEEP: usize = 8;
-/// Longest name of a process that is taken from elsewhere, in bytes.
+/// Maximum length of a process's name that another process sends, in bytes.
 const LONGEST: usize = 64;
 
-/// The name of the agent's process: its id, and when it started where the system says so, for ids come again.
+/// Returns a name for the agent's process: its id and, where the system tells it, when it started, since ids are reused.
 pub(super) fn name() -> String {
     let mut id = parent_id();
     for _ in 0..DEEP {
@@ -27,13 +27,13 @@ pub(super) fn name() -> String {
     id.to_string()
 }
 
-/// Whether a name may be that of a process.
+/// Whether a text can be the name of a process.
 pub(super) fn is_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_digit() || c == '-';
     !name.is_empty() && name.len() <= LONGEST && name.chars().all(fits)
 }
 
-/// What Linux says of a process.
+/// What Linux says about a process.
 struct Process {
     program: String,
     parent: u32,
@@ -42,11 +42,11 @@ struct Process {
 
 impl Process {
     fn read(id: u32) -> Option<Self> {
-        Self::of_stat(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
+        Self::parse(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
     }
 
-    /// `PID (PROGRAM) STATE PARENT …`: the program's name may hold anything, and the fields begin behind its last parenthesis.
-    fn of_stat(stat: &str) -> Option<Self> {
+    /// Parses `PID (PROGRAM) STATE PARENT …`. The program's name may hold anything, so the fields begin after the last parenthesis.
+    fn parse(stat: &str) -> Option<Self> {
         let (before, fields) = stat.rsplit_once(") ")?;
         let (_, program) = before.split_once(" (")?;
         let fields: Vec<&str> = fields.split(' ').collect();
@@ -66,13 +66,13 @@ mod tests {
     fn a_process_is_read_whatever_its_program_is_called() {
         let rest = "S 41 42 42 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 987654 1 2";
         for program in ["node", "a (b) c", ") S 1 (", ""] {
-            let process = Process::of_stat(&format!("42 ({program}) {rest}\n")).unwrap();
+            let process = Process::parse(&format!("42 ({program}) {rest}\n")).unwrap();
             assert_eq!(
                 (&*process.program, process.parent, process.started),
                 (program, 41, 987_654)
             );
         }
-        assert!(Process::of_stat("42 (node) S 41").is_none());
+        assert!(Process::parse("42 (node) S 41").is_none());
         assert!(is_name(&name()), "{}", name());
         assert!(!is_name("1/2") && !is_name(""));
     }

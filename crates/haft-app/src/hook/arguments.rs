@@ -1,4 +1,4 @@
-//! The arguments of a foreign call: the agent's own input, and where it works.
+//! The arguments of an agent's call as rules see them: the agent's own input, and where it works.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 use crate::hook::location::Doubt;
 use crate::problem::Problem;
 
-/// The members that haft adds.
+/// The members that haft adds to the input.
 const OURS: [&str; 2] = ["cwd", "doubts"];
 
-/// The input that rules speak of: that of the tool of a server, where the agent calls it through one of its own.
+/// Returns the input that rules match. If the agent calls a server's tool through one of its own, it is the input of the server's tool.
 pub(super) fn input_of(call: &Call) -> &RawValue {
     let nested = call.actions.iter().find_map(|action| match action {
         Action::Mcp { .. } => call.arguments(action),
@@ -21,16 +21,16 @@ pub(super) fn input_of(call: &Call) -> &RawValue {
     nested.unwrap_or(&call.input)
 }
 
-/// The folder that a call works in; none where it is of a server's tool, which works elsewhere.
-pub(super) fn folder_of<'p>(call: &Call, place: &'p str) -> Option<&'p str> {
+/// Returns the folder that a call works in; `None` for a server's tool, which works elsewhere.
+pub(super) fn folder_of<'p>(call: &Call, cwd: &'p str) -> Option<&'p str> {
     let of_server = |action: &Action| matches!(action, Action::Mcp { .. });
-    (!call.actions.iter().any(of_server)).then_some(place)
+    (!call.actions.iter().any(of_server)).then_some(cwd)
 }
 
-/// The input as it came, with the folder that the agent works in as `cwd` where that is not the workspace (`.`): there the policy
-/// looks for it; and with what is not certain about it as `doubts`, so that no other call is alike. An input that has a member of such a
-/// name is kept whole besides, as `input`; its other members stay where rules look for them. No `folder` is for a call that does nothing in it:
-/// a tool of a server has its own `cwd`, if any.
+/// Returns the input as it came, with two members added: `cwd`, the folder that the agent works in, where that is not the workspace (`.`),
+/// since the policy looks for it there; and `doubts`, what is uncertain about the call, so that no certain call is alike. An input that has
+/// such a member itself is also kept whole, as `input`; its other members stay where rules look for them. `folder` is `None` for a server's
+/// tool: a `cwd` in its input is its own.
 ///
 /// # Errors
 /// The input is no JSON object.
@@ -75,7 +75,7 @@ pub(super) fn arguments(
     let more = Value::Object(more).to_string();
     let more = more.strip_suffix('}').unwrap_or(&more);
     if has_own {
-        // What the input says of them is for the agent's tool; where the agent is, is for the policy.
+        // The input's own members are for the agent's tool; those that haft adds are for the policy.
         let mut whole = "input".to_owned();
         while own.contains_key(&whole) {
             whole.push('_');
@@ -84,6 +84,18 @@ pub(super) fn arguments(
     }
     let comma = if rest.starts_with('}') { "" } else { "," };
     Ok(format!("{more}{comma}{rest}"))
+}
+
+/// Returns every form that a call's arguments may have had when the agent announced it: with its folder or without, with doubts or without.
+pub(super) fn announced_forms(input: &RawValue, cwd: &str, doubts: &[Doubt]) -> Vec<String> {
+    let forms = [
+        (Some(cwd), doubts),
+        (Some(cwd), &[]),
+        (None, doubts),
+        (None, &[]),
+    ];
+    let forms = forms.map(|(folder, doubts)| arguments(input, folder, doubts).ok());
+    forms.into_iter().flatten().collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A hook's own process: asks the server that runs, which has everything in memory; judges by itself where none does.
+//! `HookProcess`: a hook's own process. It asks the running server, which has everything in memory, and judges by itself if none runs.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,15 +15,15 @@ use crate::running::background::Wanted;
 use crate::running::{Server, servers};
 use crate::site::{Overrides, Site};
 
-/// The largest answer of a server, in bytes.
+/// Maximum size of a server's answer, in bytes.
 const ANSWER: usize = 1 << 20;
-/// The largest token, in bytes.
+/// Maximum size of the token file, in bytes.
 const TOKEN: u64 = 4096;
 /// How long a server on this machine may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(2);
-/// How often a server that has not answered is looked at.
+/// How often haft checks that a server which has not answered yet is alive.
 const LOOK: Duration = Duration::from_secs(5);
-/// The variables by which agents say in which project they work.
+/// The variables in which agents name the project that they work in.
 const PROJECT: [&str; 5] = [
     "CLAUDE_PROJECT_DIR",
     "CURSOR_PROJECT_DIR",
@@ -32,7 +32,7 @@ const PROJECT: [&str; 5] = [
     "GEMINI_PROJECT_DIR",
 ];
 
-/// What a hook's process knows of how it was started.
+/// The process of a hook: how it was started, and how it gets its answer.
 #[derive(Debug)]
 pub struct HookProcess {
     site: Site,
@@ -41,8 +41,9 @@ pub struct HookProcess {
     headless: bool,
 }
 
+/// A reply as the server sends it.
 #[derive(Deserialize)]
-struct Answered {
+struct ServerReply {
     stdout: String,
     stderr: String,
     exit: u8,
@@ -61,7 +62,7 @@ impl HookProcess {
         }
     }
 
-    /// What the agent is answered.
+    /// Returns the answer to an event.
     pub async fn answer(&self, bytes: Vec<u8>) -> Reply {
         let event = match haft_hook::read(self.agent, &bytes) {
             Ok(event) => event,
@@ -73,7 +74,7 @@ impl HookProcess {
             return reply;
         }
         if event.call().is_none() {
-            // Nothing is decided, and this process has not followed the call.
+            // There is nothing to decide, and this process did not follow the call.
             return haft_hook::reply(&event, &Verdict::NoOpinion);
         }
         self.start_server();
@@ -91,7 +92,7 @@ impl HookProcess {
         reply
     }
 
-    /// What the server answers that runs over the same state; none where none of this version does, or it does not answer.
+    /// Returns the answer of the server that runs over the same state. `None` if no server of this version runs or answers.
     async fn by_server(
         &self,
         event: &Event,
@@ -119,7 +120,7 @@ impl HookProcess {
         let headers = [("authorization", &*bearer)];
         let answer = tokio::select! {
             answer = http.post_json(&url, &headers, bytes) => answer,
-            () = fell_silent(&server) => {
+            () = until_silent(&server) => {
                 tracing::warn!(url = server.record.url, "the running server does not answer");
                 return None;
             }
@@ -138,7 +139,7 @@ impl HookProcess {
                 return None;
             }
         };
-        let Answered {
+        let ServerReply {
             stdout,
             stderr,
             exit,
@@ -150,7 +151,7 @@ impl HookProcess {
         })
     }
 
-    /// The server to ask: that in the background, else the newest.
+    /// The server to ask: the one in the background, else the newest.
     fn server(&self) -> Option<Server> {
         let all = servers(&self.site.home).ok()?.into_iter();
         let mut all = all.filter(|server| {
@@ -164,7 +165,7 @@ impl HookProcess {
         Some(all.find(Server::is_background).unwrap_or(first))
     }
 
-    /// Starts the server in the background, for the calls that come after this one.
+    /// Starts the server in the background, for the calls after this one.
     fn start_server(&self) {
         let started = self.site.trust().and_then(|trust| {
             let trusted = trust.trusts(&self.site.workspace);
@@ -177,9 +178,9 @@ impl HookProcess {
     }
 }
 
-/// Ends when a server that is asked about a call answers nothing else either: it is stopped, or hangs. One that waits for a person
-/// goes on answering.
-async fn fell_silent(server: &Server) {
+/// Completes when a server that has a call to answer answers nothing else either, because it stopped or hangs. A server that waits for a
+/// person still answers.
+async fn until_silent(server: &Server) {
     let limits = FetchLimits {
         connect: CONNECT,
         whole: CONNECT,
@@ -196,7 +197,7 @@ async fn fell_silent(server: &Server) {
     }
 }
 
-/// Whether no user sits before the agent, as far as its variables say.
+/// Whether the agent runs without a user, as far as its variables say.
 fn is_headless(variables: &Environment) -> bool {
     let is_on = |name: &str| !matches!(variables.get(name), None | Some("" | "0" | "false"));
     let by_program = variables
@@ -205,7 +206,7 @@ fn is_headless(variables: &Environment) -> bool {
     is_on("CI") || by_program
 }
 
-/// How long an agent waits for its hook; a hook that has not answered somewhat earlier denies.
+/// Returns how long a hook may take: somewhat less than the agent waits for it. A hook that has not answered by then denies.
 pub fn last_moment(agent: Agent) -> Duration {
     let wait = agent.limits().wait;
     wait.saturating_sub((wait / 20).min(Duration::from_secs(5)))

@@ -1,4 +1,4 @@
-//! `Folder`: the application for the folder that an agent works in, and the sessions of agents there.
+//! `Folder`: a folder in which agents work: its application, and the agents' sessions there.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -22,11 +22,12 @@ use crate::problem::Problem;
 use crate::reload::{Load, Reloader};
 use crate::site::{Overrides, Site};
 
-/// Most sessions of a folder that are open.
+/// Maximum number of open sessions per folder.
 const MOST: usize = 256;
-/// How long a session may say nothing until its run is ended.
+/// How long a session may be idle before its run ends.
 const IDLE: Duration = Duration::from_secs(30 * 60);
 
+/// The place of a session, empty while it is being started.
 type Slot = Arc<OnceCell<Arc<AgentSession>>>;
 
 /// A folder in which agents work.
@@ -40,7 +41,7 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// The application of this folder, as its settings and those of the user say.
+    /// Builds the folder's application from its settings and those of the user.
     pub(super) fn open(site: &Site, folder: &Path) -> Result<Self, Problem> {
         let site = Site::new(folder, site.home.clone(), site.environment.clone())?;
         let load = {
@@ -65,18 +66,18 @@ impl Folder {
         })
     }
 
-    /// What settings say of hooks, now.
+    /// The settings `hook.*`, as they are now.
     pub(super) fn settings(&self) -> HookSettings {
         self.app.0.hook.now()
     }
 
-    /// A folder, as rules see it.
+    /// Returns a path as rules see it.
     pub(super) fn within(&self, folder: &Path) -> Result<String, Problem> {
         let folder = self.outside.folder(Some(&folder.to_string_lossy()));
         folder.map_err(|e| Problem::usage(e.to_string()))
     }
 
-    /// The session of an event, started where there is none. `follows` is whether later events come here, too.
+    /// Returns the session with this key, started if there is none. `follows` is whether later events of it come to this process, too.
     pub(super) async fn session(
         &self,
         key: &Key,
@@ -98,7 +99,7 @@ impl Folder {
         match started.await {
             Ok(session) => Ok(Arc::clone(session)),
             Err(problem) => {
-                // What could not be started takes no place.
+                // A session that could not be started takes no place.
                 let mut sessions = self.sessions.lock();
                 if sessions.get(key).is_some_and(|slot| slot.get().is_none()) {
                     sessions.remove(key);
@@ -108,12 +109,12 @@ impl Folder {
         }
     }
 
-    /// The session that an event belongs to, where there is one.
+    /// The session with this key, if it is open.
     pub(super) fn known(&self, key: &Key) -> Option<Arc<AgentSession>> {
         self.sessions.lock().get(key)?.get().cloned()
     }
 
-    /// Ends a session.
+    /// Ends the session with this key.
     pub(super) async fn end(&self, key: &Key) {
         let slot = self.sessions.lock().remove(key);
         if let Some(slot) = slot {
@@ -121,7 +122,7 @@ impl Folder {
         }
     }
 
-    /// Ends all sessions, and the application.
+    /// Ends all sessions and the application.
     pub(super) async fn shut(&self) {
         self.watching.abort();
         self.app.runs().stop_waiting();
@@ -132,21 +133,21 @@ impl Folder {
         self.app.shut().await;
     }
 
-    /// How long no event has come; none while a session is open.
+    /// How long no call has come; `None` while a session is open.
     pub(super) fn idle(&self) -> Option<Duration> {
         self.end_idle();
         let quiet = self.sessions.lock().is_empty();
         quiet.then(|| self.used.lock().elapsed())
     }
 
-    /// How long no call has come; none while one waits for a decision.
+    /// How long no call has come; `None` while one waits for a decision.
     pub(super) fn quiet(&self) -> Option<Duration> {
         let sessions = self.sessions.lock();
         let waits = |slot: &Slot| slot.get().is_none_or(|session| session.idle().is_none());
         (!sessions.values().any(waits)).then(|| self.used.lock().elapsed())
     }
 
-    /// The place of a session; that of one that takes no more calls is another's.
+    /// Returns the place of a session. One that takes no more calls loses its place to a new one.
     fn slot(&self, key: &Key) -> Result<Slot, Problem> {
         let mut sessions = self.sessions.lock();
         let over = sessions
@@ -157,7 +158,7 @@ impl Folder {
             tokio::spawn(end(slot));
         }
         if !sessions.contains_key(key) && sessions.len() >= MOST {
-            // Agents do not always say that a session ends: the one that is quiet for longest makes room.
+            // Agents do not report the end of every session, so the one that has been idle for longest makes room.
             let idle = |slot: &Slot| slot.get().and_then(|session| session.idle());
             let quiet = sessions
                 .iter()
@@ -173,7 +174,7 @@ impl Folder {
         Ok(Arc::clone(sessions.entry(key.clone()).or_default()))
     }
 
-    /// Ends the sessions of which nothing has come for long: agents do not always say that they end.
+    /// Ends the sessions that have been idle for [`IDLE`]: agents do not report the end of every session.
     fn end_idle(&self) {
         let mut sessions = self.sessions.lock();
         let is_old = |slot: &Slot| {
@@ -192,7 +193,7 @@ impl Drop for Folder {
     }
 }
 
-/// Ends what a slot holds; its run goes with the last call that is being answered.
+/// Ends the session in a slot. Its run ends with the last call that is still being answered.
 async fn end(slot: Slot) {
     if let Some(session) = slot.get() {
         session.end().await;

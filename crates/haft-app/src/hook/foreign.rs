@@ -1,4 +1,5 @@
-//! `ForeignTool`: a tool of a coding agent, judged and recorded here and run by the agent: a call of it ends when the agent says so.
+//! `ForeignTool`: a tool of a coding agent. haft judges and records a call of it, and the agent runs it; the call ends when the agent
+//! reports its end.
 
 use std::sync::Arc;
 
@@ -16,17 +17,17 @@ use haft_hook::{Action, Agent, Change, Command, Report, Status};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::hook::kept_run::SameCall;
 use crate::hook::location::Doubt;
-use crate::hook::name::Named;
-use crate::hook::open_call::{About, CallInRun, OpenCalls};
+use crate::hook::open_call::{CallDetails, CallInRun, CallKey};
+use crate::hook::open_calls::OpenCalls;
+use crate::hook::reading::Reading;
 
-/// Tokens of a result that the record keeps: the agent has the whole.
+/// Maximum number of tokens of a result that the record keeps. The agent has the whole result.
 const RESULT: usize = 2_000;
-/// The kind of the effect of a tool of which nothing is known.
+/// The kind of effect of a tool that haft does not know.
 const UNKNOWN: &str = "agent-tool";
-/// The words of Claude Code, and of agents after its model, for a call that was refused at the prompt, where they report it as one that
-/// failed. Mostly they report nothing.
+/// What Claude Code and agents like it say where they report a call that was refused at the prompt as one that failed. Mostly they report
+/// nothing.
 const REJECTIONS: [&str; 2] = [
     "The user doesn't want to proceed with this tool use",
     "The tool use was rejected",
@@ -37,7 +38,7 @@ const REJECTIONS: [&str; 2] = [
 pub(super) struct ForeignTool {
     spec: Arc<ToolSpec>,
     agent: Agent,
-    /// As the agent names it.
+    /// The agent's name of it.
     tool: String,
     is_jailed: bool,
     outside: Arc<Outside>,
@@ -56,14 +57,14 @@ pub(super) struct Surroundings {
 }
 
 impl ForeignTool {
-    /// The agent's tool of this name.
-    pub(super) fn new(named: &Named, tool: &str, at: Surroundings) -> Self {
+    /// The tool that the agent calls `tool`, in one reading of that name.
+    pub(super) fn new(reading: &Reading, tool: &str, at: Surroundings) -> Self {
         let agent = at.agent;
-        let open = named.is_open_world();
+        let open = reading.is_open_world();
         let spec = ToolSpec {
             title: Some(format!("{}: {tool}", agent.title())),
             risk: Risk::Safe,
-            class: named.class,
+            class: reading.class,
             concurrency_safe: true,
             open_world: open,
             category: Some("agents".to_owned()),
@@ -71,7 +72,7 @@ impl ForeignTool {
             inline_tokens: Some(RESULT),
             source: format!("{FOREIGN}{}", agent.name()),
             ..ToolSpec::new(
-                named.name.clone(),
+                reading.name.clone(),
                 format!("A tool of {} that it runs itself.", agent.title()),
                 json!({"type": "object"}),
             )
@@ -80,28 +81,28 @@ impl ForeignTool {
             spec: Arc::new(spec),
             agent,
             tool: tool.to_owned(),
-            is_jailed: named.is_jailed,
+            is_jailed: reading.is_jailed,
             outside: at.outside,
             calls: at.calls,
             follows: at.follows,
         }
     }
 
-    /// What a call does, stated for the policy.
-    pub(super) fn wanted(&self, about: &About) -> Result<Vec<Permission>, ToolError> {
-        // The doubts come first: of several effects that are asked about the first gives the reason.
-        let mut all = about.doubtful();
-        for action in &*about.actions {
-            all.extend(self.stated(action, Some(&about.folder))?);
+    /// States what a call does, for the policy.
+    pub(super) fn effects(&self, details: &CallDetails) -> Result<Vec<Permission>, ToolError> {
+        // The doubts come first: of several effects that are asked about, the first gives the reason.
+        let mut all = details.doubtful();
+        for action in &*details.actions {
+            all.extend(self.effects_of(action, Some(&details.folder))?);
         }
         Ok(all)
     }
 
-    /// What one thing that a call does is to the policy.
-    fn stated(&self, action: &Action, cwd: Option<&str>) -> Result<Vec<Permission>, ToolError> {
+    /// States one thing that a call does.
+    fn effects_of(&self, action: &Action, cwd: Option<&str>) -> Result<Vec<Permission>, ToolError> {
         Ok(match action {
             Action::Command(command) => return self.command(command, cwd),
-            // A search names its folder so, too.
+            // A search names its folder in the same way.
             Action::Read { path } => self.outside.search(path, cwd)?,
             Action::Edit { path, change } => {
                 let removes = *change == Change::Remove;
@@ -113,9 +114,16 @@ impl ForeignTool {
                 vec![unknown(SERVER_EFFECT, server)]
             }
             Action::Note => Vec::new(),
-            // What comes with a newer version is not known either.
+            // An action of a newer version is unknown, too.
             _ => vec![unknown(UNKNOWN, &self.tool)],
         })
+    }
+
+    fn key<'a>(&'a self, arguments: &'a Arguments) -> CallKey<'a> {
+        CallKey {
+            tool: self.spec.name.as_str(),
+            arguments: arguments.as_str(),
+        }
     }
 
     fn command(&self, command: &Command, cwd: Option<&str>) -> Result<Vec<Permission>, ToolError> {
@@ -131,15 +139,15 @@ impl ForeignTool {
         Ok(all)
     }
 
-    /// What a report makes of a call, about which the agent's prompt asked first or not.
+    /// Returns the result of a call that the agent reports. `prompted` is whether the agent's prompt asked first.
     fn result(&self, report: &Report, prompted: bool) -> Result<ToolResult, ToolError> {
         let agent = self.agent.title();
         let text = report.result.as_deref().map_or_else(String::new, text);
-        let said = json!({
+        let data = json!({
             "reported_by": agent,
             "duration_ms": report.duration_ms,
         });
-        let result = ToolResult::text(text).with_data(&said)?;
+        let result = ToolResult::text(text).with_data(&data)?;
         let error = report.error.as_deref();
         let status = match report.status {
             Status::Failed if prompted && error.is_some_and(is_rejection) => Status::Refused,
@@ -147,7 +155,7 @@ impl ForeignTool {
         };
         let (kind, what) = match status {
             Status::Ok => return Ok(result),
-            // Agents do not tell a refusal of their user's from one of their own rules.
+            // Agents do not tell a refusal by their user from one by a rule of their own.
             Status::Refused if prompted => (
                 ErrorKind::Denied,
                 format!(
@@ -177,8 +185,8 @@ impl ForeignTool {
         Ok(result.with_error(ToolError::new(kind, message)))
     }
 
-    /// Why it is not known how a call ended.
-    fn unheard(&self, prompted: bool) -> ToolError {
+    /// The error of a call whose end the agent has not reported.
+    fn unreported(&self, prompted: bool) -> ToolError {
         let agent = self.agent.title();
         ToolError::unavailable(if prompted {
             format!(
@@ -190,20 +198,20 @@ impl ForeignTool {
     }
 }
 
-impl About {
-    /// What a person has to look at first.
+impl CallDetails {
+    /// The effects that stand for what is uncertain about the call.
     fn doubtful(&self) -> Vec<Permission> {
         let doubts = self.doubts.iter().map(Doubt::to_effect);
         doubts.map(|(kind, value)| unknown(kind, &value)).collect()
     }
 }
 
-/// Whether an agent speaks so of a call that did not run because its user, or what stands for them, refused it.
+/// Whether an agent's error says that its user, or whatever decides for the user, refused the call.
 fn is_rejection(error: &str) -> bool {
     REJECTIONS.iter().any(|words| error.contains(words))
 }
 
-/// A result as a text: a string without its quotes, other JSON as it came.
+/// Returns a result as text: a string without its quotes, other JSON as it came.
 fn text(result: &RawValue) -> String {
     serde_json::from_str(result.get()).unwrap_or_else(|_| result.get().to_owned())
 }
@@ -224,14 +232,11 @@ impl Tool for ForeignTool {
     }
 
     fn permissions(&self, arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
-        let about = self
-            .calls
-            .about(self.spec.name.as_str(), arguments.as_str());
-        match about {
+        match self.calls.details(self.key(arguments)) {
             // What it does is judged where it runs, by the same policy.
-            Some(about) if self.is_jailed => Ok(about.doubtful()),
-            Some(about) => self.wanted(&about),
-            // Nothing is known of it but its input.
+            Some(details) if self.is_jailed => Ok(details.doubtful()),
+            Some(details) => self.effects(&details),
+            // Nothing is known about the call but its input.
             None => Ok(vec![unknown(UNKNOWN, &self.tool)]),
         }
     }
@@ -256,32 +261,28 @@ impl Tool for ForeignTool {
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
         Box::pin(async move {
             let agent = self.agent.title();
-            let same = SameCall {
-                tool: self.spec.name.as_str(),
-                arguments: arguments.as_str(),
-            };
             let by = CallInRun {
                 run: context.run(),
                 call: context.call_id(),
-                approved: context.is_approved(),
             };
-            let cleared = self.calls.clear(same, by);
+            let key = self.key(arguments);
+            let cleared = self.calls.clear(key, by, context.is_approved());
             let cleared = cleared.ok_or_else(|| {
                 ToolError::conflict(format!("{agent} does not wait for this call any more"))
                     .with_advice("make the call again")
             })?;
             if !self.follows {
-                let left = if cleared.prompted {
+                let left = if cleared.is_prompted {
                     format!("left to the prompt of {agent}; what came of it is not known here")
                 } else {
                     format!("left to {agent}: whether it ran, and how it ended, is not known here")
                 };
                 return Ok(ToolResult::text(left));
             }
-            let prompted = cleared.prompted;
-            match cleared.ended.await {
+            let prompted = cleared.is_prompted;
+            match cleared.report.await {
                 Ok(report) => self.result(&report, prompted),
-                Err(_) => Err(self.unheard(prompted)),
+                Err(_) => Err(self.unreported(prompted)),
             }
         })
     }

@@ -1,12 +1,13 @@
-//! `Key`: which session of which agent.
+//! `Key`: identifies a session of an agent.
 
 use haft_hook::Agent;
 
-/// A session of an agent: the same one as long as the agent calls it the same.
+/// The identity of an agent's session.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Key {
     pub(super) agent: Agent,
+    /// The agent's id of the session; empty if it has none.
     pub(super) session: String,
-    /// The agent's process, where the agent calls its sessions nothing.
+    /// The agent's process, where its sessions have no ids.
     pub(super) process: Option<String>,
 }

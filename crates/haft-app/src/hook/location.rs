@@ -1,4 +1,4 @@
-//! `Location`: which project a call of an agent belongs to, where its relative paths start, and what is not certain about that.
+//! `Location`: which project an agent's call belongs to, where its relative paths start, and what is uncertain about that.
 
 use std::path::{Path, PathBuf};
 
@@ -8,33 +8,33 @@ use crate::config::FILE_NAME;
 use crate::problem::Problem;
 use crate::site::Site;
 
-/// Most folders that a doubt names.
+/// Maximum number of folders that a doubt names.
 const NAMED: usize = 8;
 
 /// Where a call works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Location {
-    /// The project: what lies in it is in the workspace, and its settings count.
+    /// The project: its files are the workspace, and its settings count.
     pub(super) workspace: PathBuf,
-    /// The folder that relative paths start at.
+    /// The folder where relative paths start.
     pub(super) start: PathBuf,
-    /// What a person has to look at first.
+    /// What a person has to look at, whatever rules say.
     pub(super) doubts: Vec<Doubt>,
 }
 
-/// Why it cannot be known what a call would touch, or which rules speak of it: it is asked about, whatever rules say.
+/// A reason why haft cannot know what a call would touch or which rules apply to it. Such a call is asked about, whatever rules say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Doubt {
-    /// Relative paths start in one of these open folders, and the agent does not say in which.
+    /// Relative paths start in one of these open folders, and the agent does not say which.
     SeveralFolders(Vec<PathBuf>),
-    /// Settings in a folder above, about which the user has not said whether they may count.
+    /// A settings file in a folder above, which the user has neither trusted nor declined.
     OuterSettings(PathBuf),
     /// A rule asks about the agent's tool of this name, wherever its command runs.
     Named(String),
 }
 
 impl Doubt {
-    /// What a person reads: what is done, and in view of what.
+    /// The effect that a person is asked about: its kind and its value.
     pub(super) fn to_effect(&self) -> (&'static str, String) {
         match self {
             Self::SeveralFolders(folders) => {
@@ -56,7 +56,7 @@ impl Doubt {
         }
     }
 
-    /// The same as one text.
+    /// The doubt as one text.
     pub(super) fn to_text(&self) -> String {
         let (kind, value) = self.to_effect();
         format!("{kind} {value}")
@@ -64,19 +64,19 @@ impl Doubt {
 }
 
 impl Location {
-    /// Where the call of an event works. `named` is the folder that the hook's process was started for.
+    /// Locates the call of an event. `named` is the folder that the hook's process was started for.
     ///
     /// # Errors
-    /// The agent names no folder that exists, or the trust store cannot be read.
+    /// The agent names no folder that exists, or haft cannot read the trust store.
     pub(super) fn of(event: &Event, named: Option<&Path>, site: &Site) -> Result<Self, Problem> {
         let missing = || {
             let what = "the agent names no folder that is there, so the call cannot be judged";
             Problem::failed(what).advise("start the agent in a folder that exists")
         };
-        let roots = distinct(&event.workspace_roots);
+        let roots = distinct_folders(&event.workspace_roots);
         let several = roots.len() > 1;
         let from = match roots.first() {
-            _ if several => chosen(&roots, event),
+            _ if several => choose_root(&roots, event),
             Some(root) => Some(root),
             None if event.workspace_roots.is_empty() => None,
             None => return Err(missing()),
@@ -86,18 +86,22 @@ impl Location {
         let from = from.or(event.cwd.as_deref()).ok_or_else(missing)?;
         let from = from.canonicalize().map_err(|_| missing())?;
         let mut doubts = Vec::new();
-        let starts = || event.call().is_none_or(|call| starts(&call.actions));
-        if several && event.cwd.is_none() && starts() {
+        let is_relative = || {
+            event
+                .call()
+                .is_none_or(|call| has_relative_path(&call.actions))
+        };
+        if several && event.cwd.is_none() && is_relative() {
             doubts.push(Doubt::SeveralFolders(roots));
         }
-        let (workspace, outer) = project(&from, site)?;
+        let (workspace, outer) = find_project(&from, site)?;
         doubts.extend(outer.map(Doubt::OuterSettings));
         let start = match &event.cwd {
             Some(cwd) => from.join(cwd),
             None => from,
         };
         if !start.is_dir() {
-            // Where an agent falls back to is not known.
+            // It is unknown which folder an agent falls back to.
             return Err(missing());
         }
         Ok(Self {
@@ -108,8 +112,8 @@ impl Location {
     }
 }
 
-/// The folders that exist, by their real paths, each once.
-fn distinct(folders: &[PathBuf]) -> Vec<PathBuf> {
+/// Returns the folders that exist, by their real paths, each once.
+fn distinct_folders(folders: &[PathBuf]) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for folder in folders.iter().filter_map(|one| one.canonicalize().ok()) {
         if !all.contains(&folder) {
@@ -119,22 +123,22 @@ fn distinct(folders: &[PathBuf]) -> Vec<PathBuf> {
     all
 }
 
-/// The one of several open folders that a call works in: that of the agent's folder, else the one in which all lies that the call names
-/// by absolute paths.
-fn chosen<'r>(roots: &'r [PathBuf], event: &Event) -> Option<&'r PathBuf> {
+/// Chooses the open folder that a call works in: the one around the agent's folder, else the one around every absolute path that the call
+/// names.
+fn choose_root<'r>(roots: &'r [PathBuf], event: &Event) -> Option<&'r PathBuf> {
     if let Some(cwd) = &event.cwd {
-        return around(roots, cwd);
+        return innermost_root(roots, cwd);
     }
     let call = event.call()?;
-    let mut found = call.actions.iter().filter_map(place).map(Path::new);
-    let root = around(roots, found.next()?)?;
-    found
-        .all(|path| around(roots, path) == Some(root))
+    let mut paths = call.actions.iter().filter_map(absolute_path).map(Path::new);
+    let root = innermost_root(roots, paths.next()?)?;
+    paths
+        .all(|path| innermost_root(roots, path) == Some(root))
         .then_some(root)
 }
 
-/// The innermost of these folders in which a path lies.
-fn around<'r>(roots: &'r [PathBuf], path: &Path) -> Option<&'r PathBuf> {
+/// Returns the innermost of these folders that a path is in.
+fn innermost_root<'r>(roots: &'r [PathBuf], path: &Path) -> Option<&'r PathBuf> {
     let real = path
         .ancestors()
         .find_map(|folder| folder.canonicalize().ok())?;
@@ -142,8 +146,8 @@ fn around<'r>(roots: &'r [PathBuf], path: &Path) -> Option<&'r PathBuf> {
     around.max_by_key(|root| root.as_os_str().len())
 }
 
-/// The absolute path that an action names as its place.
-fn place(action: &Action) -> Option<&str> {
+/// The absolute path that an action works at, if it names one.
+fn absolute_path(action: &Action) -> Option<&str> {
     let path = match action {
         Action::Command(command) => command.cwd.as_deref()?,
         Action::Read { path } | Action::Edit { path, .. } => path,
@@ -152,20 +156,20 @@ fn place(action: &Action) -> Option<&str> {
     path.starts_with('/').then_some(path)
 }
 
-/// Whether one of these actions starts in the folder that the agent works in.
-fn starts(actions: &[Action]) -> bool {
+/// Whether one of these actions depends on the folder that the agent works in.
+fn has_relative_path(actions: &[Action]) -> bool {
     actions.iter().any(|action| match action {
-        Action::Command(_) => place(action).is_none(),
+        Action::Command(_) => absolute_path(action).is_none(),
         Action::Read { path } | Action::Edit { path, .. } => !path.starts_with(['/', '~']),
         _ => false,
     })
 }
 
-/// The project around a folder, and settings above it that may say more about it.
+/// Finds the project around a folder, and a settings file above the project that the user has neither trusted nor declined.
 ///
-/// It is the nearest folder with settings that the user trusts: a repository or settings of its own that an agent makes in a folder
-/// below take nothing away from them. Where there is none, it is the nearest folder with settings or a repository.
-fn project(from: &Path, site: &Site) -> Result<(PathBuf, Option<PathBuf>), Problem> {
+/// The project is the nearest folder with settings that the user trusts, so that an agent cannot escape them by making a repository or
+/// settings in a folder below. Without trusted settings, it is the nearest folder with settings or a repository.
+fn find_project(from: &Path, site: &Site) -> Result<(PathBuf, Option<PathBuf>), Problem> {
     let home = site.environment.folder("HOME");
     let home = home.map(|home| home.canonicalize().unwrap_or(home));
     // A project never holds the home folder.

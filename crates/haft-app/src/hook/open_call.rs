@@ -1,4 +1,4 @@
-//! `OpenCall`: a call of an agent between its hooks: judged, answered, and followed until the agent says how it ended.
+//! `OpenCall`: one call of an agent from its first hook until the agent reports how it ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,110 +10,322 @@ use haft_hook::{Action, Report, Verdict};
 use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
 
-use crate::hook::kept_run::SameCall;
 use crate::hook::location::Doubt;
 
-/// Most calls of a session that are followed at a time.
-pub(super) const MOST: usize = 1_000;
-/// Most bytes of their arguments: an event has 16 MiB at the most.
-const MOST_BYTES: usize = 64 << 20;
+/// Maximum number of hooks that get the decision about one call: settings of the user, of the project and of another agent may each start
+/// haft for it.
+const MOST_HOOKS: usize = 3;
 
-/// Hooks of one agent that may tell of the same call: of the user, of the project, and of another agent's settings.
-const SAME: usize = 3;
+/// A call as the agent makes it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AgentCall<'a> {
+    /// The agent's name of the tool.
+    pub(super) tool: &'a str,
+    pub(super) arguments: &'a str,
+    /// The folder that the agent works in, as rules see it.
+    pub(super) folder: &'a str,
+    /// What the call would do.
+    pub(super) actions: &'a [Action],
+    /// What is uncertain about where the call works.
+    pub(super) doubts: &'a [Doubt],
+    /// The agent's id of the call.
+    pub(super) id: Option<&'a str>,
+}
 
-/// How far a call has come.
+/// What the policy reads about a call besides its arguments.
 #[derive(Debug, Clone)]
-enum Stage {
-    /// It is judged, or waits for a person.
-    Judged,
-    /// The agent may run it, or asks its user first.
-    Cleared,
-    /// It may not run, and this is why.
-    Over(String),
+pub(super) struct CallDetails {
+    /// What the call would do.
+    pub(super) actions: Arc<[Action]>,
+    /// The folder that the agent works in, as rules see it.
+    pub(super) folder: String,
+    /// What is uncertain about where the call works.
+    pub(super) doubts: Arc<[Doubt]>,
+}
+
+impl AgentCall<'_> {
+    /// Returns what the policy reads about the call besides its arguments.
+    pub(super) fn details(&self) -> CallDetails {
+        CallDetails {
+            actions: self.actions.into(),
+            folder: self.folder.to_owned(),
+            doubts: self.doubts.into(),
+        }
+    }
+}
+
+/// The tool and the arguments of a call. Calls with the same key are alike: each can take the place of any other.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallKey<'a> {
+    /// haft's name of the tool.
+    pub(super) tool: &'a str,
+    pub(super) arguments: &'a str,
+}
+
+/// The id of a call in the executor. Each run numbers its calls from the start.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallInRun<'a> {
+    pub(super) run: &'a RunId,
+    pub(super) call: &'a CallId,
 }
 
 /// A call of an agent.
 #[derive(Debug)]
 pub(super) struct OpenCall {
-    /// The name of its tool here.
+    /// haft's name of the tool.
     tool: String,
-    /// The run that it is made in.
-    run: RunId,
-    /// The agent's name of its tool.
-    theirs: String,
+    /// The agent's name of the tool.
+    agent_tool: String,
     arguments: Arc<str>,
-    /// What it would do.
-    actions: Arc<[Action]>,
-    /// The agent's name of it; another one when it is made again.
+    details: CallDetails,
+    /// The run that the call is made in.
+    run: RunId,
+    /// The agent's id of the call; it changes when the agent makes the call again.
     id: Mutex<Option<String>>,
     stage: watch::Sender<Stage>,
-    /// Why the agent's own prompt is to ask, where it is.
+    /// What the agent's own prompt asks, where the decision is left to it.
     prompt: Mutex<Option<Prompt>>,
-    /// The folder that the agent works in, as rules see it.
-    folder: String,
-    doubts: Arc<[Doubt]>,
-    /// How many hooks wait for the answer.
+    clearance: Mutex<Option<Clearance>>,
+    /// How many hooks wait for the decision or have got it.
     hooks: AtomicUsize,
-    /// How many have had it.
-    answers: AtomicUsize,
-    /// The call of the executor that cleared it, and what hears how it ended.
-    cleared: Mutex<Option<ClearedBy>>,
 }
 
-/// What the agent's prompt is to ask.
+/// How far a call has come.
+#[derive(Debug, Clone)]
+enum Stage {
+    /// The executor judges it, or a person has yet to decide.
+    Undecided,
+    /// The agent may run it, or asks its user first.
+    Cleared,
+    /// It must not run, for this reason.
+    Refused(String),
+}
+
+/// What the agent's prompt asks.
 #[derive(Debug)]
 struct Prompt {
-    /// The call of the executor that it was left for.
+    /// The call of the executor whose decision is left to the prompt.
     call: CallId,
     reason: String,
 }
 
+/// How the executor cleared a call.
 #[derive(Debug)]
-struct ClearedBy {
+struct Clearance {
+    /// The call of the executor.
     call: CallId,
-    /// A person approved this very call.
-    approved: bool,
+    /// Whether a person approved this very call.
+    is_approved: bool,
+    /// Passes the agent's report to the executor; `None` once it has come, or will not be waited for any more.
     report: Option<oneshot::Sender<Report>>,
 }
 
-/// What is known of a call beside its arguments.
+/// A call that the agent may run, or asks its user about.
 #[derive(Debug)]
-pub(super) struct About {
-    /// What it would do.
-    pub(super) actions: Arc<[Action]>,
-    /// The folder that the agent works in, as rules see it.
-    pub(super) folder: String,
-    /// What is not certain about where it works.
-    pub(super) doubts: Arc<[Doubt]>,
+pub(super) struct ClearedCall {
+    /// Receives how the call ended.
+    pub(super) report: oneshot::Receiver<Report>,
+    /// Whether the agent's own prompt asks first.
+    pub(super) is_prompted: bool,
 }
 
-/// A hook that waits for the answer about a call.
+impl OpenCall {
+    /// A call that is made in this run and is not decided yet. `tool` is haft's name of the tool.
+    pub(super) fn new(tool: &str, call: &AgentCall<'_>, run: &RunId) -> Self {
+        Self {
+            tool: tool.to_owned(),
+            agent_tool: call.tool.to_owned(),
+            arguments: call.arguments.into(),
+            details: call.details(),
+            run: run.clone(),
+            id: Mutex::new(call.id.map(str::to_owned)),
+            stage: watch::Sender::new(Stage::Undecided),
+            prompt: Mutex::default(),
+            clearance: Mutex::default(),
+            hooks: AtomicUsize::new(0),
+        }
+    }
+
+    /// The tool and the arguments.
+    pub(super) fn key(&self) -> CallKey<'_> {
+        CallKey {
+            tool: &self.tool,
+            arguments: &self.arguments,
+        }
+    }
+
+    /// What the policy reads about the call besides its arguments.
+    pub(super) fn details(&self) -> &CallDetails {
+        &self.details
+    }
+
+    /// The run that the call is made in.
+    pub(super) fn run(&self) -> &RunId {
+        &self.run
+    }
+
+    /// Whether the call has this key.
+    pub(super) fn is(&self, key: CallKey<'_>) -> bool {
+        self.tool == key.tool && *self.arguments == *key.arguments
+    }
+
+    /// Whether the agent calls the tool by this name.
+    pub(super) fn is_of_tool(&self, agent_tool: &str) -> bool {
+        self.agent_tool == agent_tool
+    }
+
+    /// Whether the agent gave the call this id; false where there is none.
+    pub(super) fn has_id(&self, id: Option<&str>) -> bool {
+        id.is_some() && self.id.lock().as_deref() == id
+    }
+
+    /// Whether the agent gave the call no id.
+    pub(super) fn has_no_id(&self) -> bool {
+        self.id.lock().is_none()
+    }
+
+    /// Whether the executor has yet to decide.
+    pub(super) fn is_undecided(&self) -> bool {
+        matches!(*self.stage.borrow(), Stage::Undecided)
+    }
+
+    /// Whether the agent may run the call, or asks its user about it.
+    pub(super) fn is_cleared(&self) -> bool {
+        matches!(*self.stage.borrow(), Stage::Cleared)
+    }
+
+    /// Whether the call is cleared and its end is still to be reported.
+    pub(super) fn awaits_report(&self) -> bool {
+        let clearance = self.clearance.lock();
+        clearance
+            .as_ref()
+            .is_some_and(|clearance| clearance.report.is_some())
+    }
+
+    /// Whether the call is undecided or still to be reported. Any other is over, although the executor may still be writing its record.
+    pub(super) fn is_followed(&self) -> bool {
+        self.is_undecided() || self.awaits_report()
+    }
+
+    /// Whether a person approved this very call.
+    pub(super) fn is_approved(&self) -> bool {
+        let clearance = self.clearance.lock();
+        clearance
+            .as_ref()
+            .is_some_and(|clearance| clearance.is_approved)
+    }
+
+    /// Whether this call of the executor cleared it.
+    pub(super) fn is_cleared_by(&self, by: CallInRun<'_>) -> bool {
+        let clearance = self.clearance.lock();
+        let by_it = |clearance: &Clearance| clearance.call == *by.call;
+        self.run == *by.run && clearance.as_ref().is_some_and(by_it)
+    }
+
+    /// Whether one more hook may get the decision.
+    pub(super) fn takes_hooks(&self) -> bool {
+        self.hooks.load(Ordering::Acquire) < MOST_HOOKS
+    }
+
+    /// Whether no hook waits for the decision or has got it.
+    pub(super) fn has_no_hook(&self) -> bool {
+        self.hooks.load(Ordering::Acquire) == 0
+    }
+
+    /// Gives the call to the agent's latest attempt, which has another id.
+    pub(super) fn set_id(&self, id: Option<&str>) {
+        *self.id.lock() = id.map(str::to_owned);
+    }
+
+    /// The call of the executor whose decision is left to the agent's prompt.
+    pub(super) fn prompted_by(&self) -> Option<CallId> {
+        let prompt = self.prompt.lock();
+        prompt.as_ref().map(|prompt| prompt.call.clone())
+    }
+
+    /// Leaves the decision about this request to the agent's prompt.
+    pub(super) fn set_prompt(&self, request: &ApprovalRequest) {
+        *self.prompt.lock() = Some(Prompt {
+            call: request.call.clone(),
+            reason: request.reason.clone(),
+        });
+    }
+
+    /// Lets the agent run the call. `is_approved` is whether a person approved this very call.
+    pub(super) fn clear(&self, by: &CallId, is_approved: bool) -> ClearedCall {
+        let (sender, report) = oneshot::channel();
+        *self.clearance.lock() = Some(Clearance {
+            call: by.clone(),
+            is_approved,
+            report: Some(sender),
+        });
+        self.stage.send_replace(Stage::Cleared);
+        ClearedCall {
+            report,
+            is_prompted: self.prompt.lock().is_some(),
+        }
+    }
+
+    /// Refuses the call unless it is decided already.
+    pub(super) fn refuse(&self, reason: String) {
+        self.stage.send_if_modified(|stage| {
+            let is_undecided = matches!(stage, Stage::Undecided);
+            if is_undecided {
+                *stage = Stage::Refused(reason);
+            }
+            is_undecided
+        });
+    }
+
+    /// Passes the agent's report to the executor. False where the executor has had one or does not wait for one.
+    pub(super) fn report(&self, report: Report) -> bool {
+        let sender = self.take_sender();
+        sender.is_some_and(|sender| sender.send(report).is_ok())
+    }
+
+    /// Tells the executor that no report will come.
+    pub(super) fn abandon(&self) {
+        drop(self.take_sender());
+    }
+
+    fn take_sender(&self) -> Option<oneshot::Sender<Report>> {
+        self.clearance.lock().as_mut()?.report.take()
+    }
+}
+
+/// A hook that waits for the decision about a call.
 #[derive(Debug)]
-pub(super) struct Waiting(Arc<OpenCall>);
+pub(super) struct WaitingHook {
+    call: Arc<OpenCall>,
+    is_answered: bool,
+}
 
-impl Waiting {
-    /// Counted while the calls are locked: no other hook takes the call for one that is left.
-    fn on(call: &Arc<OpenCall>) -> Self {
+impl WaitingHook {
+    /// A hook that waits for this call. The caller holds the lock of the session's calls, so that every other hook sees it counted.
+    pub(super) fn new(call: &Arc<OpenCall>) -> Self {
         call.hooks.fetch_add(1, Ordering::AcqRel);
-        Self(Arc::clone(call))
+        Self {
+            call: Arc::clone(call),
+            is_answered: false,
+        }
     }
 
-    /// The call.
+    /// The call that it waits for.
     pub(super) fn call(&self) -> &Arc<OpenCall> {
-        &self.0
+        &self.call
     }
 
-    /// What is answered; none where that is not known in time.
-    pub(super) async fn verdict(self, within: Duration) -> Option<Verdict> {
-        let mut stage = self.0.stage.subscribe();
-        let settled = stage.wait_for(|stage| !matches!(stage, Stage::Judged));
-        let settled = tokio::time::timeout(within, settled).await.ok()?.ok()?;
-        self.0.answers.fetch_add(1, Ordering::AcqRel);
-        Some(match &*settled {
-            Stage::Over(reason) => Verdict::Deny {
+    /// Waits for the verdict; `None` if there is none in time.
+    pub(super) async fn verdict(mut self, within: Duration) -> Option<Verdict> {
+        let mut stage = self.call.stage.subscribe();
+        let decided = stage.wait_for(|stage| !matches!(stage, Stage::Undecided));
+        let decided = tokio::time::timeout(within, decided).await.ok()?.ok()?;
+        self.is_answered = true;
+        Some(match &*decided {
+            Stage::Refused(reason) => Verdict::Deny {
                 reason: reason.clone(),
             },
-            Stage::Judged | Stage::Cleared => match &*self.0.prompt.lock() {
+            Stage::Undecided | Stage::Cleared => match &*self.call.prompt.lock() {
                 Some(prompt) => Verdict::Ask {
                     reason: prompt.reason.clone(),
                 },
@@ -123,311 +335,10 @@ impl Waiting {
     }
 }
 
-impl Drop for Waiting {
+impl Drop for WaitingHook {
     fn drop(&mut self) {
-        self.0.hooks.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-impl OpenCall {
-    fn is(&self, tool: &str, arguments: &str) -> bool {
-        self.tool == tool && *self.arguments == *arguments
-    }
-
-    fn is_cleared_by(&self, by: CallInRun<'_>) -> bool {
-        let cleared = self.cleared.lock();
-        let by_it = |cleared: &ClearedBy| cleared.call == *by.call;
-        self.run == *by.run && cleared.as_ref().is_some_and(by_it)
-    }
-
-    fn is_approved(&self) -> bool {
-        let cleared = self.cleared.lock();
-        cleared.as_ref().is_some_and(|cleared| cleared.approved)
-    }
-
-    fn is_unreported(&self) -> bool {
-        let cleared = self.cleared.lock();
-        cleared
-            .as_ref()
-            .is_some_and(|cleared| cleared.report.is_some())
-    }
-
-    /// What hears how it ended, once.
-    fn teller(&self) -> Option<oneshot::Sender<Report>> {
-        self.cleared.lock().as_mut()?.report.take()
-    }
-
-    fn has_id(&self, id: Option<&str>) -> bool {
-        id.is_some() && self.id.lock().as_deref() == id
-    }
-
-    fn is_judged(&self) -> bool {
-        matches!(*self.stage.borrow(), Stage::Judged)
-    }
-
-    fn is_cleared(&self) -> bool {
-        matches!(*self.stage.borrow(), Stage::Cleared)
-    }
-}
-
-/// Makes room for a call with so many bytes of arguments; false where too much waits for decisions. Agents do not always say how a call
-/// ended: the oldest that run are followed no longer.
-fn make_room(calls: &[Arc<OpenCall>], bytes: usize) -> bool {
-    let followed = || {
-        calls
-            .iter()
-            .filter(|call| call.is_judged() || call.is_unreported())
-    };
-    let mut count = followed().count();
-    let mut held: usize = followed().map(|call| call.arguments.len()).sum();
-    let has_room =
-        |count: usize, held: usize| count < MOST && held.saturating_add(bytes) <= MOST_BYTES;
-    for call in followed().filter(|call| call.is_unreported()) {
-        if has_room(count, held) {
-            break;
+        if !self.is_answered {
+            self.call.hooks.fetch_sub(1, Ordering::AcqRel);
         }
-        drop(call.teller());
-        count -= 1;
-        held -= call.arguments.len();
-    }
-    has_room(count, held)
-}
-
-/// A call as the agent makes it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Made<'a> {
-    /// The agent's name of the tool.
-    pub(super) tool: &'a str,
-    pub(super) arguments: &'a str,
-    /// The folder that the agent works in, as rules see it.
-    pub(super) folder: &'a str,
-    /// What it would do.
-    pub(super) actions: &'a [Action],
-    /// What is not certain about where it works.
-    pub(super) doubts: &'a [Doubt],
-    /// The agent's name of the call.
-    pub(super) id: Option<&'a str>,
-}
-
-/// A call of the executor. Each run counts its calls by itself.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct CallInRun<'a> {
-    pub(super) run: &'a RunId,
-    pub(super) call: &'a CallId,
-    /// A person approved this very call.
-    pub(super) approved: bool,
-}
-
-/// A call that the agent may run, or asks its user about.
-#[derive(Debug)]
-pub(super) struct ClearedCall {
-    /// Hears how it ended.
-    pub(super) ended: oneshot::Receiver<Report>,
-    /// The agent's own prompt asks first.
-    pub(super) prompted: bool,
-}
-
-impl Made<'_> {
-    /// What is known of it beside its arguments.
-    pub(super) fn about(&self) -> About {
-        About {
-            actions: self.actions.into(),
-            folder: self.folder.to_owned(),
-            doubts: self.doubts.into(),
-        }
-    }
-}
-
-/// The calls of a session that are open. Calls of the same tool with the same arguments are alike: each stands for any.
-#[derive(Debug, Default)]
-pub(super) struct OpenCalls(Mutex<Vec<Arc<OpenCall>>>);
-
-impl OpenCalls {
-    /// The very call, of which another hook of the agent has told already; or one that waits for a person and whose hook is gone:
-    /// the same call, made again, takes its place.
-    pub(super) fn take_up(&self, tool: &str, made: &Made<'_>) -> Option<Waiting> {
-        let calls = self.0.lock();
-        let mut alike = calls.iter().filter(|call| call.is(tool, made.arguments));
-        let is_same = |call: &&Arc<OpenCall>| {
-            call.has_id(made.id) && call.answers.load(Ordering::Acquire) < SAME
-        };
-        if let Some(same) = alike.clone().find(is_same) {
-            return Some(Waiting::on(same));
-        }
-        // Also one that was approved meanwhile: no hook has had the answer.
-        let left = alike.find(|call| {
-            let alone = call.hooks.load(Ordering::Acquire) == 0;
-            alone && call.answers.load(Ordering::Acquire) == 0
-        })?;
-        *left.id.lock() = made.id.map(str::to_owned);
-        Some(Waiting::on(left))
-    }
-
-    /// The runs in which calls like this one wait for a decision, or run on one that was for them alone.
-    pub(super) fn runs_of(&self, same: SameCall<'_>) -> Vec<RunId> {
-        let calls = self.0.lock();
-        let alike = calls.iter().filter(|call| {
-            let asks = call.is_judged() || call.is_approved();
-            asks && call.is(same.tool, same.arguments)
-        });
-        alike.map(|call| call.run.clone()).collect()
-    }
-
-    /// A call of which the agent's hook told before, by its name there or else by what it is, whether or not it has been cleared.
-    pub(super) fn known(&self, tool: &str, made: &Made<'_>) -> Option<Waiting> {
-        let calls = self.0.lock();
-        let mut alike = calls.iter().filter(|call| call.is(tool, made.arguments));
-        let named = alike.clone().find(|call| call.has_id(made.id));
-        named.or_else(|| alike.next()).map(Waiting::on)
-    }
-
-    /// Follows a new call; none where too many are followed.
-    pub(super) fn begin(&self, tool: &str, call: &Made<'_>, run: &RunId) -> Option<Waiting> {
-        let mut calls = self.0.lock();
-        if !make_room(&calls, call.arguments.len()) {
-            return None;
-        }
-        let call = Arc::new(OpenCall {
-            tool: tool.to_owned(),
-            run: run.clone(),
-            theirs: call.tool.to_owned(),
-            folder: call.folder.to_owned(),
-            doubts: call.doubts.into(),
-            arguments: call.arguments.into(),
-            actions: call.actions.into(),
-            id: Mutex::new(call.id.map(str::to_owned)),
-            stage: watch::Sender::new(Stage::Judged),
-            prompt: Mutex::default(),
-            hooks: AtomicUsize::new(0),
-            answers: AtomicUsize::new(0),
-            cleared: Mutex::default(),
-        });
-        let waiting = Waiting::on(&call);
-        calls.push(call);
-        Some(waiting)
-    }
-
-    /// What a call of this tool with these arguments would do, and in which folder; none where no such call is open.
-    pub(super) fn about(&self, tool: &str, arguments: &str) -> Option<About> {
-        let calls = self.0.lock();
-        let call = calls.iter().find(|call| call.is(tool, arguments))?;
-        Some(About {
-            actions: Arc::clone(&call.actions),
-            folder: call.folder.clone(),
-            doubts: Arc::clone(&call.doubts),
-        })
-    }
-
-    /// Lets the agent's own prompt ask about the call that this request is about. False where no such call waits.
-    pub(super) fn prompt(&self, request: &ApprovalRequest) -> bool {
-        let calls = self.0.lock();
-        let mut alike = calls
-            .iter()
-            .filter(|call| call.is(request.tool.as_str(), &request.arguments) && call.is_judged());
-        let found = alike.find(|call| call.prompt.lock().is_none());
-        if let Some(call) = found {
-            *call.prompt.lock() = Some(Prompt {
-                call: request.call.clone(),
-                reason: request.reason.clone(),
-            });
-        }
-        found.is_some()
-    }
-
-    /// Clears a call; what is returned hears how it ended, or that no one says it any more. None where no such call waits.
-    pub(super) fn clear(&self, same: SameCall<'_>, by: CallInRun<'_>) -> Option<ClearedCall> {
-        let calls = self.0.lock();
-        let mut waiting = calls.iter().filter(|call| {
-            call.run == *by.run && call.is(same.tool, same.arguments) && call.is_judged()
-        });
-        // What is left to the agent's prompt is never cleared in place of what is not, nor the other way round.
-        let prompted = |call: &&Arc<OpenCall>| {
-            let prompt = call.prompt.lock();
-            prompt
-                .as_ref()
-                .is_some_and(|prompt| prompt.call == *by.call)
-        };
-        let unprompted = |call: &&Arc<OpenCall>| call.prompt.lock().is_none();
-        let call = waiting
-            .clone()
-            .find(prompted)
-            .or_else(|| waiting.find(unprompted))?;
-        let (tell, heard) = oneshot::channel();
-        *call.cleared.lock() = Some(ClearedBy {
-            call: by.call.clone(),
-            approved: by.approved,
-            report: Some(tell),
-        });
-        call.stage.send_replace(Stage::Cleared);
-        Some(ClearedCall {
-            ended: heard,
-            prompted: call.prompt.lock().is_some(),
-        })
-    }
-
-    /// Takes what the agent says of how a call ended: of the one that it names, else of one that is alike, else of the only one of
-    /// that tool, for agents say the input in other words after a call. False where no such call runs.
-    pub(super) fn report(&self, arguments: Option<&str>, report: Report) -> bool {
-        let calls = self.0.lock();
-        let running = || calls.iter().filter(|call| call.is_cleared());
-        let named = report.id.as_deref().and_then(|id| {
-            let mut running = running();
-            running.find(|call| call.has_id(Some(id)))
-        });
-        let of_tool =
-            || running().filter(|call| call.theirs == report.tool && call.is_unreported());
-        // One with a name of its own is no other.
-        let unnamed = || of_tool().filter(|call| report.id.is_none() || call.id.lock().is_none());
-        let alike =
-            || unnamed().find(|call| arguments.is_some_and(|text| *call.arguments == *text));
-        let only = || {
-            let mut all = unnamed();
-            all.next().filter(|_| all.next().is_none())
-        };
-        let Some(call) = named.or_else(alike).or_else(only) else {
-            return false;
-        };
-        call.teller().is_some_and(|tell| tell.send(report).is_ok())
-    }
-
-    /// The agent says no more of its calls.
-    pub(super) fn hang_up(&self) {
-        for call in self.0.lock().iter() {
-            drop(call.teller());
-        }
-    }
-
-    /// A call of the executor has ended. The one that it cleared is followed no longer; where it cleared none, one that is alike does
-    /// not run, and who waits for its answer hears why.
-    pub(super) fn end(&self, ended: &CallId, like: &OpenCall, reason: String) {
-        let mut calls = self.0.lock();
-        let by = CallInRun {
-            run: &like.run,
-            call: ended,
-            approved: false,
-        };
-        let cleared = calls.iter().position(|call| call.is_cleared_by(by));
-        let alike = || {
-            let is_alike =
-                |call: &Arc<OpenCall>| call.run == like.run && call.is(&like.tool, &like.arguments);
-            calls
-                .iter()
-                .position(|call| is_alike(call) && call.is_judged())
-        };
-        if let Some(at) = cleared.or_else(alike) {
-            let call = calls.remove(at);
-            call.stage.send_if_modified(|stage| {
-                let waits = matches!(stage, Stage::Judged);
-                if waits {
-                    *stage = Stage::Over(reason);
-                }
-                waits
-            });
-        }
-    }
-
-    /// Whether a call waits for a decision.
-    pub(super) fn waits(&self) -> bool {
-        self.0.lock().iter().any(|call| call.is_judged())
     }
 }

@@ -1,4 +1,4 @@
-//! `AgentPrompt`: leaves a call that a person must decide to the agent's own prompt, which asks before it runs anything.
+//! `AgentPrompt`: leaves a call that a person must decide to the agent's own prompt, which asks before the agent runs anything.
 
 use std::sync::Arc;
 
@@ -6,9 +6,9 @@ use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
 use haft::future::BoxFuture;
 use haft_hook::Agent;
 
-use crate::hook::open_call::OpenCalls;
+use crate::hook::open_calls::OpenCalls;
 
-/// The approver of a session whose agent asks its user itself.
+/// The approver of a session whose agent asks its user by itself.
 pub(super) struct AgentPrompt {
     pub(super) agent: Agent,
     pub(super) calls: Arc<OpenCalls>,
@@ -24,7 +24,7 @@ impl Approver for AgentPrompt {
             return None;
         }
         let asks = self.calls.prompt(request);
-        // What its user answers comes back as a call that ran or did not.
+        // The user's answer comes back only as a call that ran or did not.
         asks.then(|| Decision::approve(format!("the prompt of {}", self.agent.title()), "agent"))
     }
 }

@@ -1,33 +1,32 @@
-//! Every tool that the name of an agent's tool may stand for. Agents write a server and its tool as one name (`mcp__S__T`, `S_T`), or
-//! leave the server out, so one name can be that of several tools. Each of them is judged, and the strictest verdict holds.
+//! `Readings`: every tool that the name of an agent's tool may mean. Agents write a server and its tool as one name (`mcp__S__T`, `S_T`),
+//! or leave the server out, so one name can mean several tools. Each of them is judged, and the strictest verdict holds.
 
 use haft::policy::Policy;
 use haft_hook::{Action, Agent};
 
-use crate::hook::name::Named;
+use crate::hook::reading::Reading;
 use crate::problem::Problem;
 
-/// Most places at which a name may be split; one that has more is denied.
+/// Maximum number of places at which a name may be split. A name with more is denied.
 const MOST_SPLITS: usize = 64;
-/// Most servers of rules that a tool without a server may be of.
+/// Maximum number of servers named in rules, any of which a tool without a server may belong to.
 const MOST_SERVERS: usize = 1_000;
-/// What stands between a server and its tool, at one agent or another.
+/// What agents put between a server and its tool.
 const BETWEEN: [&str; 6] = ["__", "_", "-", ".", "/", ":"];
-/// How agents begin the name of a server's tool.
+/// What agents put before the name of a server's tool.
 const BEFORE: [&str; 3] = ["mcp__", "mcp_", "MCP:"];
 
-/// The tools that a name may stand for.
+/// The tools that a name may mean.
 #[derive(Debug)]
 pub(super) struct Readings {
-    /// The one that it is called by where all are judged alike.
-    pub(super) first: Named,
-    /// The others.
-    pub(super) others: Vec<Named>,
+    /// The reading whose name the call gets where all are judged alike.
+    pub(super) first: Reading,
+    pub(super) others: Vec<Reading>,
 }
 
 impl Readings {
-    /// A name that stands for one tool.
-    pub(super) fn only(first: Named) -> Self {
+    /// The readings of a name that means one tool.
+    pub(super) fn only(first: Reading) -> Self {
         Self {
             first,
             others: Vec::new(),
@@ -35,21 +34,21 @@ impl Readings {
     }
 }
 
-/// The tools that a name may stand for.
+/// Returns every tool that a name may mean.
 ///
 /// # Errors
-/// It can be read in too many ways, or cannot be that of a tool.
+/// The name can be read in too many ways, or a tool cannot have it.
 pub(super) fn readings(
     agent: Agent,
     tool: &str,
     actions: &[Action],
     policy: &Policy,
 ) -> Result<Readings, Problem> {
-    let mut all = Readings::only(Named::new(agent, tool, actions)?);
+    let mut all = Readings::only(Reading::new(agent, tool, actions)?);
     let mut add = |server: &str, tool: &str| -> Result<(), Problem> {
-        let named = Named::of_server(agent, server, tool, actions)?;
-        if named != all.first && !all.others.contains(&named) {
-            all.others.push(named);
+        let reading = Reading::of_server(agent, server, tool, actions)?;
+        if reading != all.first && !all.others.contains(&reading) {
+            all.others.push(reading);
         }
         Ok(())
     };
@@ -70,7 +69,7 @@ pub(super) fn readings(
                     .iter()
                     .try_for_each(|one| add(one.server, one.tool))?;
             }
-            // A tool that haft does not know may be one of a server.
+            // A tool that haft does not know may belong to a server.
             Action::Other { .. } => {
                 split(tool)?
                     .iter()
@@ -82,7 +81,7 @@ pub(super) fn readings(
     Ok(all)
 }
 
-/// One way to split a name.
+/// One way to split a name into a server and its tool.
 struct Split<'n> {
     server: &'n str,
     tool: &'n str,
@@ -111,7 +110,7 @@ fn split(name: &str) -> Result<Vec<Split<'_>>, Problem> {
     Ok(all)
 }
 
-/// The servers that rules name, each as a name that its rule speaks of.
+/// The servers that rules name. A pattern becomes a name that it matches.
 fn servers(policy: &Policy) -> Result<Vec<String>, Problem> {
     let rules = policy.view().rules.into_iter();
     let servers = rules.filter_map(|rule| {
@@ -151,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn each_tool_that_a_name_may_stand_for_is_among_its_readings() {
+    fn each_tool_that_a_name_may_mean_is_among_its_readings() {
         let policy = Policy::builder(haft::policy::Profile::Workspace)
             .deny("github.delete_repo")
             .deny("git*.read")

@@ -1,4 +1,4 @@
-//! `AgentSession`: the run of one session of an agent, and its calls.
+//! `AgentSession`: one session of an agent, with its runs, its tools and its open calls.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,19 +14,18 @@ use tokio::sync::Mutex as AsyncMutex;
 
 use crate::app::App;
 use crate::hook::foreign::{ForeignTool, Surroundings};
-use crate::hook::kept_run::SameCall;
 use crate::hook::key::Key;
-use crate::hook::name::Named;
-use crate::hook::open_call::{Made, Waiting};
+use crate::hook::open_call::{AgentCall, CallKey, WaitingHook};
 use crate::hook::prompt::AgentPrompt;
+use crate::hook::reading::Reading;
 use crate::hook::readings::Readings;
 use crate::hook::session_runs::{ChosenRun, SessionRuns};
 use crate::problem::Problem;
 use crate::run::{CallTerms, RunOptions};
 
-/// Most tools of an agent that a session keeps apart.
+/// Maximum number of tools per session.
 const MOST_TOOLS: usize = 2_000;
-/// By how much a wait for a person ends before the hook answers.
+/// How long before the hook's answer the wait for a decision ends.
 const BEFORE: Duration = Duration::from_secs(1);
 
 /// One session of an agent.
@@ -36,24 +35,25 @@ pub(super) struct AgentSession {
     tools: Arc<ToolRegistry>,
     at: Surroundings,
     app: App,
-    /// Held while a call is looked for and made: of two that are alike each sees the other.
+    /// Held while a call is looked up and begun, so that two alike calls see each other.
     entering: AsyncMutex<()>,
+    /// When the agent's last event came, or its last call ended.
     used: Mutex<Instant>,
 }
 
-/// How a call is answered.
+/// How a call is to be answered.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Terms {
-    /// The agent's own prompt asks what is to be asked.
+    /// Whether the agent's own prompt asks what a person has to decide.
     pub(super) by_agent: bool,
-    /// The agent is about to ask its user about a call of which it told before.
+    /// Whether the agent is about to ask its user about a call that an earlier event has announced.
     pub(super) again: bool,
     /// How long the answer may take.
     pub(super) within: Duration,
 }
 
 impl AgentSession {
-    /// Starts the session's run, or resumes it where a person was still to decide about a call of it.
+    /// Starts the session's run, or resumes it if one of its calls was still to be decided.
     pub(super) async fn start(app: &App, key: &Key, at: Surroundings) -> Result<Self, Problem> {
         let tools = Arc::new(ToolRegistry::new());
         let options = RunOptions {
@@ -73,55 +73,56 @@ impl AgentSession {
         })
     }
 
-    /// Whether another run has to take its place. One that a person stopped stays: the agent's calls are denied.
+    /// Whether another session has to take its place. A session whose run the user stopped stays: the agent's calls are denied.
     pub(super) fn is_spent(&self) -> bool {
         self.runs.first().session().is_spent()
     }
 
-    /// How long nothing has come from the agent; none while a call waits for a decision.
+    /// How long the agent has sent nothing; `None` while a call waits for a decision.
     pub(super) fn idle(&self) -> Option<Duration> {
-        (!self.at.calls.waits()).then(|| self.used.lock().elapsed())
+        (!self.at.calls.has_undecided()).then(|| self.used.lock().elapsed())
     }
 
-    /// What is answered about a call; none where that is not known in time.
+    /// Returns the verdict about a call; `None` if there is none in time.
     pub(super) async fn judge(
         self: &Arc<Self>,
-        named: Readings,
-        made: Made<'_>,
+        readings: Readings,
+        call: AgentCall<'_>,
         terms: Terms,
     ) -> Result<Option<haft_hook::Verdict>, Problem> {
         *self.used.lock() = Instant::now();
-        let named = self.tool(self.strictest(named, &made), made.tool)?;
-        let tool = named.name.as_str();
+        let tool = self.register(self.strictest(readings, &call), call.tool)?;
+        let name = tool.name.as_str();
         let calls = &self.at.calls;
-        let known = terms.again.then(|| calls.known(tool, &made)).flatten();
-        let open = match known {
-            Some(open) => open,
-            None => self.enter(&named, &made, terms).await?,
+        let known = terms.again.then(|| calls.rejoin(name, &call)).flatten();
+        let hook = match known {
+            Some(hook) => hook,
+            None => self.enter(&tool, &call, terms).await?,
         };
-        Ok(open.verdict(terms.within).await)
+        Ok(hook.verdict(terms.within).await)
     }
 
-    /// What the agent says of how a call ended. False where no such call runs.
+    /// Passes on what the agent reports about a call that ended. False if no such call runs.
     pub(super) fn report(&self, arguments: Option<&str>, report: Report) -> bool {
         *self.used.lock() = Instant::now();
         self.at.calls.report(arguments, report)
     }
 
-    /// Nothing more comes from the agent. With this value the run is finished, or suspended where a person is still to decide.
+    /// Ends the session: the agent sends nothing more. When this value is dropped its runs are finished, or suspended where a decision is
+    /// pending.
     pub(super) async fn end(&self) {
         self.at.calls.hang_up();
         self.runs.suspend().await;
     }
 
-    /// The one of these tools under whose name the call is judged most strictly.
-    fn strictest(&self, named: Readings, made: &Made<'_>) -> Named {
-        if named.others.is_empty() {
-            return named.first;
+    /// Returns the tool under whose name the call is judged most strictly.
+    fn strictest(&self, readings: Readings, call: &AgentCall<'_>) -> Reading {
+        if readings.others.is_empty() {
+            return readings.first;
         }
-        let start = (self.verdict(&named.first, made), named.first);
-        let others = named.others.into_iter();
-        let others = others.map(|one| (self.verdict(&one, made), one));
+        let start = (self.verdict(&readings.first, call), readings.first);
+        let others = readings.others.into_iter();
+        let others = others.map(|one| (self.verdict(&one, call), one));
         let (_, strictest) = others.fold(
             start,
             |known, other| {
@@ -131,81 +132,82 @@ impl AgentSession {
         strictest
     }
 
-    /// What the policy says of a call of this tool, before it is made.
-    fn verdict(&self, named: &Named, made: &Made<'_>) -> Verdict {
-        let tool = ForeignTool::new(named, made.tool, self.at.clone());
-        let Ok(wanted) = tool.wanted(&made.about()) else {
+    /// Returns what the policy says about a call of this tool, before the call is made.
+    fn verdict(&self, reading: &Reading, call: &AgentCall<'_>) -> Verdict {
+        let tool = ForeignTool::new(reading, call.tool, self.at.clone());
+        let Ok(effects) = tool.effects(&call.details()) else {
             // A call whose effects cannot be stated is refused when it is made.
             return Verdict::Deny;
         };
         let policy = self.app.executor().policy();
-        policy.verdict(tool.spec(), made.arguments, &wanted)
+        policy.verdict(tool.spec(), call.arguments, &effects)
     }
 
-    /// What rules say of an agent's tool by its name and its input, whatever it does.
-    pub(super) fn verdict_by_name(&self, named: &Named, theirs: &str, input: &str) -> Verdict {
-        let tool = ForeignTool::new(named, theirs, self.at.clone());
+    /// Returns what rules say about an agent's tool by its name and its input, whatever the call does.
+    pub(super) fn verdict_by_name(&self, reading: &Reading, tool: &str, input: &str) -> Verdict {
+        let tool = ForeignTool::new(reading, tool, self.at.clone());
         let policy = self.app.executor().policy();
         policy.verdict(tool.spec(), input, &[])
     }
 
-    /// The name under which a tool is known in this session, once it is.
-    fn tool(&self, named: Named, theirs: &str) -> Result<Named, Problem> {
+    /// Adds the tool that the agent calls `agent_tool` to the session, unless it has it. Returns the tool with the name that it has there.
+    fn register(&self, reading: Reading, agent_tool: &str) -> Result<Reading, Problem> {
         let known = haft::toolset::Toolset::snapshot(&*self.tools);
-        let taken = |named: &Named| {
-            let entry = known.entry(named.name.as_str());
-            entry.map(|entry| entry.spec().class == named.class)
+        let has_same_class = |reading: &Reading| {
+            let entry = known.entry(reading.name.as_str());
+            entry.map(|entry| entry.spec().class == reading.class)
         };
-        let named = match taken(&named) {
-            Some(true) => return Ok(named),
-            Some(false) => named.apart()?,
-            None => named,
+        let reading = match has_same_class(&reading) {
+            Some(true) => return Ok(reading),
+            Some(false) => reading.with_class_in_name()?,
+            None => reading,
         };
-        if taken(&named).is_some() {
-            return Ok(named);
+        if has_same_class(&reading).is_some() {
+            return Ok(reading);
         }
         if known.entries().len() >= MOST_TOOLS {
             let what = format!("the session has more than {MOST_TOOLS} tools");
             return Err(Problem::failed(what).advise("start a new session of the agent"));
         }
-        let tool = ForeignTool::new(&named, theirs, self.at.clone());
+        let tool = ForeignTool::new(&reading, agent_tool, self.at.clone());
         let added = self.tools.upsert(Arc::new(tool));
         added.map_err(|e| Problem::failed(e.to_string()))?;
-        Ok(named)
+        Ok(reading)
     }
 
-    /// Waits for the very call, where it is open; makes it in a run of the session otherwise, whether or not its hook goes on waiting.
+    /// Joins the call if it is open already; begins it in a run of the session otherwise. The call continues if its hook stops waiting.
     async fn enter(
         self: &Arc<Self>,
-        named: &Named,
-        made: &Made<'_>,
+        reading: &Reading,
+        made: &AgentCall<'_>,
         terms: Terms,
-    ) -> Result<Waiting, Problem> {
+    ) -> Result<WaitingHook, Problem> {
         let _one = self.entering.lock().await;
-        let (calls, tool) = (&self.at.calls, named.name.as_str());
-        if let Some(open) = calls.take_up(tool, made) {
-            return Ok(open);
+        let (calls, tool) = (&self.at.calls, reading.name.as_str());
+        if let Some(hook) = calls.join(tool, made) {
+            return Ok(hook);
         }
-        let same = SameCall {
+        let key = CallKey {
             tool,
             arguments: made.arguments,
         };
-        let busy = calls.runs_of(same);
+        let busy = calls.runs_of(key);
         let shares =
-            busy.is_empty() || terms.by_agent || self.verdict(named, made) == Verdict::Allow;
-        let chosen = self.runs.choose(same, &busy, shares).await?;
-        let open = calls.begin(tool, made, chosen.run.id()).ok_or_else(|| {
+            busy.is_empty() || terms.by_agent || self.verdict(reading, made) == Verdict::Allow;
+        let chosen = self.runs.choose(key, &busy, shares).await?;
+        let hook = calls.begin(tool, made, chosen.run.id()).ok_or_else(|| {
             Problem::failed("too many calls of this session are open")
                 .advise("let some of them end first")
         })?;
         let call = ToolCall::new(tool, made.arguments).from_origin(Origin::Hook);
-        let (at, of) = (Arc::clone(self), Arc::clone(open.call()));
+        let (session, open) = (Arc::clone(self), Arc::clone(hook.call()));
         tokio::spawn(async move {
-            let outcome = at.call(call, terms, chosen).await;
-            at.at.calls.end(&outcome.call, &of, why_not(&outcome));
-            *at.used.lock() = Instant::now();
+            let outcome = session.call(call, terms, chosen).await;
+            let calls = &session.at.calls;
+            calls.end(&outcome.call, &open, refusal(&outcome));
+            *session.used.lock() = Instant::now();
         });
-        Ok(open)
+        Ok(hook)
     }
 
     async fn call(&self, call: ToolCall, terms: Terms, chosen: ChosenRun) -> Outcome {
@@ -225,14 +227,14 @@ impl AgentSession {
     }
 }
 
-/// What an agent hears of a call that was never cleared.
-fn why_not(outcome: &Outcome) -> String {
+/// The reason that the agent gets for a call that was never cleared.
+fn refusal(outcome: &Outcome) -> String {
     match (&outcome.status, &outcome.approval) {
         (Status::Suspended, Some(approval)) => format!(
             "a person has to decide about this call (approval {approval}), and no decision is left for it: it did not run. Do something else, and \
              make the same call again later: it is answered by what was decided"
         ),
-        // It was asked about in the name of one that another process made.
+        // It shared the request of a call that another process made.
         (Status::Ok, _) => format!(
             "this call did not run: the one approval that was given was used by the same call, made at the same moment, which has ended. Make it \
              again if it is to run again. What came of the other: {}",

@@ -1,5 +1,5 @@
-//! `SessionRuns`: the runs of an agent's session. It is one, but alike calls about which a person is asked at the same moment have one each:
-//! within a run they would share one request, and one decision.
+//! `SessionRuns`: the runs of an agent's session. One is enough, except where alike calls wait for a person at the same time: each of them
+//! gets a run of its own, since within a run they would share one request and one decision.
 
 use std::sync::Arc;
 
@@ -7,12 +7,13 @@ use haft::call::RunId;
 use parking_lot::Mutex;
 
 use crate::app::App;
-use crate::hook::kept_run::{KeptRuns, SameCall};
 use crate::hook::key::Key;
+use crate::hook::open_call::CallKey;
+use crate::hook::run_notes::RunNotes;
 use crate::problem::Problem;
 use crate::run::{RunHandle, RunOptions};
 
-/// Most runs of a session beside the first.
+/// Maximum number of runs per session besides the first.
 const MOST: usize = 64;
 
 /// The runs of a session.
@@ -20,52 +21,53 @@ const MOST: usize = 64;
 pub(super) struct SessionRuns {
     app: App,
     options: RunOptions,
-    kept: KeptRuns,
+    notes: RunNotes,
     first: Arc<RunHandle>,
     more: Mutex<Vec<Arc<RunHandle>>>,
 }
 
-/// Where a call is made, and in whose name it asks.
+/// The run that a call is made in.
 #[derive(Debug)]
 pub(super) struct ChosenRun {
     pub(super) run: Arc<RunHandle>,
-    /// The earlier run in which the same call waits for a decision, or has one.
+    /// The earlier run in which the same call has a pending request, or a decision.
     pub(super) asked_in: Option<RunId>,
 }
 
 impl SessionRuns {
-    /// Starts the session's run, or resumes it where a person was still to decide about a call of it.
+    /// Starts the session's run, or resumes it if one of its calls was still to be decided.
     pub(super) async fn start(app: &App, key: &Key, options: RunOptions) -> Result<Self, Problem> {
-        let kept = KeptRuns::of(app, key);
-        let first = if let Some(run) = kept.resume(app, &options).await {
+        let notes = RunNotes::of(app, key);
+        let first = if let Some(run) = notes.resume(app, &options).await {
             run
         } else {
             let run = app.runs().start(options.clone()).await?;
-            kept.note(run.id());
+            notes.add(run.id());
             run
         };
         Ok(Self {
             app: app.clone(),
             options,
-            kept,
+            notes,
             first: Arc::new(first),
             more: Mutex::default(),
         })
     }
 
-    /// The session's first run, by which others know it.
+    /// The session's first run, which stands for the session in lists.
     pub(super) fn first(&self) -> &RunHandle {
         &self.first
     }
 
-    /// The run for a call. `busy` are those in which a call like it is open, and `shares` is whether it may be made there all the same.
+    /// Chooses the run for a call. `busy` are the runs in which an alike call is open; `shares` is whether the call may be made there all
+    /// the same.
     pub(super) async fn choose(
         &self,
-        call: SameCall<'_>,
+        call: CallKey<'_>,
         busy: &[RunId],
         shares: bool,
     ) -> Result<ChosenRun, Problem> {
-        let asked_in = self.kept.asked_in(&self.app, busy, call).await;
+        let asked_in = self.notes.find_request(&self.app, busy, call).await;
         let asked_in = asked_in.map_err(|e| {
             Problem::failed(format!("look up what was decided about this call: {e}"))
         })?;
@@ -78,7 +80,7 @@ impl SessionRuns {
         Ok(ChosenRun { run, asked_in })
     }
 
-    /// A run beside the first in which no such call is open.
+    /// Returns a run besides the first in which no such call is open.
     async fn free(&self, busy: &[RunId]) -> Result<Arc<RunHandle>, Problem> {
         {
             let more = self.more.lock();
@@ -91,12 +93,12 @@ impl SessionRuns {
             }
         }
         let run = Arc::new(self.app.runs().start(self.options.clone()).await?);
-        self.kept.note(run.id());
+        self.notes.add(run.id());
         self.more.lock().push(Arc::clone(&run));
         Ok(run)
     }
 
-    /// Ends all waits for decisions, waits until no call runs, and forgets the runs in which nothing waits any more.
+    /// Ends all waits for decisions, waits until no call runs, and forgets the runs that are settled.
     pub(super) async fn suspend(&self) {
         let more = self.more.lock().clone();
         let all = [&self.first].into_iter().chain(&more);
@@ -105,7 +107,7 @@ impl SessionRuns {
         }
         for run in all {
             run.session().idle().await;
-            self.kept.forget_settled(&self.app, run.id()).await;
+            self.notes.forget_settled(&self.app, run.id()).await;
         }
     }
 }

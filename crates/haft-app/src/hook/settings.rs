@@ -1,4 +1,4 @@
-//! `HookSettings`: what settings say of agents' hooks, now.
+//! `HookSettings`: the settings `hook.*`, as they are now.
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use parking_lot::RwLock;
 
 use crate::config::{Settings, typed};
 
-/// What settings say of hooks.
+/// The settings `hook.*`.
 #[derive(Debug, Clone)]
 pub(crate) struct HookSettings {
     /// Who asks: `agent`, `haft`, or `auto`.
     pub(super) ask: String,
-    /// Whether the agent's commands are run in the jail.
+    /// Whether haft runs the agent's commands in the jail.
     pub(super) wraps: bool,
-    /// How long a hook may take at most.
+    /// The maximum time that a hook waits for a decision.
     pub(super) wait: Duration,
 }
 
@@ -27,22 +27,22 @@ impl HookSettings {
     }
 }
 
-/// Those that are in force: each event is answered by what they say then.
+/// The settings in force. Each event is answered by those of its moment.
 #[derive(Debug)]
 pub(crate) struct HookSettingsInForce(RwLock<HookSettings>);
 
 impl HookSettingsInForce {
-    /// Those of these settings.
+    /// Puts these settings in force.
     pub(crate) fn new(settings: &Settings) -> Self {
         Self(RwLock::new(HookSettings::of(settings)))
     }
 
-    /// What they say now.
+    /// Returns the settings of this moment.
     pub(crate) fn now(&self) -> HookSettings {
         self.0.read().clone()
     }
 
-    /// Puts those of other settings in force.
+    /// Puts other settings in force.
     pub(crate) fn replace(&self, settings: &Settings) {
         *self.0.write() = HookSettings::of(settings);
     }

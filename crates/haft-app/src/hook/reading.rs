@@ -1,4 +1,4 @@
-//! `Named`: what an agent's tool is called here, and whose rules speak of it.
+//! `Reading`: one tool that the name of an agent's tool may mean, with haft's name for it and the class whose rules apply.
 
 use haft::spec::{ToolClass, ToolName};
 use haft::text::hex;
@@ -7,34 +7,34 @@ use sha2::{Digest as _, Sha256};
 
 use crate::problem::Problem;
 
-/// Longest name that is kept as it is; the rest of a tool's name is for a mark that keeps it apart.
+/// Maximum length of a name that stays as it is, in bytes. The rest of what a tool's name may have is for the digest that tells it apart.
 const LONGEST: usize = 96;
 
-/// The name and the class of an agent's tool.
+/// The name and the class of an agent's tool, in one reading of the agent's name for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Named {
+pub(super) struct Reading {
     pub(super) name: ToolName,
     pub(super) class: Option<ToolClass>,
-    /// It is of a server that the agent has.
+    /// Whether it belongs to an MCP server of the agent.
     of_server: bool,
-    /// Its command is run by haft, in the jail: it is judged there.
+    /// Whether haft runs its command in the jail, where the command is judged.
     pub(super) is_jailed: bool,
 }
 
-impl Named {
-    /// `AGENT.TOOL`, or `SERVER.TOOL` for a tool of an MCP server: the name that the same tool has behind haft.
+impl Reading {
+    /// Names a tool `AGENT.TOOL`, or `SERVER.TOOL` if it belongs to an MCP server: the name that the same tool has behind haft.
     pub(super) fn new(agent: Agent, tool: &str, actions: &[Action]) -> Result<Self, Problem> {
         let server = actions.iter().find_map(|action| match action {
             Action::Mcp { server, tool, .. } => Some((server.as_deref(), tool.as_str())),
             _ => None,
         });
         let (prefix, tool) = match server {
-            // No server is taken for an agent.
+            // A server named like an agent must not pass for the agent.
             Some((Some(server), tool)) if Agent::from_name(server).is_none() => (server, tool),
             _ => (agent.name(), tool),
         };
         let class = actions.first().and_then(class);
-        let name = plain(&format!("{prefix}.{tool}"));
+        let name = to_tool_name(&format!("{prefix}.{tool}"));
         let name = ToolName::new(&name).map_err(|e| Problem::usage(e.to_string()))?;
         Ok(Self {
             name,
@@ -44,7 +44,7 @@ impl Named {
         })
     }
 
-    /// `SERVER.TOOL`, for a tool that may be one of this server.
+    /// Names a tool `SERVER.TOOL` that may belong to this server.
     pub(super) fn of_server(
         agent: Agent,
         server: &str,
@@ -52,11 +52,11 @@ impl Named {
         actions: &[Action],
     ) -> Result<Self, Problem> {
         let prefix = match Agent::from_name(server) {
-            // No server is taken for an agent.
+            // A server named like an agent must not pass for the agent.
             Some(_) => return Self::new(agent, tool, actions),
             None => server,
         };
-        let name = plain(&format!("{prefix}.{tool}"));
+        let name = to_tool_name(&format!("{prefix}.{tool}"));
         Ok(Self {
             name: ToolName::new(&name).map_err(|e| Problem::usage(e.to_string()))?,
             class: actions.first().and_then(class),
@@ -65,14 +65,14 @@ impl Named {
         })
     }
 
-    /// Whether strangers may have written what it gives.
+    /// Whether strangers may have written what the tool returns.
     pub(super) fn is_open_world(&self) -> bool {
         self.of_server || self.class == Some(ToolClass::WebFetch)
     }
 
-    /// The same where haft runs its command in the jail.
-    pub(super) fn jailed(self) -> Result<Self, Problem> {
-        let name = plain(&format!("{}-jailed", self.name));
+    /// Returns the same tool for a call whose command haft runs in the jail.
+    pub(super) fn into_jailed(self) -> Result<Self, Problem> {
+        let name = to_tool_name(&format!("{}-jailed", self.name));
         Ok(Self {
             name: ToolName::new(&name).map_err(|e| Problem::usage(e.to_string()))?,
             is_jailed: true,
@@ -80,10 +80,10 @@ impl Named {
         })
     }
 
-    /// The same under a name of its own, where another tool has this one.
-    pub(super) fn apart(&self) -> Result<Self, Problem> {
+    /// Returns the same tool under a name that also has its class, since another tool has this one.
+    pub(super) fn with_class_in_name(&self) -> Result<Self, Problem> {
         let class = self.class.map_or("other", ToolClass::as_str);
-        let name = plain(&format!("{}-{class}", self.name));
+        let name = to_tool_name(&format!("{}-{class}", self.name));
         Ok(Self {
             name: ToolName::new(&name).map_err(|e| Problem::usage(e.to_string()))?,
             ..self.clone()
@@ -91,7 +91,7 @@ impl Named {
     }
 }
 
-/// The class of an action, where there is one.
+/// The class of tools that do this, if there is one.
 fn class(action: &Action) -> Option<ToolClass> {
     match action {
         Action::Command(_) => Some(ToolClass::Bash),
@@ -102,16 +102,16 @@ fn class(action: &Action) -> Option<ToolClass> {
     }
 }
 
-/// A name that tools can have. One that had to be changed ends with a digest of what it was, so that no two become one.
-fn plain(name: &str) -> String {
+/// Makes a name one that tools can have. A changed name ends with a digest of the original, so that no two become one.
+fn to_tool_name(name: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
     if name.chars().all(fits) && name.len() <= LONGEST {
         return name.to_owned();
     }
     let digest = hex(&Sha256::digest(name.as_bytes()));
-    let kept = name.chars().map(|c| if fits(c) { c } else { '_' });
-    let kept: String = kept.take(LONGEST).collect();
-    format!("{kept}-{}", digest.get(..8).unwrap_or_default())
+    let plain = name.chars().map(|c| if fits(c) { c } else { '_' });
+    let plain: String = plain.take(LONGEST).collect();
+    format!("{plain}-{}", digest.get(..8).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -142,13 +142,13 @@ mod tests {
             ),
         ];
         for (tool, actions, name) in rows {
-            let named = Named::new(Agent::Claude, tool, &actions).unwrap();
-            assert_eq!(named.name.as_str(), name);
+            let reading = Reading::new(Agent::Claude, tool, &actions).unwrap();
+            assert_eq!(reading.name.as_str(), name);
         }
         let names: Vec<String> = ["a b", "a/b", "a_b", &long, &format!("{long}y")]
             .iter()
             .map(|tool| {
-                Named::new(Agent::Claude, tool, &[])
+                Reading::new(Agent::Claude, tool, &[])
                     .unwrap()
                     .name
                     .to_string()

@@ -1,5 +1,5 @@
-//! What stands in the way of a wrapped command, settled before the agent runs it: by the policy and the request of the very call that
-//! `haft exec` makes then. An approval is claimed there, once, by that call and no other.
+//! Asks about a jailed command before the agent runs it, by the policy and the request of the very call that `haft exec` will make. That call
+//! claims the approval, once; no other call can.
 
 use std::time::{Duration, Instant};
 
@@ -14,23 +14,15 @@ use crate::app::App;
 use crate::problem::Problem;
 use crate::run::{ApprovalWait, RunOptions};
 
-/// How often a request is looked at where the inbox says nothing of it.
+/// How often a request is read if the inbox announces no change.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// For whom it is settled, and how long that may take.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Asking<'a> {
-    /// The agent.
-    pub(super) client: &'a str,
-    /// How long a person may take.
-    pub(super) within: Duration,
-}
-
-/// Why the agent must not run a wrapped command; none where it may.
+/// Returns why the agent must not run a jailed command, or `None` if it may. A person may take `within` to decide.
 pub(super) async fn refusal(
     app: &App,
     call: ToolCall,
-    asking: Asking<'_>,
+    client: &str,
+    within: Duration,
 ) -> Result<Option<String>, Problem> {
     let tools = app.tools().snapshot();
     let entry = tools.entry(&call.name).ok_or_else(|| {
@@ -45,12 +37,12 @@ pub(super) async fn refusal(
     // The agent makes the call itself, by `haft exec`: no other process acts on the decision.
     let call = call.from_origin(Origin::Hook);
     let options = RunOptions {
-        client: Some(asking.client.to_owned()),
+        client: Some(client.to_owned()),
         wait: ApprovalWait::Never,
         ..RunOptions::new("call")
     };
     if let Some(earlier) = app.suspended_before(&call).await {
-        return decided(app, &earlier.approval, options, asking.within).await;
+        return await_decision(app, &earlier.approval, options, within).await;
     }
     let run = app.runs().start(options.clone()).await?;
     let outcome = run.ask_ahead(call).await;
@@ -59,14 +51,14 @@ pub(super) async fn refusal(
         (Status::Ok, _) => Ok(None),
         (Status::Suspended, Some(approval)) => {
             let approval = ApprovalId::new(approval.clone());
-            decided(app, &approval, options, asking.within).await
+            await_decision(app, &approval, options, within).await
         }
         _ => Ok(Some(outcome.to_model())),
     }
 }
 
 /// Waits for the decision about a request.
-async fn decided(
+async fn await_decision(
     app: &App,
     id: &ApprovalId,
     options: RunOptions,
@@ -80,7 +72,7 @@ async fn decided(
             RequestStatus::Approved if !entry.claimed => return Ok(None),
             RequestStatus::Pending if entry.is_open() => {}
             RequestStatus::Denied if !entry.claimed => {
-                return denied(app, id, options).await.map(Some);
+                return record_denial(app, id, options).await.map(Some);
             }
             status => {
                 return Ok(Some(format!(
@@ -103,15 +95,15 @@ async fn decided(
     }
 }
 
-/// Records that a person said no, and gives what they said.
-async fn denied(app: &App, id: &ApprovalId, options: RunOptions) -> Result<String, Problem> {
+/// Records that a person denied the call, and returns what they said.
+async fn record_denial(app: &App, id: &ApprovalId, options: RunOptions) -> Result<String, Problem> {
     let entry = app.entry(id).await?;
     let run = app.runs().resume(&entry.request.run, 0, options).await?;
     let outcome = app.executor().resume(run.session(), id).await;
     run.release().await;
     match outcome {
         Ok(outcome) => {
-            // It is heard now: the same call, made again, is asked about again.
+            // The agent learns of the denial now, so the same call made again is asked about again.
             let delivered = app.executor().inbox().deliver(id).await;
             delivered.map_err(|error| Problem::failed(error.to_string()))?;
             Ok(outcome.to_model())

@@ -1,68 +1,65 @@
-//! `Wrapped`: a command of an agent, in another form: run by haft in its jail.
+//! `ExecLine`: an agent's command line rewritten so that `haft exec` runs it in the jail.
 
-use std::path::{Component, Path};
+use std::path::Path;
 
 use haft::call::ToolCall;
 use haft::policy::join_words;
-use haft_hook::Call;
 use haft_shell::plain_words;
 
 use crate::app::App;
-use crate::hook::only_line;
 
-/// Seconds that a wrapped command waits for a decision about what it did: agents end their shells after a time of their own, most of
-/// them after two minutes.
+/// How many seconds a jailed command waits for a decision about what it changed. Most agents end their shell after two minutes.
 const WAIT: &str = "60";
 
-/// A command that runs by `haft exec`.
+/// A command line that runs by `haft exec`.
 #[derive(Debug)]
-pub(super) struct Wrapped {
-    /// The line that the agent is to run instead; none where it is that one already.
+pub(super) struct ExecLine {
+    /// The line that the agent is to run instead; `None` if its own is that line already.
     pub(super) line: Option<String>,
     /// The call that `haft exec` makes.
     pub(super) call: ToolCall,
 }
 
-impl Wrapped {
-    /// Wraps a call so that haft's program runs it; none if it is not a plain command line, or only changes the shell's folder. `folder` is
-    /// where the command starts, below the workspace.
-    pub(super) fn of(app: &App, program: &str, call: &Call, folder: &str) -> Option<Self> {
-        let line = only_line(call)?;
+impl ExecLine {
+    /// Rewrites a line so that haft's program runs it. `folder` is where it starts, below the workspace. `None` if the line only changes the
+    /// shell's folder.
+    pub(super) fn of(app: &App, program: &str, line: &str, folder: &str) -> Option<Self> {
         let shell = Shell {
             app,
             program,
             folder: folder.to_owned(),
         };
-        if let Some(inner) = shell.unwrapped(line) {
+        if let Some(inner) = shell.inner_line(line) {
             return Some(Self {
                 line: None,
                 call: app.exec_call(&[inner], folder),
             });
         }
-        let (shell, moves, rest) = shell.moved(line);
+        let (shell, moves, rest) = shell.split_moves(line);
         let words = plain_words(rest);
         if words.is_some_and(|words| words.first().is_none_or(|first| first == "cd")) {
             return None;
         }
-        let wrapped = format!("{moves}{}", shell.wrapped(rest)?);
+        let line = format!("{moves}{}", shell.exec_line(rest)?);
         Some(Self {
-            line: Some(wrapped),
+            line: Some(line),
             call: app.exec_call(&[rest.to_owned()], &shell.folder),
         })
     }
 }
 
-/// The agent's shell: where it stands.
+/// The agent's shell.
 struct Shell<'a> {
     app: &'a App,
     /// haft's own program.
     program: &'a str,
+    /// The folder below the workspace that the shell is in.
     folder: String,
 }
 
 impl Shell<'_> {
-    /// The line that runs another by `haft exec`. What the agent leaves open as standard input is nothing to wait for.
-    fn wrapped(&self, line: &str) -> Option<String> {
+    /// The line that runs another by `haft exec`. Its standard input is closed: what the agent leaves open there never ends.
+    fn exec_line(&self, line: &str) -> Option<String> {
         let words = [
             self.program,
             "exec",
@@ -79,16 +76,16 @@ impl Shell<'_> {
         Some(format!("{words} </dev/null"))
     }
 
-    /// What a line runs that is a wrapped one already: an agent may ask about it once more.
-    fn unwrapped(&self, line: &str) -> Option<String> {
+    /// The line that runs by `haft exec` if this one has that form already: an agent may ask about it once more.
+    fn inner_line(&self, line: &str) -> Option<String> {
         let words = plain_words(line.strip_suffix(" </dev/null")?)?;
         let inner = words.last()?;
-        (self.wrapped(inner)? == line).then(|| inner.clone())
+        (self.exec_line(inner)? == line).then(|| inner.clone())
     }
 
-    /// Changes of the folder with which a line begins: the shell that is left with them, what has the agent's own shell make them, and
-    /// the rest of the line. In the jail they would end with the command, and the agent would go on in the old folder.
-    fn moved(self, line: &str) -> (Self, String, &str) {
+    /// Splits off the changes of folder that a line begins with. Returns the shell after them, the text that has the agent's own shell make
+    /// them, and the rest of the line. In the jail they would end with the command, and the agent would still be in the old folder.
+    fn split_moves(self, line: &str) -> (Self, String, &str) {
         let (mut shell, mut moves, mut rest) = (self, String::new(), line.trim());
         while let Some((folder, after)) = shell.first_move(rest) {
             let whole = Path::new(shell.app.workspace()).join(&folder);
@@ -100,7 +97,7 @@ impl Shell<'_> {
         (shell, moves, rest)
     }
 
-    /// The folder below the workspace that a line changes to first, and what follows.
+    /// The folder below the workspace that a line changes to first, and the rest of the line.
     fn first_move<'l>(&self, line: &'l str) -> Option<(String, &'l str)> {
         let end = line.find(['&', ';', '\n', '|']).unwrap_or(line.len());
         let (first, after) = line.split_at(end);
@@ -118,15 +115,10 @@ impl Shell<'_> {
         }
         let root = Path::new(self.app.workspace());
         let to = root.join(&self.folder).join(to);
-        // Where links lead is another matter: only folders that are what they seem.
-        let is_plain =
-            |part: Component<'_>| matches!(part, Component::Normal(_) | Component::RootDir);
         let real = to.canonicalize().ok().filter(|real| real.is_dir())?;
         let below = real.strip_prefix(root).ok()?;
         let folder = below.to_str()?;
         let folder = if folder.is_empty() { "." } else { folder };
-        real.components()
-            .all(is_plain)
-            .then(|| (folder.to_owned(), after.trim()))
+        Some((folder.to_owned(), after.trim()))
     }
 }

@@ -1,0 +1,94 @@
+//! `JailedCall`: an agent's command in the form in which haft runs it in its jail.
+
+use std::path::Path;
+use std::time::Duration;
+
+use haft::call::ToolCall;
+use haft_hook::{Action, Call, Event, rewritten};
+use serde_json::value::RawValue;
+
+use crate::hook::exec_line::ExecLine;
+use crate::hook::folder::Folder;
+use crate::hook::preapproval;
+use crate::own_program::own_program;
+use crate::problem::Problem;
+
+/// A call whose command haft runs in the jail.
+#[derive(Debug)]
+pub(super) struct JailedCall {
+    /// The input that the agent is to use instead of its own; `None` if its own runs `haft exec` already.
+    pub(super) input: Option<Box<RawValue>>,
+    /// The call that `haft exec` makes.
+    call: ToolCall,
+}
+
+impl JailedCall {
+    /// Returns the jailed form of an event's call that starts in the folder `start`. `None` if the call is anything but one command line
+    /// below the workspace, or the agent cannot change its input.
+    ///
+    /// # Errors
+    /// haft's program file was removed.
+    pub(super) fn of(
+        folder: &Folder,
+        event: &Event,
+        call: &Call,
+        start: &Path,
+    ) -> Result<Option<Self>, Problem> {
+        let Some(line) = only_line(call) else {
+            return Ok(None);
+        };
+        let program = own_program().and_then(|path| path.to_str().map(str::to_owned));
+        let program = program.ok_or_else(|| {
+            Problem::failed(
+                "haft's program was removed while it ran, so no command can be run in the jail",
+            )
+            .advise("install haft again, and end the old server: haft console --stop")
+        })?;
+        let exec = command_folder(folder, call, start)
+            .and_then(|cwd| ExecLine::of(&folder.app, &program, line, &cwd));
+        let Some(ExecLine { line, call }) = exec else {
+            return Ok(None);
+        };
+        let input = match line.map(|line| rewritten(event, &line)) {
+            Some(None) => return Ok(None),
+            Some(input) => input,
+            None => None,
+        };
+        Ok(Some(Self { input, call }))
+    }
+
+    /// Settles what the policy and the user say about the call that `haft exec` will make. Returns why the agent must not run it, or
+    /// `None` if it may.
+    pub(super) async fn refusal(
+        &self,
+        folder: &Folder,
+        event: &Event,
+        within: Duration,
+    ) -> Result<Option<String>, Problem> {
+        let client = event.agent.title();
+        preapproval::refusal(&folder.app, self.call.clone(), client, within).await
+    }
+}
+
+/// The line of a call that is one command line and nothing else.
+fn only_line(call: &Call) -> Option<&str> {
+    match call.actions.as_slice() {
+        [Action::Command(command)] if command.why_unknown.is_none() => command.line.as_deref(),
+        _ => None,
+    }
+}
+
+/// The folder below the workspace in which a call's command starts: the one that the call names, else `start`. `None` if it is elsewhere or
+/// unknown, since `haft exec` works in the workspace alone.
+fn command_folder(folder: &Folder, call: &Call, start: &Path) -> Option<String> {
+    let own = call.actions.iter().find_map(|action| match action {
+        Action::Command(command) => command.cwd.as_deref(),
+        _ => None,
+    });
+    if own.is_some_and(|own| own.starts_with('~')) {
+        return None;
+    }
+    let start = own.map_or_else(|| start.to_owned(), |own| start.join(own));
+    let cwd = folder.within(&start).ok()?;
+    (!cwd.starts_with('/') && !cwd.starts_with("..")).then_some(cwd)
+}

@@ -1,0 +1,134 @@
+//! `LocatedCall`: an agent's call with the folder and the session that it belongs to, and how it is judged there.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use haft::permission::Verdict as ByName;
+use haft_hook::{Call, Event, Verdict};
+
+use crate::hook::folder::Folder;
+use crate::hook::jailed_call::JailedCall;
+use crate::hook::location::{Doubt, Location};
+use crate::hook::open_call::AgentCall;
+use crate::hook::readings::{Readings, readings};
+use crate::hook::session::{AgentSession, Terms};
+use crate::problem::Problem;
+
+/// A call of an agent, and where it is made.
+#[derive(Debug)]
+pub(super) struct LocatedCall<'a> {
+    pub(super) event: &'a Event,
+    pub(super) call: &'a Call,
+    pub(super) location: Location,
+    pub(super) folder: Arc<Folder>,
+    pub(super) session: Arc<AgentSession>,
+    /// The folder that the call works in, as rules see it.
+    pub(super) cwd: String,
+    /// The arguments, as rules see them.
+    pub(super) arguments: String,
+}
+
+/// The jailed form of a call, and what its tool's own name adds to its judgement.
+#[derive(Debug)]
+struct JailPlan {
+    jailed: JailedCall,
+    /// A rule that asks about the tool by its name holds in the jail, too.
+    doubt: Option<Doubt>,
+}
+
+impl LocatedCall<'_> {
+    /// Judges the call, in the jailed form that it has if `wraps`, else as the agent made it.
+    pub(super) async fn judge(&self, wraps: bool, terms: Terms) -> Result<Verdict, Problem> {
+        let policy = self.folder.app.executor().policy();
+        let readings = readings(
+            self.event.agent,
+            &self.call.tool,
+            &self.call.actions,
+            &policy,
+        )?;
+        let plan = if wraps {
+            self.plan_jail(&readings, terms.again)?
+        } else {
+            None
+        };
+        match plan {
+            Some(plan) => self.judge_jailed(readings, plan, terms).await,
+            None => {
+                let call = self.agent_call(&self.location.doubts);
+                let verdict = self.session.judge(readings, call, terms).await?;
+                Ok(verdict.unwrap_or_else(undecided))
+            }
+        }
+    }
+
+    /// The jailed form of the call. `None` if it has none, if it is uncertain where it works, or if a rule denies its tool by name.
+    fn plan_jail(&self, readings: &Readings, again: bool) -> Result<Option<JailPlan>, Problem> {
+        if !self.location.doubts.is_empty() {
+            return Ok(None);
+        }
+        let tool = &self.call.tool;
+        let by_name = self
+            .session
+            .verdict_by_name(&readings.first, tool, &self.arguments);
+        if by_name == ByName::Deny {
+            return Ok(None);
+        }
+        let start = &self.location.start;
+        let jailed = JailedCall::of(&self.folder, self.event, self.call, start)?;
+        // Before its own prompt an agent takes no other input: only what is in this form already stays in it.
+        let jailed = jailed.filter(|jailed| !again || jailed.input.is_none());
+        Ok(jailed.map(|jailed| JailPlan {
+            jailed,
+            doubt: (by_name == ByName::Ask).then(|| Doubt::Named(tool.clone())),
+        }))
+    }
+
+    /// Judges first the call that `haft exec` will make, and then the agent's call that starts it.
+    async fn judge_jailed(
+        &self,
+        readings: Readings,
+        plan: JailPlan,
+        terms: Terms,
+    ) -> Result<Verdict, Problem> {
+        let JailPlan { jailed, doubt } = plan;
+        let begun = Instant::now();
+        let refusal = jailed.refusal(&self.folder, self.event, terms.within);
+        if let Some(reason) = refusal.await? {
+            return Ok(Verdict::Deny { reason });
+        }
+        // One line of a shell has one name.
+        let readings = Readings::only(readings.first.into_jailed()?);
+        let doubts: Vec<Doubt> = doubt.into_iter().collect();
+        let terms = Terms {
+            // What the agent's prompt asks about would run as the agent made it.
+            by_agent: false,
+            within: terms.within.saturating_sub(begun.elapsed()),
+            ..terms
+        };
+        let call = self.agent_call(&doubts);
+        Ok(match self.session.judge(readings, call, terms).await? {
+            Some(Verdict::Allow { input: None }) => Verdict::Allow {
+                input: jailed.input,
+            },
+            verdict => verdict.unwrap_or_else(undecided),
+        })
+    }
+
+    fn agent_call<'c>(&'c self, doubts: &'c [Doubt]) -> AgentCall<'c> {
+        AgentCall {
+            tool: &self.call.tool,
+            arguments: &self.arguments,
+            folder: &self.cwd,
+            actions: &self.call.actions,
+            doubts,
+            id: self.call.id.as_deref(),
+        }
+    }
+}
+
+/// The verdict where none was reached in time.
+fn undecided() -> Verdict {
+    Verdict::Deny {
+        reason: "nothing was decided about this call in time: it did not run. Make the same call again later".to_owned(),
+    }
+}
