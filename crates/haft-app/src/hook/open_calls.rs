@@ -23,6 +23,8 @@ pub(super) struct OpenCalls(Mutex<Vec<Arc<OpenCall>>>);
 impl OpenCalls {
     /// Has a hook wait for a call that is open already: the same call, which another hook has announced, or a call that no hook waits for
     /// any more and that the agent makes again.
+    ///
+    /// Hooks that name one call id are about the same call until it is over. The same id after that is a new call.
     pub(super) fn join(&self, tool: &str, call: &AgentCall<'_>) -> Option<WaitingHook> {
         let calls = self.0.lock();
         let mut alike = alike(&calls, tool, call);
@@ -169,7 +171,7 @@ impl OpenCalls {
     }
 }
 
-/// The calls that have this tool and these arguments.
+/// The calls that are not over and have this tool and these arguments.
 fn alike<'c>(
     calls: &'c [Arc<OpenCall>],
     tool: &'c str,
@@ -179,7 +181,7 @@ fn alike<'c>(
         tool,
         arguments: call.arguments,
     };
-    let is_alike = move |open: &&Arc<OpenCall>| open.is(key);
+    let is_alike = move |open: &&Arc<OpenCall>| open.is(key) && open.is_followed();
     calls.iter().filter(is_alike)
 }
 
@@ -201,4 +203,98 @@ fn make_room(calls: &[Arc<OpenCall>], bytes: usize) -> bool {
         held -= size(call);
     }
     has_room(count, held)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use haft_hook::{Agent, Kind, Verdict};
+
+    use super::*;
+
+    const TOOL: &str = "claude.Bash";
+
+    fn call(id: &str) -> AgentCall<'_> {
+        AgentCall {
+            tool: "Bash",
+            arguments: "{\"command\":\"git push\"}",
+            folder: ".",
+            actions: &[],
+            doubts: &[],
+            id: Some(id),
+        }
+    }
+
+    fn clear(calls: &OpenCalls, run: &RunId, by: &str) -> ClearedCall {
+        let key = CallKey {
+            tool: TOOL,
+            arguments: call("").arguments,
+        };
+        let by = CallId::new(by);
+        let by = CallInRun { run, call: &by };
+        calls.clear(key, by, true).unwrap()
+    }
+
+    /// The report that the agent sends when the call with this id has ended.
+    fn report(id: &str) -> Report {
+        let event = format!(
+            "{{\"hook_event_name\":\"PostToolUse\",\"tool_name\":\"Bash\",\"tool_use_id\":\"{id}\"}}"
+        );
+        match haft_hook::read(Agent::Claude, event.as_bytes())
+            .unwrap()
+            .kind
+        {
+            Kind::After(report) => report,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn is_allowed(hook: WaitingHook) -> bool {
+        let verdict = hook.verdict(Duration::from_secs(60)).await;
+        matches!(verdict, Some(Verdict::Allow { .. }))
+    }
+
+    #[tokio::test]
+    async fn a_decision_is_for_three_hooks_of_one_call_id() {
+        let (calls, run) = (OpenCalls::default(), RunId::new("r"));
+        let first = calls.begin(TOOL, &call("t-1"), &run).unwrap();
+        let second = calls.join(TOOL, &call("t-1")).unwrap();
+        assert!(calls.join(TOOL, &call("t-2")).is_none());
+        let cleared = clear(&calls, &run, "c-1");
+        assert!(is_allowed(first).await && is_allowed(second).await);
+        // A hook that ends before it is answered leaves its place to another.
+        drop(calls.join(TOOL, &call("t-1")).unwrap());
+        assert!(is_allowed(calls.join(TOOL, &call("t-1")).unwrap()).await);
+        assert!(calls.join(TOOL, &call("t-1")).is_none());
+        drop(cleared);
+    }
+
+    #[tokio::test]
+    async fn a_call_id_is_a_new_call_once_the_agent_reported_its_end() {
+        let (calls, run) = (OpenCalls::default(), RunId::new("r"));
+        let first = calls.begin(TOOL, &call("t-1"), &run).unwrap();
+        let cleared = clear(&calls, &run, "c-1");
+        assert!(is_allowed(first).await);
+        assert!(calls.join(TOOL, &call("t-1")).is_some());
+        assert!(calls.rejoin(TOOL, &call("t-1")).is_some());
+        assert!(calls.report(None, report("t-1")));
+        // The executor has not recorded the end yet, so the call is still there.
+        assert!(calls.join(TOOL, &call("t-1")).is_none());
+        assert!(calls.rejoin(TOOL, &call("t-1")).is_none());
+        assert!(!calls.report(None, report("t-1")));
+        drop(cleared);
+    }
+
+    #[tokio::test]
+    async fn a_call_that_was_approved_when_no_hook_waited_is_for_the_next_hook() {
+        let (calls, run) = (OpenCalls::default(), RunId::new("r"));
+        drop(calls.begin(TOOL, &call("t-1"), &run).unwrap());
+        let cleared = clear(&calls, &run, "c-1");
+        let next = calls.join(TOOL, &call("t-2")).unwrap();
+        assert!(is_allowed(next).await);
+        assert!(calls.join(TOOL, &call("t-3")).is_none());
+        assert!(calls.report(None, report("t-2")));
+        drop(cleared);
+    }
 }

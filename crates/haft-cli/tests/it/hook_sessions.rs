@@ -338,6 +338,35 @@ fn a_call_that_ran_when_its_server_was_killed_is_asked_about_anew_when_it_is_mad
 }
 
 #[test]
+fn hooks_that_name_one_call_id_share_a_decision_until_the_agent_reports_the_end() {
+    let lab = lab("hook.ask = \"haft\"\n");
+    let _server = Server::start(&lab, &[]);
+    let push = bash("git push");
+    let made = before(&lab, "t-1", "Bash", &push);
+    // The user's settings and the project's each start haft.
+    let approved = |hooks: usize| {
+        let hooks: Vec<Child> = (0..hooks).map(|_| hooked(&lab, &made)).collect();
+        let ids = wait("the request", || {
+            let ids = pending(&lab);
+            (!ids.is_empty()).then_some(ids)
+        });
+        assert_eq!(lab.run(&["approvals", "approve", &ids[0]]).code, 0);
+        for waiting in hooks {
+            let ran = ended(waiting);
+            assert_eq!(decision(&ran).0, "allow", "{}{}", ran.stdout, ran.stderr);
+        }
+        assert_eq!(pending(&lab), Vec::<String>::new());
+        ids[0].clone()
+    };
+    let first = approved(2);
+    // Another agent's settings start it, too.
+    assert_eq!(decision(&hook(&lab, &made)).0, "allow");
+    let end = after(&lab, "t-1", "Bash", &push, &json!({"stdout": ""}));
+    assert_eq!(hook(&lab, &end).code, 0);
+    assert_ne!(approved(1), first);
+}
+
+#[test]
 fn a_call_ends_by_its_id_whatever_the_agent_calls_its_tool_then() {
     let lab = lab("hook.ask = \"agent\"\n");
     let _server = Server::start(&lab, &[]);
