@@ -1,16 +1,16 @@
-//! `Action`: what a call of an agent's tool would do to the machine, as far as its input says.
+//! `Action`: what a call of an agent's tool would do to the machine, as far as its input tells.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// One thing that a call would do. A call has one or more; each is to be judged, and the strictest verdict holds.
+/// One thing that a call would do. A call has at least one. Each is to be judged, and the strictest verdict holds.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Action {
     /// A command is started.
     Command(Command),
-    /// A file is read, or what lies below a folder. A search also names its patterns here, as paths.
+    /// A file is read, or the files below a folder. A search also gives its patterns here, as paths.
     Read {
         /// The path as the agent wrote it: absolute, or relative to the event's folder.
         path: String,
@@ -19,28 +19,28 @@ pub enum Action {
     Edit {
         /// The path as the agent wrote it: absolute, or relative to the event's folder.
         path: String,
-        /// What becomes of it.
+        /// What happens to it.
         change: Change,
     },
     /// A page is fetched, or a host reached.
     Fetch {
-        /// The address as the agent wrote it.
+        /// The URL as the agent wrote it.
         url: String,
     },
     /// A tool of an MCP server is called.
     Mcp {
-        /// The server; `None` where the agent does not say.
+        /// The server; `None` if the agent does not name it.
         #[serde(skip_serializing_if = "Option::is_none")]
         server: Option<String>,
         /// The tool, without its server.
         tool: String,
-        /// The tool's arguments; `None` where they are the whole input of the call.
+        /// The tool's arguments; `None` if they are the whole input of the call.
         #[serde(skip_serializing_if = "Option::is_none")]
         arguments: Option<Box<RawValue>>,
     },
-    /// Nothing outside the agent's own conversation: a list of what is to be done, a plan, a question to the user.
+    /// Nothing outside the agent's own conversation: a to-do list, a plan, a question to the user.
     Note,
-    /// Something that is not known: the tool is not, or its input lacks what its kind of tool needs.
+    /// Something unknown: the tool is unknown, or its input lacks what its kind of tool needs.
     Other {
         /// Why, in a few words.
         why: &'static str,
@@ -50,32 +50,32 @@ pub enum Action {
 /// A command that an agent would start.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Command {
-    /// The line that a shell reads.
+    /// The line, for a shell to read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
-    /// The program and its arguments, where no shell reads them.
+    /// The program and its arguments, if no shell reads them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub argv: Option<Vec<String>>,
-    /// The folder that it starts in, where it is not the event's.
+    /// The folder that it starts in, if that is not the event's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Why `line` and `argv` do not say what would run: it is to be judged as a command that is not known, whatever they hold.
+    /// Why `line` and `argv` do not tell what would run. The command is then to be judged as unknown, whatever they hold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why_unknown: Option<&'static str>,
 }
 
-/// What becomes of a file.
+/// What happens to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    /// It is created or gets other bytes.
+    /// It is created or changed.
     Write,
     /// It is removed, or moved away.
     Remove,
 }
 
 impl Action {
-    /// What is not known, and why.
+    /// An unknown action, and why it is unknown.
     pub(crate) fn other(why: &'static str) -> Self {
         Self::Other { why }
     }

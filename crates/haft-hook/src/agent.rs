@@ -24,13 +24,13 @@ pub enum Agent {
     Windsurf,
     /// The Devin CLI.
     Devin,
-    /// `OpenCode`, by a plugin of haft's.
+    /// `OpenCode`, through haft's plugin.
     OpenCode,
     /// goose.
     Goose,
     /// Factory Droid.
     Droid,
-    /// Amp, by a plugin of haft's.
+    /// Amp, through haft's plugin.
     Amp,
 }
 
@@ -51,7 +51,7 @@ impl Agent {
         Self::Amp,
     ];
 
-    /// The name that `haft hook NAME` takes.
+    /// The name in `haft hook NAME`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Claude => "claude",
@@ -69,7 +69,7 @@ impl Agent {
         }
     }
 
-    /// The name that its vendor gives it.
+    /// The vendor's name for it.
     pub fn title(self) -> &'static str {
         match self {
             Self::Claude => "Claude Code",
@@ -87,7 +87,7 @@ impl Agent {
         }
     }
 
-    /// The agent of this name; `None` where there is none.
+    /// The agent with this name, if there is one.
     ///
     /// ```
     /// use haft_hook::Agent;

@@ -1,4 +1,4 @@
-//! The agents, a file each: how its events are read, what its answers look like, what it lets a hook do, where haft is registered.
+//! The agents, one file each: how haft reads its events and writes its answers, what it lets a hook do, and where haft is registered.
 
 use crate::agent::Agent;
 use crate::envelope::Envelope;
@@ -44,7 +44,7 @@ pub(crate) fn read(
 }
 
 impl Agent {
-    /// What this agent lets a hook do.
+    /// Returns what this agent lets a hook do.
     pub fn limits(self) -> Limits {
         match self {
             Self::Claude => claude::LIMITS,
@@ -63,7 +63,7 @@ impl Agent {
     }
 }
 
-/// What the hooks of an agent do not see or do not hold, a sentence each, for those who must know where haft does not reach.
+/// Returns what the hooks of an agent do not see or cannot enforce, one sentence each.
 pub fn gaps(agent: Agent) -> &'static [&'static str] {
     match agent {
         Agent::Claude => claude::GAPS,
@@ -81,8 +81,8 @@ pub fn gaps(agent: Agent) -> &'static [&'static str] {
     }
 }
 
-/// How haft is registered with an agent. `program` is the full path of haft's program: with a name alone, an agent whose `PATH` differs
-/// would let calls run, or deny them all.
+/// Returns how haft is registered with an agent. `program` is the full path of haft's program: with just a name, an agent with another
+/// `PATH` would let all calls run, or deny them all.
 pub fn registrations(agent: Agent, program: &str) -> Setup {
     match agent {
         Agent::Claude => claude::setup(program),

@@ -1,9 +1,9 @@
-//! Which agent runs a hook: some run the hooks of others.
+//! Tells which agent runs a hook: some agents run the hooks of others.
 
 use crate::agent::Agent;
 use crate::envelope::Envelope;
 
-/// Tools of the Devin CLI by their names, which no other agent that runs Claude Code's hooks has.
+/// Names of tools of the Devin CLI that no other agent has which runs Claude Code's hooks.
 const DEVIN_TOOLS: [&str; 8] = [
     "exec",
     "read",
@@ -15,8 +15,8 @@ const DEVIN_TOOLS: [&str; 8] = [
     "notebook_edit",
 ];
 
-/// The agent that sent this event. A member that only one agent sends tells it, whatever the command says; what several agents send tells
-/// it only where Claude Code's hooks were called, since those are the ones that others run.
+/// Returns the agent that sent this event. A member that only one agent sends identifies it, whatever the command says. Members that
+/// several agents send identify one only if Claude Code's hooks were called, since those are the hooks that other agents run.
 pub(crate) fn of(invoked_as: Agent, event: &Envelope<'_>) -> Agent {
     if event.has("cursor_version") {
         return Agent::Cursor;

@@ -1,4 +1,4 @@
-//! A verdict brought into what an agent can do at an event.
+//! `Decision`: what is left of a verdict that an agent can carry out at an event.
 
 use serde_json::value::RawValue;
 
@@ -6,10 +6,10 @@ use crate::agent::Agent;
 use crate::event::{Dialect, Event, Kind};
 use crate::verdict::Verdict;
 
-/// The most bytes of a reason that an agent gets.
+/// Maximum length of a reason that an agent gets, in bytes.
 pub const MAX_REASON: usize = 4 * 1024;
 
-/// How Cline's CLI names the event before a tool; its extension has another name for it.
+/// The name of the event before a tool in Cline's CLI. Its extension has another name for it.
 pub(crate) const CLINE_CLI_CALL: &str = "tool_call";
 
 /// A verdict that the agent can carry out.
@@ -23,23 +23,25 @@ pub(crate) enum Decision<'v> {
 
 /// How an agent can be made to ask its user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asking {
-    /// By an answer that says so.
+enum WayToAsk {
+    /// The answer can say so.
     ByAnswer,
-    /// It is about to ask: no opinion leaves it at that.
+    /// It is about to ask anyway, so no opinion makes it ask.
     ByItself,
-    /// Not at all.
+    /// It cannot.
     Never,
 }
 
-fn asking(event: &Event) -> Asking {
+fn way_to_ask(event: &Event) -> WayToAsk {
     let is_permission = matches!(event.kind, Kind::Permission(_));
     match event.dialect {
-        Dialect::Nested if is_permission && event.agent == Agent::Claude => Asking::ByItself,
-        Dialect::Codex if is_permission => Asking::ByItself,
-        Dialect::Nested | Dialect::Gemini | Dialect::Copilot if !is_permission => Asking::ByAnswer,
-        Dialect::Plugin if event.agent == Agent::Amp => Asking::ByAnswer,
-        _ => Asking::Never,
+        Dialect::Nested if is_permission && event.agent == Agent::Claude => WayToAsk::ByItself,
+        Dialect::Codex if is_permission => WayToAsk::ByItself,
+        Dialect::Nested | Dialect::Gemini | Dialect::Copilot if !is_permission => {
+            WayToAsk::ByAnswer
+        }
+        Dialect::Plugin if event.agent == Agent::Amp => WayToAsk::ByAnswer,
+        _ => WayToAsk::Never,
     }
 }
 
@@ -47,11 +49,11 @@ fn asking(event: &Event) -> Asking {
 pub(crate) fn can_rewrite(event: &Event) -> bool {
     let is_permission = matches!(event.kind, Kind::Permission(_));
     match event.dialect {
-        // Copilot reads Claude Code's form of a verdict; that it reads a changed input in it is not documented.
+        // Copilot reads a verdict in Claude Code's form. Whether it reads a changed input there is not documented.
         Dialect::Nested => event.agent == Agent::Claude,
         Dialect::Codex | Dialect::Droid | Dialect::Gemini | Dialect::Copilot => !is_permission,
         Dialect::Cursor => event.name.eq_ignore_ascii_case("preToolUse"),
-        // The extension has no word for it.
+        // The extension has no way to say it.
         Dialect::Cline => event.name == CLINE_CLI_CALL,
         Dialect::Plugin => true,
         Dialect::ExitCode | Dialect::Block => false,
@@ -59,7 +61,7 @@ pub(crate) fn can_rewrite(event: &Event) -> bool {
 }
 
 impl<'v> Decision<'v> {
-    /// What is left of a verdict at this event: never more than it says.
+    /// Reduces a verdict to what the agent can carry out at this event. The result is never more permissive.
     pub(crate) fn of(event: &Event, verdict: &'v Verdict) -> Self {
         match verdict {
             Verdict::NoOpinion => Self::Nothing,
@@ -73,13 +75,13 @@ impl<'v> Decision<'v> {
                     event.agent
                 ))
             }
-            Verdict::Ask { reason } => match asking(event) {
-                Asking::ByAnswer => Self::Ask(bounded(reason)),
-                Asking::ByItself => Self::Nothing,
-                Asking::Never => Self::Deny(bounded(&format!(
+            Verdict::Ask { reason } => match way_to_ask(event) {
+                WayToAsk::ByAnswer => Self::Ask(bounded(reason)),
+                WayToAsk::ByItself => Self::Nothing,
+                WayToAsk::Never => Self::Deny(bounded(&format!(
                     "{} cannot ask its user from a hook, so haft denied a call that its user must approve: {}",
                     event.agent,
-                    worded(reason)
+                    or_default(reason)
                 ))),
             },
             Verdict::Deny { reason } => Self::Deny(bounded(reason)),
@@ -87,12 +89,12 @@ impl<'v> Decision<'v> {
     }
 }
 
-/// A reason that is never empty, has no control characters but line breaks and tabs, and is at most [`MAX_REASON`] bytes long.
+/// Returns a reason that is not empty, has no control characters except line breaks and tabs, and has at most [`MAX_REASON`] bytes.
 pub(crate) fn bounded(reason: &str) -> String {
     const CUT: &str = "…";
-    // Only so much is looked at, however long the reason is.
+    // However long the reason is, only its beginning is read.
     let end = reason.floor_char_boundary(MAX_REASON);
-    let mut text: String = worded(&reason[..end])
+    let mut text: String = or_default(&reason[..end])
         .chars()
         .map(|c| {
             if c.is_control() && c != '\n' && c != '\t' {
@@ -109,8 +111,8 @@ pub(crate) fn bounded(reason: &str) -> String {
     text
 }
 
-/// The reason, or a sentence where there is none.
-fn worded(reason: &str) -> &str {
+/// Returns the reason, or a default if there is none.
+fn or_default(reason: &str) -> &str {
     match reason.trim() {
         "" => "haft denied this call; its record says why",
         reason => reason,

@@ -1,4 +1,4 @@
-//! The outer object of an event, read member by member: nothing that is not needed is built.
+//! `Envelope`: the outer object of an event. Members are read one by one, and only those that are needed are built.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,7 +12,7 @@ use crate::agent::Agent;
 use crate::error::ReadError;
 use crate::input::Input;
 
-/// An object whose members are looked up by name. No name comes twice.
+/// An object with unique names, whose members are looked up by name.
 #[derive(Debug)]
 pub(crate) struct Envelope<'t> {
     agent: Agent,
@@ -29,7 +29,7 @@ impl<'t> Envelope<'t> {
             if !names.insert(name.clone()) {
                 return Err(ReadError::Ambiguous {
                     agent,
-                    member: bounded(&name),
+                    member: shorten(&name),
                     reason: "it comes twice".to_owned(),
                 });
             }
@@ -37,35 +37,35 @@ impl<'t> Envelope<'t> {
         Ok(Self { agent, members })
     }
 
-    /// The same object, sent by another agent than it was thought.
+    /// Returns the object with another agent as its sender.
     pub(crate) fn with_agent(mut self, agent: Agent) -> Self {
         self.agent = agent;
         self
     }
 
-    /// A member as it is written; `null` counts as missing.
+    /// Returns a member as it is written. `null` counts as missing.
     pub(crate) fn raw(&self, name: &str) -> Option<&'t RawValue> {
         let member = self.members.iter().find(|member| member.is(name))?;
         Some(member.value()).filter(|value| value.get() != "null")
     }
 
-    /// Whether there is such a member.
+    /// Whether the member is there.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.raw(name).is_some()
     }
 
-    /// A member that is a text.
+    /// Returns a member that is a string.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         serde_json::from_str(self.raw(name)?.get()).ok()
     }
 
-    /// The first of these members that is a text, and not an empty one.
+    /// Returns the first of these members that is a string and not empty.
     pub(crate) fn any_text(&self, names: &[&str]) -> Option<String> {
         let mut texts = names.iter().filter_map(|name| self.text(name));
         texts.find(|text| !text.is_empty())
     }
 
-    /// A member that is a text and must be there.
+    /// Returns a member that must be a string and not empty.
     pub(crate) fn needs(&self, name: &'static str) -> Result<String, ReadError> {
         let text = self.text(name).filter(|text| !text.is_empty());
         text.ok_or(ReadError::Missing {
@@ -75,12 +75,12 @@ impl<'t> Envelope<'t> {
         })
     }
 
-    /// A member that is `true` or `false`.
+    /// Returns a member that is `true` or `false`.
     pub(crate) fn flag(&self, name: &str) -> Option<bool> {
         serde_json::from_str(self.raw(name)?.get()).ok()
     }
 
-    /// The first of these members that is a number of milliseconds, rounded.
+    /// Returns the first of these members that is a number of milliseconds, rounded.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -92,7 +92,7 @@ impl<'t> Envelope<'t> {
         numbers.next().map(|number| number.round() as u64)
     }
 
-    /// The folders that a member lists.
+    /// Returns the folders that a member lists.
     pub(crate) fn folders(&self, name: &str) -> Vec<PathBuf> {
         let list = self
             .raw(name)
@@ -103,7 +103,7 @@ impl<'t> Envelope<'t> {
             .collect()
     }
 
-    /// The object that a member holds.
+    /// Returns a member that is an object.
     pub(crate) fn object(&self, name: &str) -> Result<Option<Envelope<'t>>, ReadError> {
         let Some(raw) = self.raw(name).filter(|raw| raw.get().starts_with('{')) else {
             return Ok(None);
@@ -111,7 +111,7 @@ impl<'t> Envelope<'t> {
         Envelope::read(self.agent, raw.get()).map(Some)
     }
 
-    /// The object that a member holds and must hold.
+    /// Returns a member that must be an object.
     pub(crate) fn needs_object(&self, name: &'static str) -> Result<Envelope<'t>, ReadError> {
         self.object(name)?.ok_or(ReadError::Missing {
             agent: self.agent,
@@ -120,22 +120,22 @@ impl<'t> Envelope<'t> {
         })
     }
 
-    /// The input of a tool, in which every reader must read the same; `null` where there is none.
+    /// Returns the input of a tool, once it is certain that every reader reads it alike; `null` if there is none.
     pub(crate) fn input(&self, name: &str) -> Result<Input<'t>, ReadError> {
         let text = self.raw(name).map_or("null", RawValue::get);
-        self.checked(name, Cow::Borrowed(text))
+        self.scan_input(name, Cow::Borrowed(text))
     }
 
-    /// The input of a tool that is an object, or a text that holds one.
+    /// Returns the input of a tool that is an object, or a string that holds one.
     pub(crate) fn unpacked_input(&self, name: &str) -> Result<Input<'t>, ReadError> {
         let outer = self.input(name)?;
-        let Some(inner) = outer.packed() else {
+        let Some(inner) = outer.inner_json() else {
             return Ok(outer);
         };
-        self.checked(name, Cow::Owned(inner))
+        self.scan_input(name, Cow::Owned(inner))
     }
 
-    fn checked(&self, name: &str, text: Cow<'t, str>) -> Result<Input<'t>, ReadError> {
+    fn scan_input(&self, name: &str, text: Cow<'t, str>) -> Result<Input<'t>, ReadError> {
         scan(&text).map_err(|error| ReadError::Ambiguous {
             agent: self.agent,
             member: name.to_owned(),
@@ -145,19 +145,19 @@ impl<'t> Envelope<'t> {
     }
 }
 
-/// The name of a member, read.
+/// Decodes the name of a member.
 fn name_of<'t>(member: &Member<'t>) -> Cow<'t, str> {
     let key = member.key();
     let inner = key.get(1..key.len().saturating_sub(1)).unwrap_or_default();
     if inner.contains('\\') {
-        // A name that is no text, a lone surrogate in it, is one that nothing looks for; its spelling tells it from others.
+        // Nothing looks up a name that cannot be decoded (it has a lone surrogate). Its spelling tells it from others.
         return Cow::Owned(serde_json::from_str(key).unwrap_or_else(|_| key.to_owned()));
     }
     Cow::Borrowed(inner)
 }
 
-/// The beginning of a name, for an error.
-fn bounded(name: &str) -> String {
+/// Shortens a name, for an error.
+fn shorten(name: &str) -> String {
     let end = name.floor_char_boundary(100);
     name[..end].to_owned()
 }

@@ -1,12 +1,12 @@
-//! Why what an agent sent is no event.
+//! `ReadError`: why haft could not read an event.
 
 use crate::agent::Agent;
 
-/// What is wrong with the bytes that an agent sent. The call is to be denied: [`refusal`](crate::refusal) says it in the agent's way.
+/// What is wrong with the bytes that an agent sent. The call must be denied; [`refusal`](crate::refusal) does so in the agent's form.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// More bytes than one event may have.
+    /// It has more bytes than an event may have.
     #[error(
         "the event has {size} bytes, more than the {limit} that haft reads; make the tool's input smaller"
     )]
@@ -24,22 +24,22 @@ pub enum ReadError {
         "the event is not a JSON object: {0}; check what runs between the agent and `haft hook`"
     )]
     NotJson(String),
-    /// Two readers could read it in two ways.
+    /// Two readers could read it differently.
     #[error("{agent} sent `{member}` in a form that haft refuses: {reason}")]
     Ambiguous {
-        /// Who sent it.
+        /// The agent that sent it.
         agent: Agent,
         /// The member.
         member: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// A member that every event has is missing, or is of another type.
+    /// A required member is missing or has another type.
     #[error(
         "the event of {agent} lacks `{member}` ({expected}); this version of {agent} may be newer than haft: update haft"
     )]
     Missing {
-        /// Who sent it.
+        /// The agent that sent it.
         agent: Agent,
         /// The member.
         member: &'static str,

@@ -1,4 +1,4 @@
-//! `Event`: what an agent said, in the shape that is the same for all of them.
+//! `Event`: what an agent sent to its hook, in one form for all agents.
 
 use std::path::PathBuf;
 
@@ -8,32 +8,32 @@ use serde_json::value::RawValue;
 use crate::action::Action;
 use crate::agent::Agent;
 
-/// What an agent said.
+/// What an agent sent to its hook.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Event {
     /// The agent that sent it. It may differ from the one in `haft hook NAME`: Cursor, Copilot and Devin also run Claude Code's hooks.
     pub agent: Agent,
-    /// What the answer must look like.
+    /// The form that the answer must have.
     pub dialect: Dialect,
     /// The event's name as it was sent.
     pub name: String,
-    /// The agent's id of the session; empty where it sends none.
+    /// The agent's id of the session; empty if it sends none.
     pub session: String,
-    /// The folder in which the call's relative paths begin. It is no workspace: some agents let the model choose it for a call (Codex's
-    /// `workdir`), or let it follow a `cd` (Claude Code). What lies within the workspace is to be told by what is known of the session.
+    /// The folder where the call's relative paths start. It is not the workspace: some agents let the model choose it for a call (Codex's
+    /// `workdir`), or let it follow a `cd` (Claude Code). The workspace has to be derived from what is known about the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
-    /// The folders that are open, where the agent says so.
+    /// The open folders, if the agent names them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub workspace_roots: Vec<PathBuf>,
     /// The model that the agent runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The agent's own permission mode, in its words.
+    /// The agent's own permission mode, as it names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// Whether no user is there to be asked, where the event says so.
+    /// Whether the agent runs without a user, if the event says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headless: Option<bool>,
     /// The subagent that makes the call.
@@ -48,11 +48,11 @@ pub struct Event {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Kind {
-    /// A tool is about to run: the answer decides.
+    /// A tool is about to run. The answer decides.
     Before(Call),
-    /// The agent is about to ask its user about a call: the answer decides instead.
+    /// The agent is about to ask its user about a call. The answer decides instead.
     Permission(Call),
-    /// A call ended: there is nothing to decide.
+    /// A call ended. There is nothing to decide.
     After(Report),
     /// A session starts or is resumed.
     SessionStart,
@@ -73,14 +73,14 @@ pub struct Call {
     pub id: Option<String>,
     /// The tool, as the agent names it.
     pub tool: String,
-    /// The tool's input, byte for byte; `null` where there is none. It passed the strict scan of `haft-json`.
+    /// The tool's input, byte for byte; `null` if there is none. It has passed the strict scan of `haft-json`.
     pub input: Box<RawValue>,
     /// What the call would do; never empty.
     pub actions: Vec<Action>,
 }
 
 impl Call {
-    /// The arguments of one of its actions that calls a tool of an MCP server; `None` for any other action.
+    /// Returns the arguments of an action that calls a tool of an MCP server; `None` for any other action.
     pub fn arguments<'a>(&'a self, action: &'a Action) -> Option<&'a RawValue> {
         match action {
             Action::Mcp { arguments, .. } => Some(arguments.as_deref().unwrap_or(&self.input)),
@@ -98,7 +98,7 @@ pub struct Report {
     pub id: Option<String>,
     /// The tool, as the agent names it.
     pub tool: String,
-    /// The tool's input, where it is sent again and two readers read it alike.
+    /// The tool's input, if the agent sends it again and every reader reads it alike.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Box<RawValue>>,
     /// How it ended.
@@ -106,7 +106,7 @@ pub struct Report {
     /// How long it took, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// What came of it, byte for byte, unchecked: it may hold what a strict reader refuses.
+    /// The result, byte for byte. It is unchecked and may hold what a strict reader refuses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Box<RawValue>>,
     /// What went wrong.
@@ -125,20 +125,20 @@ pub enum Status {
     Failed,
     /// The user stopped it.
     Interrupted,
-    /// It did not run: a hook, a rule of the agent's or its user refused it.
+    /// It did not run: a hook, a rule of the agent or its user refused it.
     Refused,
 }
 
-/// What the answer to an event must look like.
+/// The form of the answer to an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Dialect {
-    /// Claude Code: `hookSpecificOutput` within.
+    /// Claude Code: an object in `hookSpecificOutput`.
     Nested,
-    /// Codex: the same with the keys that it knows alone.
+    /// Codex: the same, with only the keys that it knows.
     Codex,
-    /// Factory Droid: the same for what may run; exit code 2 and a text on standard error deny.
+    /// Factory Droid: the same to allow; exit code 2 and a text on standard error deny.
     Droid,
     /// Cursor: `permission` at the top.
     Cursor,
@@ -148,16 +148,16 @@ pub enum Dialect {
     Copilot,
     /// Cline: `cancel`.
     Cline,
-    /// Exit code 2 and a text on standard error deny; nothing else is said.
+    /// Exit code 2 and a text on standard error deny. Nothing else can be said.
     ExitCode,
-    /// `{"decision": "block"}` denies; nothing else is said.
+    /// `{"decision": "block"}` denies. Nothing else can be said.
     Block,
     /// haft's own plugins.
     Plugin,
 }
 
 impl Event {
-    /// The call that is to be decided, if the event is about one.
+    /// Returns the call to decide, if the event is about one.
     pub fn call(&self) -> Option<&Call> {
         match &self.kind {
             Kind::Before(call) | Kind::Permission(call) => Some(call),

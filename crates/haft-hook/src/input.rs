@@ -1,4 +1,4 @@
-//! `Input`: what a tool is called with, after the strict scan; read where it stands.
+//! `Input`: the input of a tool, once it has passed the strict scan. It is read in place.
 
 use std::borrow::Cow;
 
@@ -11,12 +11,12 @@ pub(crate) struct Input<'t> {
     text: Cow<'t, str>,
 }
 
-/// What members of an input say, several spellings of one thing together.
+/// The texts in several members of an input that spell the same thing.
 #[derive(Debug, Default)]
 pub(crate) struct Texts {
-    /// The texts, in the order of the names that were looked for. None is empty.
+    /// The texts, in the order of the members' names. None is empty.
     pub(crate) texts: Vec<String>,
-    /// One of the members is there and says something else: the agent would read what is not known here.
+    /// Whether a member holds anything else, which the agent may read in a way that haft does not know.
     pub(crate) is_odd: bool,
 }
 
@@ -25,9 +25,9 @@ impl<'t> Input<'t> {
         Self { text }
     }
 
-    /// The input, to be kept.
+    /// Returns the input as owned JSON.
     pub(crate) fn to_raw(&self) -> Box<RawValue> {
-        // It was scanned, so it is JSON.
+        // It passed the scan, so it is JSON.
         RawValue::from_string(self.text.trim_ascii().to_owned()).unwrap_or_default()
     }
 
@@ -40,32 +40,32 @@ impl<'t> Input<'t> {
         self.text.trim_ascii_start().starts_with('{')
     }
 
-    /// The text that it is, if it is one that holds an object or a list.
-    pub(crate) fn packed(&self) -> Option<String> {
+    /// Returns the object or list that the input holds as a string, if it is one.
+    pub(crate) fn inner_json(&self) -> Option<String> {
         let text = self.view().as_str()?;
         let is_json = text.trim_ascii_start().starts_with(['{', '[']);
-        // A patch or a line may begin with a bracket, too; it is no JSON then and stays a text.
+        // A patch or a command line may also begin with a bracket. It is not JSON then.
         let is_json = is_json && serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok();
         is_json.then(|| text.into_owned())
     }
 
-    /// The member of this name, unless it is `null`.
+    /// Returns the member with this name, unless it is `null`.
     pub(crate) fn get(&self, name: &str) -> Option<View<'_>> {
         self.view().get(name).filter(|member| !member.is_null())
     }
 
-    /// A member that is a text, and not an empty one.
+    /// Returns a member that is a string and not empty.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         let text = self.get(name)?.as_str()?;
         Some(text.into_owned()).filter(|text| !text.is_empty())
     }
 
-    /// The first of these members that is a text.
+    /// Returns the first of these members that is a string and not empty.
     pub(crate) fn any_text(&self, names: &[&str]) -> Option<String> {
         names.iter().find_map(|name| self.text(name))
     }
 
-    /// All of these members: texts, lists of texts, and lists that a text holds.
+    /// Collects the texts of all these members, which may be strings or lists of strings.
     pub(crate) fn texts(&self, names: &[&str]) -> Texts {
         let mut all = Texts::default();
         for member in names.iter().filter_map(|name| self.get(name)) {
@@ -75,7 +75,7 @@ impl<'t> Input<'t> {
     }
 }
 
-/// The items that a text in JSON lists; `None` where it lists none.
+/// Returns the items of a JSON list of strings; `None` if the text is anything else.
 pub(crate) fn list_in(text: &str) -> Option<Vec<String>> {
     if !text.trim_ascii_start().starts_with('[') {
         return None;

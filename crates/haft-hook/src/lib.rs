@@ -1,17 +1,17 @@
-//! What the hooks of coding agents say and what they want to hear, in one neutral shape.
+//! The events that coding agents send to their hooks and the answers that they read, in one form for all agents.
 //!
-//! A coding agent runs a hook before its tools and after them: it writes an event to the hook's standard input and reads a verdict from
-//! its standard output and exit code. Each agent does so in its own words. [`read()`] turns the bytes into an [`Event`], whose [`Action`]s
-//! say what a call would do to the machine; [`reply()`] turns a [`Verdict`] into the [`Reply`] that the agent honours. Nothing here is
-//! sent, run or judged.
+//! A coding agent runs a hook before and after its tools: it writes an event to the hook's standard input and reads a verdict from the
+//! hook's standard output and exit code. Each agent has its own format. [`read()`] turns the bytes into an [`Event`], whose [`Action`]s say
+//! what a call would do to the machine; [`reply()`] turns a [`Verdict`] into the [`Reply`] that the agent honours. This crate sends
+//! nothing, runs nothing and judges nothing.
 //!
 //! Three rules hold for every agent:
 //!
-//! - What is not known is [`Action::Other`], never [`Action::Note`]. A spelling that may count is judged beside those that may count, too.
-//! - A reply never does more than its verdict says: where an agent cannot ask, or cannot change a call's input, the call is denied.
-//! - Bytes that are no event are answered by [`refusal`], which denies with every agent that lets a hook deny at all.
+//! - Whatever is unknown is [`Action::Other`], never [`Action::Note`]. If several spellings of a member may count, all of them are judged.
+//! - A reply never allows more than its verdict: if an agent cannot ask, or cannot change a call's input, the call is denied.
+//! - [`refusal`] answers bytes that are not an event. It denies the call with every agent that lets a hook deny at all.
 //!
-//! [`Agent::limits`] says what an agent lets a hook do and what it does when the hook fails; [`gaps`] says what its hooks do not see.
+//! [`Agent::limits`] says what an agent lets a hook do and what it does if the hook fails; [`gaps`] says what its hooks do not see.
 //!
 //! ```
 //! use haft_hook::{Action, Agent, Verdict, read, reply};
@@ -53,6 +53,6 @@ pub use error::ReadError;
 pub use event::{Call, Dialect, Event, Kind, Report, Status};
 pub use limits::Limits;
 pub use read::{MAX_EVENT, read};
-pub use reply::{refusal, reply, rewritten};
+pub use reply::{refusal, reply, rewrite_line};
 pub use setup::Setup;
 pub use verdict::{Reply, Verdict};

@@ -1,10 +1,10 @@
-//! What an agent lets a hook do, as data.
+//! `Limits`: what an agent lets a hook do, as data.
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-/// What an agent lets a hook do, and what it does when the hook fails.
+/// What an agent lets a hook do, and what it does if the hook fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 #[expect(
@@ -12,11 +12,11 @@ use serde::Serialize;
     reason = "each is a trait of its own that readers ask for by name"
 )]
 pub struct Limits {
-    /// How long the agent waits for an answer: the timeout that haft's entry sets, or the agent's own where none can be set.
+    /// How long the agent waits for an answer: the timeout in haft's entry, or the agent's own if none can be set.
     pub wait: Duration,
-    /// Whether the call runs when the hook crashes, is missing or is late, in at least one of these cases.
+    /// Whether the call runs if the hook crashes, is missing or is late, in at least one of these cases.
     pub fails_open: bool,
-    /// What happens then, and what closes it, in one sentence.
+    /// What happens then and what prevents it, in one sentence.
     pub failure: &'static str,
     /// Whether the answer before a tool can make the agent ask its user.
     pub can_ask: bool,

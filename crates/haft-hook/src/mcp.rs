@@ -1,18 +1,18 @@
-//! Names that stand for a server and its tool.
+//! Tool names that hold the name of an MCP server.
 
 use serde_json::value::RawValue;
 
 use crate::action::Action;
 
-/// The most ways in which one name may be read; one that has more is not read.
+/// Maximum number of ways to read one name. A name with more is not read.
 const MAX_READINGS: usize = 8;
 
-/// The longest name that is taken apart, in bytes. Those of servers and tools have at most a few hundred.
+/// Maximum length of a name that is read, in bytes. Names of servers and tools have at most a few hundred.
 const MAX_NAME: usize = 1024;
 
-/// The actions of a tool called `SERVER__TOOL`, which a server's name may make ambiguous: every way to read it is judged.
+/// Returns the actions of a tool called `SERVER__TOOL`. If the name can be read in several ways, there is an action for each.
 ///
-/// `server` is the server's name where the agent says it: only the reading that fits it counts then.
+/// `server` is the server's name if the agent says it. Only the reading that fits it counts then.
 pub(crate) fn double_underscore(name: &str, server: Option<&str>) -> Vec<Action> {
     if name.len() > MAX_NAME {
         return vec![Action::other("its name is too long")];
@@ -43,7 +43,7 @@ pub(crate) fn double_underscore(name: &str, server: Option<&str>) -> Vec<Action>
     actions
 }
 
-/// A tool of a server, whose arguments are the whole input.
+/// A call of a server's tool whose arguments are the whole input.
 pub(crate) fn tool_of(server: Option<&str>, tool: &str) -> Action {
     Action::Mcp {
         server: server.map(str::to_owned),
@@ -52,7 +52,7 @@ pub(crate) fn tool_of(server: Option<&str>, tool: &str) -> Action {
     }
 }
 
-/// The same with arguments of their own.
+/// A call of a server's tool with its own arguments.
 pub(crate) fn tool_with(server: Option<String>, tool: String, arguments: &str) -> Action {
     Action::Mcp {
         server,
@@ -61,7 +61,7 @@ pub(crate) fn tool_with(server: Option<String>, tool: String, arguments: &str) -
     }
 }
 
-/// A server's name as names of tools hold it: letters, digits, `_` and `-`.
+/// Returns a server's name as tool names hold it: letters, digits, `_` and `-`.
 fn plain(server: &str) -> String {
     let stays = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     server

@@ -1,8 +1,8 @@
-//! The files that a patch in the form of `apply_patch` names.
+//! The files that a patch in the format of `apply_patch` names.
 
 use crate::action::{Action, Change};
 
-/// The lines of a patch that name a file, and what becomes of it.
+/// The lines of a patch that name a file, and what happens to it.
 const HEADERS: [(&str, Change); 4] = [
     ("*** Add File:", Change::Write),
     ("*** Update File:", Change::Write),
@@ -10,8 +10,8 @@ const HEADERS: [(&str, Change); 4] = [
     ("*** Move to:", Change::Write),
 ];
 
-/// Every file of a patch. Readers of patches differ in how they treat blanks, so a line is a header wherever it is one to the most
-/// lenient of them; one too many is judged, none is missed. A patch that names no file is one that cannot be read.
+/// Returns an action for every file of a patch. Readers of patches differ in how they treat blanks, so a line counts as a header if the
+/// most lenient of them takes it for one: a file too many may be judged, but none is missed. A patch that names no file is unknown.
 pub(crate) fn files(patch: &str) -> Vec<Action> {
     let mut actions = Vec::new();
     let mut updated: Option<String> = None;
@@ -23,7 +23,7 @@ pub(crate) fn files(patch: &str) -> Vec<Action> {
         let Some((rest, mark, change)) = header else {
             continue;
         };
-        // One blank belongs to the header; more may belong to the path.
+        // One blank belongs to the header. Others may belong to the path.
         let exact = rest.strip_prefix(' ').unwrap_or(rest);
         for path in [exact, rest.trim()] {
             if path.is_empty() {
@@ -47,7 +47,7 @@ pub(crate) fn files(patch: &str) -> Vec<Action> {
 /// Adds a file unless it is there with the same change.
 fn push(actions: &mut Vec<Action>, path: &str, change: Change) {
     let same = |action: &Action| matches!(action, Action::Edit { path: other, change: its } if other == path && *its == change);
-    // Only the last few can be the same file in another spelling; a patch of many files is not compared all with all.
+    // Only the last few can be the same file in another spelling, so a patch of many files need not be compared in full.
     if !actions.iter().rev().take(4).any(same) {
         actions.push(Action::Edit {
             path: path.to_owned(),

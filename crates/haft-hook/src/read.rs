@@ -1,4 +1,4 @@
-//! `read`: the bytes that an agent sent become an event.
+//! `read`: turns the bytes that an agent sent into an event.
 
 use crate::agent::Agent;
 use crate::agents;
@@ -7,14 +7,14 @@ use crate::envelope::Envelope;
 use crate::error::ReadError;
 use crate::event::Event;
 
-/// The most bytes of an event that are read: 16 MiB. The largest tool inputs that agents were seen to send have 10 MB.
+/// Maximum size of an event in bytes: 16 MiB. The largest tool inputs seen from agents have 10 MB.
 pub const MAX_EVENT: usize = 16 * 1024 * 1024;
 
 /// Reads what an agent wrote to the standard input of `haft hook`.
 ///
-/// `invoked_as` is the agent in the command; [`Event::agent`] is the one that sent it, which may be another.
+/// `invoked_as` is the agent in the command; [`Event::agent`] is the agent that sent the event, which may be another.
 ///
-/// Members and tools of newer versions do not matter to it: what is not known is carried along or is [`Action::Other`](crate::Action::Other).
+/// Members and tools of newer versions are no error: what is unknown is passed along, or becomes [`Action::Other`](crate::Action::Other).
 ///
 /// ```
 /// use haft_hook::{Action, Agent, Kind, read};
@@ -27,9 +27,9 @@ pub const MAX_EVENT: usize = 16 * 1024 * 1024;
 ///
 /// # Errors
 ///
-/// The bytes are more than [`MAX_EVENT`], not UTF-8, or not one JSON object; a member that is needed is missing; or two readers could read
-/// the event in two ways (a name comes twice, the tool's input fails the strict scan of `haft-json`). The call must be denied then:
-/// [`refusal`](crate::refusal) says how.
+/// The bytes are more than [`MAX_EVENT`], not UTF-8, or not one JSON object; a required member is missing; or two readers could read the
+/// event differently (a name comes twice, the tool's input fails the strict scan of `haft-json`). The call must be denied then;
+/// [`refusal`](crate::refusal) does so.
 pub fn read(invoked_as: Agent, bytes: &[u8]) -> Result<Event, ReadError> {
     const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
     if bytes.len() > MAX_EVENT {
@@ -38,7 +38,7 @@ pub fn read(invoked_as: Agent, bytes: &[u8]) -> Result<Event, ReadError> {
             limit: MAX_EVENT,
         });
     }
-    // Cursor was seen to write one on Windows.
+    // Cursor was seen to write a byte order mark on Windows.
     let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
     let text =
         std::str::from_utf8(bytes).map_err(|error| ReadError::NotUtf8(error.valid_up_to()))?;

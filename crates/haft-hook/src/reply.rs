@@ -1,4 +1,4 @@
-//! What an agent wants to hear.
+//! `reply` and `refusal`: the answer that an agent reads.
 
 use serde_json::value::RawValue;
 
@@ -13,11 +13,11 @@ use crate::decision::{self, Decision, bounded};
 use crate::event::{Dialect, Event};
 use crate::verdict::{Reply, Verdict};
 
-/// What an agent reads as this verdict about this event.
+/// Returns the answer that gives an agent this verdict about this event.
 ///
-/// The agent never does more than the verdict says: where it cannot ask, or cannot change a call's input, the call is denied, and the
-/// reason says why. Reasons are bounded ([`MAX_REASON`](crate::MAX_REASON)) and never empty. An event that is about no call that is
-/// still to run gets the reply that changes nothing, whatever the verdict.
+/// The answer never allows more than the verdict: if the agent cannot ask, or cannot change a call's input, the call is denied, and the
+/// reason says why. Reasons are bounded ([`MAX_REASON`](crate::MAX_REASON)) and never empty. An event that is not about a call still to run
+/// gets the reply that changes nothing, whatever the verdict.
 ///
 /// ```
 /// use haft_hook::{Agent, Verdict, read, reply};
@@ -51,12 +51,12 @@ pub fn reply(event: &Event, verdict: &Verdict) -> Reply {
     }
 }
 
-/// What denies a call where there is no event to answer: it could not be read, or haft failed. It denies in the way that the agent
-/// honours whatever the event was.
+/// Returns the denial of a call whose event could not be read, or that haft failed to judge. It has the form that the agent honours
+/// whatever the event was.
 pub fn refusal(invoked_as: Agent, reason: &str) -> Reply {
     let reason = bounded(reason);
     match invoked_as {
-        // Claude Code's hooks are also run by agents that read its JSON in part; all of them read exit code 2.
+        // Agents that read only some of Claude Code's JSON also run its hooks. All of them read exit code 2.
         Agent::Claude | Agent::Codex | Agent::Copilot | Agent::Droid | Agent::Windsurf => {
             Reply::blocked(&reason)
         }
@@ -68,18 +68,18 @@ pub fn refusal(invoked_as: Agent, reason: &str) -> Reply {
     }
 }
 
-/// The input of a call with `line` in place of its shell line, and every other byte as it was. `None` where the event is about no call
-/// of one shell line, or the agent cannot change it.
+/// Returns the input of a call with `line` in place of its shell line, and every other byte as it was. `None` if the event is not about a
+/// call of one shell line, or the agent cannot change its input.
 ///
 /// ```
-/// use haft_hook::{Agent, read, rewritten};
+/// use haft_hook::{Agent, read, rewrite_line};
 ///
 /// let event = read(Agent::Claude, br#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls", "timeout":1.0}}"#)?;
-/// let input = rewritten(&event, "haft exec -- ls").unwrap();
+/// let input = rewrite_line(&event, "haft exec -- ls").unwrap();
 /// assert_eq!(input.get(), r#"{"command":"haft exec -- ls", "timeout":1.0}"#);
 /// # Ok::<(), haft_hook::ReadError>(())
 /// ```
-pub fn rewritten(event: &Event, line: &str) -> Option<Box<RawValue>> {
+pub fn rewrite_line(event: &Event, line: &str) -> Option<Box<RawValue>> {
     let call = event.call()?;
     let [
         Action::Command(Command {
@@ -100,7 +100,7 @@ pub fn rewritten(event: &Event, line: &str) -> Option<Box<RawValue>> {
         let value = serde_json::from_str::<String>(member.value().get());
         value.is_ok_and(|text| text == *now)
     };
-    // The member that holds the line; a description that repeats it is not changed.
+    // A description that repeats the line is not changed.
     let names = ["command", "cmd"];
     let nth = names.iter().find_map(|name| input.position(name))?;
     if !says_it(&input.members()[nth]) {

@@ -1,4 +1,4 @@
-//! Where haft is registered with an agent, as data: whoever edits the files and whoever reads the events agree through it.
+//! `Setup`: where haft is registered with an agent, as data, so that the editor of the files and the reader of the events agree.
 
 use std::path::Path;
 
@@ -11,31 +11,31 @@ use crate::agent::Agent;
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Setup {
-    /// The places, for each scope the one that is used first: the first of a scope whose [`Condition`] holds.
+    /// The places, best first. Of each scope, the first place whose [`Condition`] holds is used.
     pub places: Vec<Place>,
-    /// What is left for the user to do or to know, a sentence each.
+    /// What the user still has to do or know, one sentence each.
     pub steps: &'static [&'static str],
 }
 
-/// One place where haft can be registered: all of its files together.
+/// A place where haft can be registered, with all of its files.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Place {
-    /// For whom it counts.
+    /// The users that it counts for.
     pub scope: Scope,
-    /// When it is the one to use.
+    /// When it is used.
     pub condition: Condition,
     /// Its files.
     pub files: Vec<SettingsFile>,
 }
 
-/// For whom a file counts.
+/// The users that a file counts for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// The user, in every folder.
     User,
-    /// Everyone who works in this project.
+    /// All users of this project.
     Project,
     /// The user, in this project.
     Private,
@@ -47,7 +47,7 @@ pub enum Scope {
 pub enum Condition {
     /// Always.
     Always,
-    /// Its file exists: the agent reads no other one then, or warns where there are two.
+    /// Its file exists: the agent then reads no other file, or warns about two.
     FileExists,
     /// Its file exists and holds hooks already.
     HasHooks,
@@ -59,10 +59,10 @@ pub enum Condition {
 pub struct SettingsFile {
     /// Its path below the user's home folder or the project.
     pub path: &'static str,
-    /// The variable that moves it, if it is set.
+    /// The variable that moves it if set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_by: Option<MovedBy>,
-    /// What is in it.
+    /// Its content.
     pub content: Content,
 }
 
@@ -71,24 +71,24 @@ pub struct SettingsFile {
 pub struct MovedBy {
     /// Its name.
     pub variable: &'static str,
-    /// The beginning of the path that its value takes the place of.
+    /// The beginning of the path that its value replaces.
     pub replaces: &'static str,
 }
 
-/// What is in a file.
+/// The content of a file.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
-    /// Settings that haft shares with the user and with others: entries are added behind those that are there.
+    /// Settings that haft shares with the user and other programs. haft adds its entries after the existing ones.
     Shared {
-        /// How it is written.
+        /// The file's format.
         format: Format,
-        /// Members at the top that must be there, with the value that they get where they are missing.
+        /// Members that must be at the top, with the value that haft adds if they are missing.
         root: Vec<(&'static str, Value)>,
-        /// What is added.
+        /// The entries that haft adds.
         entries: Vec<Entry>,
     },
-    /// A file of haft's own, whole.
+    /// A file that belongs to haft as a whole.
     Own {
         /// Its text.
         text: String,
@@ -97,19 +97,19 @@ pub enum Content {
     },
 }
 
-/// How a file of settings is written.
+/// The format of a settings file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
-    /// JSON; the agent refuses comments.
+    /// JSON. The agent refuses comments.
     Json,
-    /// JSON in which comments may stand.
+    /// JSON with comments.
     Jsonc,
-    /// TOML: a list of tables.
+    /// TOML, with lists of tables.
     Toml,
 }
 
-/// An entry for one event: an element of a list.
+/// An entry for one event, which is an element of a list.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Entry {
@@ -121,7 +121,7 @@ pub struct Entry {
     pub value: Value,
 }
 
-/// The mark in files of haft's own that have room for one: what wrote them, and the version of what is in them.
+/// The mark in haft's own files, where the format allows one: the program that wrote them and the version of their content.
 pub const OWN_FILE: &str = "haft-hook 1";
 
 /// The mark of any version.
@@ -157,7 +157,7 @@ impl SettingsFile {
         }
     }
 
-    /// Settings that others share, with nothing of its own at the top.
+    /// Shared settings that need no members at the top.
     pub(crate) fn shared(path: &'static str, format: Format, entries: Vec<Entry>) -> Self {
         let root = Vec::new();
         Self::new(
@@ -186,7 +186,7 @@ impl Entry {
         }
     }
 
-    /// An entry whose events stand at the top of their file.
+    /// An entry in a file whose events are at the top.
     pub(crate) fn at_the_top(event: &'static str, value: Value) -> Self {
         Self {
             event,
@@ -196,13 +196,13 @@ impl Entry {
     }
 }
 
-/// A group with one handler in it, as Claude Code has them. No matcher: every agent takes that for all tools.
+/// A group with one handler, as in Claude Code's settings. It has no matcher, which to every agent means all tools.
 pub(crate) fn group(handler: &Value) -> Value {
     serde_json::json!({ "hooks": [handler] })
 }
 
-/// The entries of an agent that follows Claude Code and has no more to say: before a call, after it, and around a session. `entry` says where
-/// the events stand.
+/// The entries of an agent that follows Claude Code and needs nothing else: before and after a call, and at the start and end of a session.
+/// `entry` puts an event where the agent looks for it.
 pub(crate) fn plain_entries(
     agent: Agent,
     program: &str,
@@ -223,16 +223,16 @@ pub(crate) fn plain_entries(
         .to_vec()
 }
 
-/// How long an agent waits for a hook that decides nothing, in seconds.
+/// How long an agent waits for a hook that only reports, in seconds.
 pub(crate) const REPORT_SECONDS: u64 = 30;
 
-/// The command line that runs haft's hook, for a shell to read.
+/// Returns the command line that runs haft's hook, for a shell.
 pub(crate) fn command_line(program: &str, agent: Agent) -> String {
-    format!("{} hook {}", quoted(program), agent.name())
+    format!("{} hook {}", quote(program), agent.name())
 }
 
-/// A path as one word of a shell: the system's own.
-fn quoted(program: &str) -> String {
+/// Quotes a path as one word for the system's shell.
+fn quote(program: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
     if !program.is_empty() && program.chars().all(plain) {
         return program.to_owned();
@@ -243,8 +243,8 @@ fn quoted(program: &str) -> String {
     format!("'{}'", program.replace('\'', "'\\''"))
 }
 
-/// Whether an entry's handler runs haft's hook for this agent, wherever haft's program is. `handler` is what holds the command: an element
-/// of a list of handlers, or of a list of groups of them.
+/// Whether a handler runs haft's hook for this agent, wherever haft's program is. `handler` is the object with the command: an element of a
+/// list of handlers.
 ///
 /// ```
 /// use haft_hook::{Agent, setup};
@@ -271,7 +271,7 @@ pub fn is_own(agent: Agent, handler: &Value) -> bool {
     lines.any(|line| runs_haft(agent, line))
 }
 
-/// Whether a line is haft's program, `hook` and the agent's name, and nothing else.
+/// Whether a command line consists of haft's program, `hook` and the agent's name, and nothing else.
 fn runs_haft(agent: Agent, line: &str) -> bool {
     let last = |line: &'_ str| {
         let (rest, word) = line.trim().rsplit_once(char::is_whitespace)?;
@@ -292,8 +292,8 @@ fn runs_haft(agent: Agent, line: &str) -> bool {
         && (is_quoted || !bare.contains(char::is_whitespace))
 }
 
-/// Whether a file that stands where haft would write one of its own ([`Content::Own`]) is haft's, of whatever version. Any other is the
-/// user's, and is neither to be overwritten nor to be removed.
+/// Whether a file in the place of one of haft's own ([`Content::Own`]) was written by any version of haft. Any other file is the user's and
+/// must not be overwritten or removed.
 ///
 /// ```
 /// use haft_hook::{Agent, setup};
@@ -320,7 +320,7 @@ pub fn is_own_file(agent: Agent, text: &str) -> bool {
     }
 }
 
-/// What holds a command, anywhere in a file. The depth is that of `serde_json`, which is bounded.
+/// Collects every object with a command, at any depth. `serde_json` limits the depth.
 fn collect_handlers<'v>(value: &'v Value, handlers: &mut Vec<&'v Value>) {
     match value {
         Value::Object(members) => {
@@ -339,7 +339,7 @@ fn collect_handlers<'v>(value: &'v Value, handlers: &mut Vec<&'v Value>) {
     }
 }
 
-/// Whether a path is one of haft's program.
+/// Whether a path names haft's program.
 fn is_program(path: &str) -> bool {
     let name = path.rsplit(['/', '\\']).next().unwrap_or_default();
     let stem = Path::new(name).file_stem().and_then(|stem| stem.to_str());

@@ -1,4 +1,4 @@
-//! The shape of an event that Claude Code set and most agents follow: flat members, a tool's name, its input, its response.
+//! `Shape`: the layout of an event that Claude Code set and most agents follow, with flat members for the tool, its input and its response.
 
 use std::path::PathBuf;
 
@@ -10,10 +10,10 @@ use crate::event::{Call, Dialect, Event, Kind, Report, Status};
 use crate::input::Input;
 use crate::stage::Stage;
 
-/// What a call of a tool would do, by the agent that reads its names: the tool, its input, and the event for what stands beside them.
+/// States what a call would do, from the tool's name, its input, and the event with whatever else it says.
 pub(crate) type Actions = fn(&str, &Input<'_>, &Envelope<'_>) -> Vec<Action>;
 
-/// How an agent fills the shape.
+/// An agent's variant of the layout.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) agent: Agent,
@@ -25,14 +25,14 @@ pub(crate) struct Shape {
     pub(crate) tool: &'static str,
     /// The member with the tool's input.
     pub(crate) input: &'static str,
-    /// The members with the call's id.
+    /// The members that may have the call's id.
     pub(crate) id: &'static [&'static str],
-    /// The members with what came of a call.
+    /// The members that may have the result of a call.
     pub(crate) result: &'static [&'static str],
 }
 
 impl Shape {
-    /// The names that Claude Code uses.
+    /// The layout with Claude Code's names.
     pub(crate) const fn new(agent: Agent, dialect: Dialect, actions: Actions) -> Self {
         Self {
             agent,
@@ -46,11 +46,11 @@ impl Shape {
         }
     }
 
-    /// Reads an event whose name says what it is.
+    /// Reads an event whose name tells its stage.
     pub(crate) fn read(&self, event: &Envelope<'_>) -> Result<Event, ReadError> {
         let name = event.needs(self.name)?;
         let stage = match Stage::of(&name) {
-            // Whatever a version calls it: a tool with an input and without a result is about to run.
+            // Whatever a version calls it, an event with a tool and its input but no result comes before a tool.
             Stage::Other if self.is_about_to_run(event) => Stage::Before,
             stage => stage,
         };
@@ -62,7 +62,7 @@ impl Shape {
         event.has(self.tool) && event.has(self.input) && !has_result
     }
 
-    /// Reads an event that is known to be of a stage.
+    /// Reads an event of a known stage.
     pub(crate) fn read_as(
         &self,
         event: &Envelope<'_>,
@@ -83,7 +83,7 @@ impl Shape {
         Ok(self.event(event, name, kind))
     }
 
-    /// An event with what stands around every kind of it.
+    /// Builds an event with the members that every kind has.
     pub(crate) fn event(&self, event: &Envelope<'_>, name: String, kind: Kind) -> Event {
         const SESSION: [&str; 5] = [
             "session_id",
@@ -125,7 +125,7 @@ impl Shape {
         Ok(Report {
             id: event.any_text(self.id),
             tool: event.needs(self.tool)?,
-            // The call ran; that its input is not to be read is no reason to lose how it ended.
+            // The call ran. An input that cannot be read is no reason to lose how it ended.
             input: event
                 .unpacked_input(self.input)
                 .ok()

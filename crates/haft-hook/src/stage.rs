@@ -1,6 +1,6 @@
-//! When in the life of a call or a session an event comes, from its name.
+//! `Stage`: the point in a call or a session at which an event comes, from the event's name.
 
-/// What an event's name says.
+/// The point at which an event comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     Before,
@@ -11,13 +11,14 @@ pub(crate) enum Stage {
     SessionStart,
     SessionEnd,
     Prompt,
-    /// What came of the hooks themselves: nothing is decided or ended by it.
+    /// The result of the hooks themselves. It decides and ends nothing.
     Verdict,
     Other,
 }
 
 impl Stage {
-    /// The stage of an event. Agents that run each other's hooks keep their own spelling of a name, so case and `_` do not count.
+    /// Returns the stage of an event. Agents that run each other's hooks keep their own spelling of names, so case, `_`, `-` and `.` are
+    /// ignored.
     pub(crate) fn of(name: &str) -> Self {
         let name: String = name
             .chars()

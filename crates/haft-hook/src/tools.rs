@@ -1,7 +1,7 @@
-//! Kinds of tools that most agents have, under whatever name: what a call of each would do, from its input.
+//! The kinds of tools that most agents have, and what a call of each would do, from its input.
 //!
-//! Versions of an agent spell members differently (`file_path`, `path`, `filePath`), and which one counts is theirs to know. So every
-//! spelling that is there is judged. A call whose input lacks what its kind of tool needs is [`Action::Other`], never a note.
+//! Versions of an agent spell members differently (`file_path`, `path`, `filePath`), and only the agent knows which spelling counts. So
+//! every spelling in the input is judged. A call whose input lacks what its kind of tool needs is [`Action::Other`], never a note.
 
 use haft_json::view::View;
 
@@ -9,7 +9,7 @@ use crate::action::{Action, Change, Command};
 use crate::input::{Input, Texts};
 use crate::patch;
 
-/// The members that hold one path.
+/// Members that hold one path.
 pub(crate) const PATHS: [&str; 8] = [
     "file_path",
     "path",
@@ -21,7 +21,7 @@ pub(crate) const PATHS: [&str; 8] = [
     "file",
 ];
 
-/// The members that hold the folder of a search or a list.
+/// Members that hold the folder of a search or a listing.
 const FOLDERS: [&str; 7] = [
     "path",
     "dir_path",
@@ -32,7 +32,7 @@ const FOLDERS: [&str; 7] = [
     "target_directory",
 ];
 
-/// The members that hold patterns of paths. What a pattern of a line's text says is no path.
+/// Members that hold patterns of paths. Patterns of text are not among them.
 const PATTERNS: [&str; 6] = [
     "glob",
     "include",
@@ -42,7 +42,7 @@ const PATTERNS: [&str; 6] = [
     "filePattern",
 ];
 
-/// The members that hold the folder in which a command starts.
+/// Members that hold the folder in which a command starts.
 const STARTS_IN: [&str; 6] = [
     "cwd",
     "workdir",
@@ -52,7 +52,7 @@ const STARTS_IN: [&str; 6] = [
     "directory",
 ];
 
-/// The members that hold a patch.
+/// Members that hold a patch.
 const PATCHES: [&str; 6] = [
     "command",
     "patch",
@@ -62,11 +62,11 @@ const PATCHES: [&str; 6] = [
     "diff",
 ];
 
-/// Why a line of another shell is not read.
+/// Why haft does not read a PowerShell line.
 pub(crate) const POWERSHELL: &str = "it is a line of PowerShell, which haft does not read";
 
-/// A tool that starts a command. `names` hold it, `folders` hold where it starts, in this agent's tools. Another spelling of such a folder
-/// may count in a version that is not known here, or not at all, so it makes the call one that is not known.
+/// A tool that starts a command. In this agent's tools the members `names` hold the command and `folders` hold where it starts. Another
+/// spelling of such a folder may or may not count in an unknown version, so it makes the call unknown.
 pub(crate) fn command(input: &Input<'_>, names: &[&str], folders: &[&str]) -> Vec<Action> {
     let known = input.texts(folders);
     let cwd = known.texts.first();
@@ -88,7 +88,7 @@ pub(crate) fn command(input: &Input<'_>, names: &[&str], folders: &[&str]) -> Ve
     or_other(actions, "a command without a line")
 }
 
-/// A program and its arguments, as a list of texts.
+/// A program and its arguments, as a list of strings.
 fn argv(member: View<'_>, cwd: Option<&String>) -> Action {
     let words = member.items().map(|item| Some(item.as_str()?.into_owned()));
     match words.collect::<Option<Vec<String>>>() {
@@ -101,7 +101,7 @@ fn argv(member: View<'_>, cwd: Option<&String>) -> Action {
     }
 }
 
-/// A tool that starts commands of a shell that haft does not read.
+/// A tool that starts commands in a shell that haft does not read.
 pub(crate) fn foreign_command(input: &Input<'_>, why: &'static str) -> Vec<Action> {
     vec![Action::unknown_command(
         input.any_text(&["command", "input"]),
@@ -128,20 +128,20 @@ pub(crate) fn edit(input: &Input<'_>, change: Change) -> Vec<Action> {
     finish(actions.collect(), is_odd, why)
 }
 
-/// A tool that lists or searches what lies below folders, by patterns of paths. `own` holds the folder in this agent's tools; without
-/// one the search is of the folder that the agent works in.
+/// A tool that lists or searches the files below folders, by patterns of paths. In this agent's tools the members `own` hold the folder;
+/// without one the tool searches the folder that the agent works in.
 pub(crate) fn search(input: &Input<'_>, own: &[&str]) -> Vec<Action> {
     below(input, own, &PATTERNS)
 }
 
-/// A tool whose `pattern` is one of paths: it lists files.
+/// A tool that lists files by a `pattern` of paths.
 pub(crate) fn glob(input: &Input<'_>, own: &[&str]) -> Vec<Action> {
     let mut names = PATTERNS.to_vec();
     names.push("pattern");
     below(input, own, &names)
 }
 
-/// A tool that reads every file that patterns name, without a folder beside them.
+/// A tool that reads every file that patterns match, without a folder of its own.
 pub(crate) fn read_patterns(input: &Input<'_>, names: &[&str]) -> Vec<Action> {
     let Texts { texts, is_odd } = input.texts(names);
     let mut actions = Vec::new();
@@ -193,7 +193,7 @@ fn below(input: &Input<'_>, own: &[&str], names: &[&str]) -> Vec<Action> {
     )
 }
 
-/// A pattern below a folder; one that is absolute stands alone.
+/// Joins a pattern to a folder, unless the pattern is absolute.
 fn join(folder: &str, pattern: &str) -> String {
     if folder == "." || is_absolute(pattern) {
         return pattern.to_owned();
@@ -206,18 +206,18 @@ fn is_absolute(path: &str) -> bool {
     path.starts_with(['/', '\\', '~']) || drive
 }
 
-/// Whether what a pattern finds may lie outside the folder that it is for.
+/// Whether a pattern may match files outside its folder.
 fn leaves(pattern: &str) -> bool {
     is_absolute(pattern) || pattern.split(['/', '\\']).any(|part| part == "..")
 }
 
-/// Whether a pattern names folders within `{…}`: what it reaches is not seen from its beginning.
+/// Whether a pattern has folders within `{…}`, so that its beginning does not tell what it reaches.
 fn reaches_by_choice(pattern: &str) -> bool {
     let mut choices = pattern.split('{').skip(1);
     choices.any(|choice| choice.contains(['/', '\\', '~']) || choice.contains(".."))
 }
 
-/// The folders before the first one that a pattern leaves open.
+/// Returns the folders of a pattern before its first wildcard.
 fn fixed_part(pattern: &str) -> String {
     let fixed: Vec<&str> = pattern
         .split('/')
@@ -230,7 +230,7 @@ fn fixed_part(pattern: &str) -> String {
     }
 }
 
-/// A tool that fetches pages by their addresses.
+/// A tool that fetches pages by their URLs.
 pub(crate) fn fetch(input: &Input<'_>, names: &[&str]) -> Vec<Action> {
     let Texts { texts, is_odd } = input.texts(names);
     let actions = texts.into_iter().map(|url| Action::Fetch { url });
@@ -241,7 +241,7 @@ pub(crate) fn fetch(input: &Input<'_>, names: &[&str]) -> Vec<Action> {
     )
 }
 
-/// The addresses within a text that a model wrote.
+/// Finds the URLs in a text that a model wrote.
 pub(crate) fn addresses(text: &str) -> Vec<Action> {
     let words = text.split_whitespace();
     let urls = words.filter(|word| word.contains("://"));
@@ -251,7 +251,7 @@ pub(crate) fn addresses(text: &str) -> Vec<Action> {
     .collect()
 }
 
-/// An address without what stands around it: `(https://a.example/b),` is `https://a.example/b`.
+/// Strips a URL of the punctuation around it: `(https://a.example/b),` becomes `https://a.example/b`.
 fn address_in(word: &str) -> &str {
     let scheme_end = word.find("://").unwrap_or_default();
     let before = &word[..scheme_end];
@@ -272,7 +272,8 @@ pub(crate) fn apply_patch(input: &Input<'_>) -> Vec<Action> {
     finish(actions, is_odd, "a patch without its text")
 }
 
-/// A tool that touches nothing outside the conversation, if its input has one of these members. No name stands for an empty object.
+/// A tool that touches nothing outside the conversation, if its input has one of these members. Without names, its input must be an empty
+/// object.
 pub(crate) fn note(input: &Input<'_>, names: &[&str]) -> Vec<Action> {
     let fits = match names {
         [] => input.is_object() && input.view().members().next().is_none(),
@@ -289,7 +290,7 @@ pub(crate) fn unknown() -> Vec<Action> {
     vec![Action::other("the tool is not known to haft")]
 }
 
-/// A tool that is known, and does what no rule of haft's speaks of.
+/// A known tool whose effects no rule of haft can cover.
 pub(crate) fn ungoverned() -> Vec<Action> {
     vec![Action::other("no kind of rule covers this tool")]
 }

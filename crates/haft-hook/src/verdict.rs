@@ -1,20 +1,21 @@
-//! What haft decides about a call, and the reply that an agent reads.
+//! `Verdict`: what haft decides about a call; `Reply`: what the agent reads.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// What is decided about a call.
+/// What haft decides about a call.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Verdict {
     /// The agent does what it would do without a hook.
     NoOpinion,
-    /// The call runs, where the agent lets a hook say so without asking its user.
+    /// The call runs, without a question to the user if the agent lets a hook say so.
     Allow {
-        /// What it runs with instead; see [`rewritten`](crate::rewritten). An agent that cannot do that denies the call.
+        /// The input to run with instead; see [`rewrite_line`](crate::rewrite_line). If the agent cannot change the input, the call is
+        /// denied.
         input: Option<Box<RawValue>>,
     },
-    /// The agent asks its user. An agent that cannot do that denies the call.
+    /// The agent asks its user. If the agent cannot, the call is denied.
     Ask {
         /// Why, for the user.
         reason: String,
@@ -38,7 +39,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Says nothing.
+    /// No output and exit code 0.
     pub(crate) fn silent() -> Self {
         Self::default()
     }
@@ -50,7 +51,7 @@ impl Reply {
                 stdout,
                 ..Self::default()
             },
-            // No answer of this crate fails to serialize; were one to, exit code 2 denies with every agent that reads codes.
+            // No answer of this crate fails to serialize. If one did, exit code 2 would deny with every agent that reads exit codes.
             Err(error) => Self::blocked(&format!("haft could not write its answer: {error}")),
         }
     }

@@ -8,7 +8,7 @@
 use std::fs;
 use std::path::Path;
 
-use haft_hook::{Agent, Event, Verdict, read, refusal, reply, rewritten};
+use haft_hook::{Agent, Event, Verdict, read, refusal, reply, rewrite_line};
 use serde_json::{Map, Value, json};
 
 /// Returns the verdicts to reply with to an event of a call.
@@ -25,7 +25,7 @@ fn verdicts(event: &Event) -> Vec<(&'static str, Verdict)> {
         ),
         ("deny", Verdict::Deny { reason }),
     ];
-    if let Some(input) = rewritten(event, "haft exec -- true") {
+    if let Some(input) = rewrite_line(event, "haft exec -- true") {
         verdicts.push(("rewritten", Verdict::Allow { input: Some(input) }));
     }
     verdicts

@@ -3,7 +3,7 @@
 
 use haft_hook::{
     Action, Agent, Event, Kind, MAX_EVENT, MAX_REASON, ReadError, Reply, Verdict, read, refusal,
-    reply, rewritten,
+    reply, rewrite_line,
 };
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -200,7 +200,7 @@ fn check_event(event: &Event) {
     if let Some(call) = event.call() {
         assert!(!call.actions.is_empty(), "{call:?}");
     }
-    let _ = rewritten(event, "true");
+    let _ = rewrite_line(event, "true");
     for verdict in verdicts() {
         let reply = reply(event, &verdict);
         check_reply(&reply);
@@ -328,7 +328,7 @@ fn an_input_is_kept_byte_for_byte() {
         format!(r#"{{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input": {input} }}"#);
     let event = read(Agent::Claude, text.as_bytes()).unwrap();
     assert_eq!(event.call().unwrap().input.get(), input);
-    let other = rewritten(&event, "a \"b\"").unwrap();
+    let other = rewrite_line(&event, "a \"b\"").unwrap();
     assert_eq!(other.get(), input.replace(r#""ls""#, r#""a \"b\"""#));
     let allow = Verdict::Allow {
         input: Some(other.clone()),

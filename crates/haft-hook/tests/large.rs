@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use haft_hook::{Agent, MAX_REASON, Verdict, read, reply, rewritten};
+use haft_hook::{Agent, MAX_REASON, Verdict, read, reply, rewrite_line};
 
 const SIZE: usize = 10 * 1024 * 1024;
 
@@ -71,7 +71,7 @@ fn grown_by(agent: Agent, text: &str) -> usize {
     };
     let reply = reply(&event, &deny);
     assert!(reply.stdout.len() < 2 * MAX_REASON);
-    let other = rewritten(&event, "true");
+    let other = rewrite_line(&event, "true");
     assert!(other.is_none_or(|other| other.get().len() < 1000));
     peak() - before
 }

@@ -17,7 +17,7 @@ use std::process::Command;
 
 use haft_hook::setup::Content;
 use haft_hook::{
-    Action, Agent, Event, Kind, Status, Verdict, read, registrations, reply, rewritten,
+    Action, Agent, Event, Kind, Status, Verdict, read, registrations, reply, rewrite_line,
 };
 use serde_json::{Value, json};
 
@@ -220,7 +220,7 @@ fn a_verdict_is_what_happens_in_opencode() {
     let event = sample(Agent::OpenCode);
     let unchanged = json!({"command": "ls", "timeout": 5});
     let jailed = json!({"command": "haft exec -- ls", "timeout": 5});
-    let input = rewritten(&event, "haft exec -- ls");
+    let input = rewrite_line(&event, "haft exec -- ls");
     let reason = || "no <b>\"quotes\"</b>".to_owned();
     for (verdict, thrown, args) in [
         (Verdict::NoOpinion, None, &unchanged),
@@ -258,7 +258,7 @@ fn a_verdict_is_what_happens_in_amp() {
     let event = sample(Agent::Amp);
     let allow = json!({"action": "allow"});
     let jailed = json!({"action": "modify", "input": {"cmd": "haft exec -- ls"}});
-    let input = rewritten(&event, "haft exec -- ls");
+    let input = rewrite_line(&event, "haft exec -- ls");
     let ask = || Verdict::Ask {
         reason: "it pushes".to_owned(),
     };

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use haft::call::ToolCall;
-use haft_hook::{Action, Call, Event, rewritten};
+use haft_hook::{Action, Call, Event, rewrite_line};
 use serde_json::value::RawValue;
 
 use crate::hook::exec_line::ExecLine;
@@ -49,7 +49,7 @@ impl JailedCall {
         let Some(ExecLine { line, call }) = exec else {
             return Ok(None);
         };
-        let input = match line.map(|line| rewritten(event, &line)) {
+        let input = match line.map(|line| rewrite_line(event, &line)) {
             Some(None) => return Ok(None),
             Some(input) => input,
             None => None,

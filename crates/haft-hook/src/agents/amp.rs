@@ -1,4 +1,4 @@
-//! Amp, which has no hooks but plugins: haft's own runs `haft hook amp` and acts on its answer.
+//! Amp. It has plugins instead of hooks: haft's plugin runs `haft hook amp` and acts on its answer.
 
 use crate::action::{Action, Change};
 use crate::agent::Agent;
@@ -29,7 +29,7 @@ pub(crate) const GAPS: &[&str] = &[
     "without a screen the plugin cannot ask, and denies instead",
 ];
 
-/// Where haft's plugin goes.
+/// Where haft's plugin is installed.
 pub(crate) fn setup(program: &str) -> Setup {
     let content = plugin::file(Agent::Amp, include_str!("../plugins/amp.js"), program);
     plugin::setup(
@@ -47,7 +47,7 @@ pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
     plugin::read(Agent::Amp, actions, event)
 }
 
-/// What a call of a tool would do.
+/// States what a call of a tool would do.
 fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
     if let Some(name) = tool.strip_prefix("mcp__") {
         return mcp::double_underscore(name, None);

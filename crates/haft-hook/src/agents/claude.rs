@@ -43,8 +43,9 @@ pub(crate) const GAPS: &[&str] = &[
     "`disableAllHooks` or `allowManagedHooksOnly` in other settings switches haft's hook off",
 ];
 
-/// Where haft is registered. The command is a line for a shell and no list of words: older versions, and agents that run these settings,
-/// know no `args`. `PermissionRequest` is not registered: it comes after `PreToolUse` for the same call, without its id.
+/// Where haft is registered. The command is a shell line instead of a list of words, because older versions, and other agents that run
+/// these hooks, do not know `args`. `PermissionRequest` is not registered: it comes after `PreToolUse` for the same call, without the
+/// call's id.
 pub(crate) fn setup(program: &str) -> Setup {
     let command = command_line(program, Agent::Claude);
     let decides = json!({
@@ -80,7 +81,7 @@ pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
     Shape::new(Agent::Claude, Dialect::Nested, actions).read(event)
 }
 
-/// What a call of a tool would do.
+/// States what a call of a tool would do.
 pub(crate) fn actions(tool: &str, input: &Input<'_>, event: &Envelope<'_>) -> Vec<Action> {
     let server = event.object("mcp_server").ok().flatten();
     let server = server.and_then(|server| server.text("name"));
@@ -93,7 +94,7 @@ pub(crate) fn actions(tool: &str, input: &Input<'_>, event: &Envelope<'_>) -> Ve
     own_actions(tool, input)
 }
 
-/// The same for a tool that belongs to no server.
+/// States what a call of one of Claude Code's own tools would do.
 pub(crate) fn own_actions(tool: &str, input: &Input<'_>) -> Vec<Action> {
     match tool {
         "Bash" => tools::command(input, &["command"], &[]),
@@ -113,7 +114,7 @@ pub(crate) fn own_actions(tool: &str, input: &Input<'_>) -> Vec<Action> {
         "TaskGet" | "TaskUpdate" => tools::note(input, &["taskId", "task_id"]),
         "TaskList" | "EnterPlanMode" => tools::note(input, &[]),
         "ExitPlanMode" => plan(input),
-        // What a background command of the agent's own wrote, and its end.
+        // These read and stop background commands of the agent.
         "BashOutput" | "TaskOutput" | "KillShell" | "TaskStop" => {
             tools::note(input, &["bash_id", "task_id", "shell_id"])
         }
@@ -123,7 +124,7 @@ pub(crate) fn own_actions(tool: &str, input: &Input<'_>) -> Vec<Action> {
     }
 }
 
-/// A command or a socket whose output is followed.
+/// A tool that follows the output of a command or a socket.
 fn monitor(input: &Input<'_>) -> Vec<Action> {
     let mut actions = Vec::new();
     if input.get("command").is_some() {
@@ -142,7 +143,7 @@ fn monitor(input: &Input<'_>) -> Vec<Action> {
     tools::or_other(actions, "it follows nothing that is named")
 }
 
-/// The resources of one server.
+/// A tool that uses the resources of one server.
 fn resources(input: &Input<'_>, method: &str) -> Vec<Action> {
     match input.text("server") {
         Some(server) => vec![mcp::tool_of(Some(&server), method)],
@@ -150,7 +151,7 @@ fn resources(input: &Input<'_>, method: &str) -> Vec<Action> {
     }
 }
 
-/// The end of planning; one that brings permissions for what follows is more than a note.
+/// The tool that ends planning. A plan that asks for permissions is more than a note.
 fn plan(input: &Input<'_>) -> Vec<Action> {
     let prompts = input.get("allowedPrompts");
     let is_empty =
@@ -161,7 +162,7 @@ fn plan(input: &Input<'_>) -> Vec<Action> {
     vec![Action::other("a plan that brings permissions")]
 }
 
-/// An answer, the verdict within.
+/// An answer: an object with the verdict inside.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Answer<T> {
@@ -176,7 +177,7 @@ impl<T: Serialize> Answer<T> {
     }
 }
 
-/// What `PreToolUse` takes.
+/// A verdict for `PreToolUse`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Before<'d> {
@@ -203,7 +204,7 @@ impl<'d> Before<'d> {
     }
 }
 
-/// What `PermissionRequest` takes.
+/// A verdict for `PermissionRequest`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Permission<'d> {
@@ -238,13 +239,13 @@ impl<'d> Permission<'d> {
     }
 }
 
-/// The answer in Claude Code's form.
+/// Returns the answer in Claude Code's form.
 pub(crate) fn answer(event: &Event, decision: &Decision<'_>) -> Reply {
     if matches!(event.kind, Kind::Permission(_)) {
         return match decision {
             Decision::Allow(input) => Answer::reply(Permission::new("allow", None, *input)),
             Decision::Deny(reason) => Answer::reply(Permission::new("deny", Some(reason), None)),
-            // It is about to ask.
+            // It is about to ask anyway.
             Decision::Nothing | Decision::Ask(_) => Reply::silent(),
         };
     }

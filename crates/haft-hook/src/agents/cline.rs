@@ -22,7 +22,7 @@ use crate::tools;
 use crate::verdict::Reply;
 
 pub(crate) const LIMITS: Limits = Limits {
-    // The extension's own; the CLI waits 120 s.
+    // This is the extension's limit. The CLI waits 120 s.
     wait: Duration::from_secs(30),
     fails_open: true,
     failure: "the call runs when the hook crashes, is missing or is late, and no setting of Cline closes that",
@@ -42,7 +42,7 @@ pub(crate) const GAPS: &[&str] = &[
     "the setting `hooksEnabled` switches all hooks off",
 ];
 
-/// Where haft is registered: scripts whose name is the event. A file that is there and is not haft's is the user's own hook.
+/// Where haft is registered: scripts named after the event. An existing file that haft did not write is the user's own hook.
 pub(crate) fn setup(program: &str) -> Setup {
     let script = |path| {
         let command = command_line(program, Agent::Cline);
@@ -97,7 +97,7 @@ pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
 }
 
 fn call(event: &Envelope<'_>) -> Result<Call, ReadError> {
-    // The extension nests what its older versions had; the CLI sends both.
+    // The extension sends the older nested object; the CLI sends both.
     if event.has(CLINE_CLI_CALL) {
         return cli_call(event);
     }
@@ -164,7 +164,7 @@ fn cli_report(event: &Envelope<'_>) -> Result<Report, ReadError> {
     })
 }
 
-/// What went wrong with one of several commands, which is a result like any other to the CLI.
+/// The error of one of several commands. The CLI reports it as an ordinary result.
 fn failure(after: &Envelope<'_>) -> Option<String> {
     #[derive(serde::Deserialize)]
     struct Part {
@@ -176,7 +176,7 @@ fn failure(after: &Envelope<'_>) -> Option<String> {
     Some(failed.error.unwrap_or_default())
 }
 
-/// What a call of a tool would do: the tools of now, and those of older versions.
+/// States what a call of a tool would do. The names are those of the current and of older versions.
 fn actions(tool: &str, input: &Input<'_>, form: Form) -> Vec<Action> {
     match tool {
         "run_commands" => commands(input, form),
@@ -205,25 +205,25 @@ fn actions(tool: &str, input: &Input<'_>, form: Form) -> Vec<Action> {
     }
 }
 
-/// How the members of an input are written.
+/// The types of the members of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// As the tool gets them.
+    /// Those that the tool gets.
     Typed,
-    /// Each as a text: a list is a text that holds one. Only here may a text be taken for a list: a line that looks like one means
+    /// Strings: a list is a string that holds one. Only here may a string be read as a list, since a line that looks like a list means
     /// something else to a shell.
     Texts,
 }
 
 impl Form {
-    /// What a text says.
+    /// Returns the texts that a string holds.
     fn texts(self, text: &str) -> Vec<String> {
         let list = (self == Self::Texts).then(|| list_in(text)).flatten();
         list.unwrap_or_else(|| vec![text.to_owned()])
     }
 }
 
-/// Several commands: lines, or programs with their arguments.
+/// A tool that runs several commands, each a shell line.
 fn commands(input: &Input<'_>, form: Form) -> Vec<Action> {
     let mut actions = Vec::new();
     for member in ["commands", "command"]
@@ -248,7 +248,7 @@ fn commands(input: &Input<'_>, form: Form) -> Vec<Action> {
     tools::or_other(actions, "a command without a line")
 }
 
-/// Several files: paths, or objects with a path each.
+/// A tool that reads several files: paths, or objects with one path each.
 fn files(input: &Input<'_>, form: Form) -> Vec<Action> {
     let list = ["files", "file_paths"]
         .iter()
@@ -263,14 +263,14 @@ fn files(input: &Input<'_>, form: Form) -> Vec<Action> {
         return tools::or_other(actions, "it reads a file that it does not name");
     }
     let mut actions: Vec<Action> = list.items().flat_map(file).collect();
-    // A path beside the list is one that some version may read.
+    // Some version may read a path beside the list.
     if !input.texts(&tools::PATHS).texts.is_empty() {
         actions.extend(tools::read(input, &tools::PATHS));
     }
     tools::or_other(actions, "it reads a file that it does not name")
 }
 
-/// One of several files: a path, or an object with one under whatever name.
+/// One of several files: a path, or an object with a path under any known name.
 fn file(item: View<'_>) -> Vec<Action> {
     let names = ["path", "file_path", "filePath"];
     let members = names.iter().filter_map(|name| item.get(name)?.as_str());
@@ -282,7 +282,7 @@ fn file(item: View<'_>) -> Vec<Action> {
     tools::or_other(actions.collect(), "it reads a file that it does not name")
 }
 
-/// A tool of a server, named in the input.
+/// A server's tool that the input names.
 fn server_tool(input: &Input<'_>) -> Vec<Action> {
     let (Some(server), Some(tool)) = (input.text("server_name"), input.text("tool_name")) else {
         return vec![Action::other("it names no server and tool")];
@@ -291,7 +291,7 @@ fn server_tool(input: &Input<'_>) -> Vec<Action> {
         None => "{}".to_owned(),
         Some(arguments) => match arguments.as_str() {
             None => arguments.text().to_owned(),
-            // The scan of the input saw a text; what it holds is to be read alike by all, too.
+            // The scan of the input saw only a string. Every reader must read its content alike, too.
             Some(text) if scan_object(&text).is_ok() => text.into_owned(),
             Some(_) => {
                 return vec![Action::other(
@@ -314,7 +314,7 @@ struct Answer<'d> {
     override_input: Option<&'d RawValue>,
 }
 
-/// The answer; the JSON counts at any exit code.
+/// Returns the answer. Cline reads the JSON at any exit code.
 pub(crate) fn answer(decision: &Decision<'_>) -> Reply {
     Reply::json(&match decision {
         Decision::Nothing => Answer::default(),

@@ -1,7 +1,7 @@
 //! The Codex CLI.
 //!
-//! Its answers have the form of Claude Code's, read strictly: an unknown key, an empty reason or a bare allow before a tool fails the hook,
-//! and the call runs. So nothing is written here that it does not know.
+//! Its answers have Claude Code's form, but it reads them strictly: an unknown key, an empty reason or a bare allow before a tool fails the
+//! hook, and the call runs. So an answer holds nothing that Codex does not know.
 
 use std::time::Duration;
 
@@ -45,11 +45,11 @@ pub(crate) const GAPS: &[&str] = &[
     "`codex exec` was reported to skip trusted hooks of a project unless `--dangerously-bypass-hook-trust` is given",
 ];
 
-/// How the prompt about a host that a command wants to reach begins its description.
+/// The beginning of the description in a prompt about a host that a command wants to reach.
 const NETWORK: &str = "network-access ";
 
-/// Where haft is registered. Codex trusts a hook by its text and its place, so the entries go behind all others, and what they say
-/// must not change between versions of haft.
+/// Where haft is registered. Codex trusts a hook by its text and position, so the entries go after all others, and their text must not
+/// change between versions of haft.
 pub(crate) fn setup(program: &str) -> Setup {
     let command = command_line(program, Agent::Codex);
     let decides = json!({"type": "command", "command": command, "timeout": LIMITS.wait.as_secs()});
@@ -61,7 +61,7 @@ pub(crate) fn setup(program: &str) -> Setup {
     for event in ["PostToolUse", "SessionStart"] {
         entries.push(Entry::new(event, group(&reports)));
     }
-    // Codex cuts longer times to this one and warns.
+    // Codex cuts a longer time to this one, with a warning.
     let ends = json!({"type": "command", "command": command, "timeout": 3});
     entries.push(Entry::new("SessionEnd", group(&ends)));
     let file = |path, format| SettingsFile::shared(path, format, entries.clone());
@@ -88,7 +88,7 @@ pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
     Shape::new(Agent::Codex, Dialect::Codex, actions).read(event)
 }
 
-/// What a call of a tool would do.
+/// States what a call of a tool would do.
 fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
     if let Some(name) = tool.strip_prefix("mcp__") {
         return mcp::double_underscore(name, None);
@@ -108,8 +108,8 @@ fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
     }
 }
 
-/// A command; with a prompt about the network, the host that it wants to reach, too. The description may be the model's own words, so it
-/// adds to what is judged and takes nothing away.
+/// A tool that runs a command. In a prompt about the network, the host is judged, too. The model may have written the description, so it
+/// only adds to what is judged.
 fn shell(input: &Input<'_>) -> Vec<Action> {
     let mut actions = tools::command(input, &["command", "cmd"], &["workdir"]);
     let description = input.text("description").unwrap_or_default();
@@ -125,7 +125,7 @@ fn shell(input: &Input<'_>) -> Vec<Action> {
     actions
 }
 
-/// The answer.
+/// Returns the answer.
 pub(crate) fn answer(event: &Event, decision: &Decision<'_>) -> Reply {
     if matches!(event.kind, Kind::Permission(_)) {
         return match decision {
@@ -135,7 +135,7 @@ pub(crate) fn answer(event: &Event, decision: &Decision<'_>) -> Reply {
         };
     }
     match decision {
-        // Codex fails a hook that allows and changes nothing; saying nothing is its allow.
+        // Codex fails a hook that allows without a change. No output is its allow.
         Decision::Nothing | Decision::Allow(None) => Reply::silent(),
         Decision::Allow(Some(input)) => Answer::reply(Before::new("allow", None, Some(input))),
         Decision::Ask(reason) | Decision::Deny(reason) => {

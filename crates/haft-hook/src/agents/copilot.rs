@@ -81,7 +81,7 @@ pub(crate) fn setup(program: &str) -> Setup {
     )
 }
 
-/// Reads an event: in Copilot's own spelling, or in Claude Code's, which it uses for hooks that are registered so.
+/// Reads an event in Copilot's own spelling, or in Claude Code's, which Copilot uses for hooks registered that way.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
     if event.has("hook_event_name") && !event.has("toolName") {
         let name = event.needs("hook_event_name")?;
@@ -112,7 +112,7 @@ pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
     Ok(read)
 }
 
-/// An event in Copilot's own spelling has no name: what it holds says what it is.
+/// Returns the stage of an event in Copilot's own spelling, which has no name, from its members.
 fn own_stage(event: &Envelope<'_>) -> (Stage, &'static str) {
     if event.has("toolName") {
         if event.has("toolResult") {
@@ -135,7 +135,7 @@ fn own_stage(event: &Envelope<'_>) -> (Stage, &'static str) {
     if event.has("reason") {
         return (Stage::SessionEnd, "sessionEnd");
     }
-    // Nothing that an event without a tool can decide; one about a tool that is spelled in a new way must not pass for it.
+    // An event without a tool decides nothing. But it may be about a tool in a new spelling, which must not go unjudged.
     (Stage::Before, "unknown")
 }
 
@@ -147,7 +147,7 @@ fn claude_or_own(tool: &str, input: &Input<'_>, event: &Envelope<'_>) -> Vec<Act
     claude::actions(tool, input, event)
 }
 
-/// What a call of a tool would do.
+/// States what a call of a tool would do.
 fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
     match tool {
         "bash" => tools::command(input, &["command"], &[]),
@@ -173,7 +173,7 @@ fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
     }
 }
 
-/// One tool for several things: its command says which.
+/// A tool that views or edits a file, as its command says.
 fn editor(input: &Input<'_>) -> Vec<Action> {
     match input.text("command").as_deref() {
         Some("view") => tools::read(input, &tools::PATHS),
@@ -198,7 +198,7 @@ struct Permission<'d> {
     message: Option<&'d str>,
 }
 
-/// The answer.
+/// Returns the answer.
 pub(crate) fn answer(event: &Event, decision: &Decision<'_>) -> Reply {
     if matches!(event.kind, Kind::Permission(_)) {
         let (behavior, message) = match decision {

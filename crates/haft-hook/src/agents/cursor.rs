@@ -29,7 +29,7 @@ pub(crate) const LIMITS: Limits = Limits {
     wait: Duration::from_secs(600),
     fails_open: true,
     failure: "the call runs when the hook crashes, is missing or is late, unless the entry says `failClosed: true`; haft's entry says so",
-    // `ask` is taken and not enforced before a tool; before a command, Auto-review runs the command without asking.
+    // Cursor accepts `ask` before a tool but does not enforce it; before a command, Auto-review runs the command without asking.
     can_ask: false,
     can_rewrite: true,
     allow_skips_prompt: false,
@@ -45,7 +45,7 @@ pub(crate) const GAPS: &[&str] = &[
     "what Tab completion reads is not governed",
 ];
 
-/// Where haft is registered. Only the events of any tool: those of one kind of tool fire for the same calls again.
+/// Where haft is registered: only at the events for all tools. Those for one kind of tool fire once more for the same calls.
 pub(crate) fn setup(program: &str) -> Setup {
     let command = command_line(program, Agent::Cursor);
     let decides = json!({"command": command, "timeout": LIMITS.wait.as_secs(), "failClosed": true});
@@ -74,7 +74,7 @@ pub(crate) fn setup(program: &str) -> Setup {
     )
 }
 
-/// Reads an event. Cursor also runs Claude Code's hooks, with its own events; their answer is an exit code, which both forms share.
+/// Reads an event. Cursor also runs Claude Code's hooks, with its own events. Their answer is an exit code, which both agents read.
 pub(crate) fn read(invoked_as: Agent, event: &Envelope<'_>) -> Result<Event, ReadError> {
     let dialect = match invoked_as {
         Agent::Claude => Dialect::ExitCode,
@@ -92,7 +92,7 @@ pub(crate) fn read(invoked_as: Agent, event: &Envelope<'_>) -> Result<Event, Rea
     let roots = read.workspace_roots.iter_mut();
     roots.for_each(|root| *root = drive_path(root));
     read.cwd = read.cwd.map(|cwd| drive_path(&cwd));
-    // It is often empty in the event; one open folder is where tools work then.
+    // It is often empty in the event. Tools then work in the one open folder.
     if let (None, [root]) = (&read.cwd, read.workspace_roots.as_slice()) {
         read.cwd = Some(root.clone());
     }
@@ -104,7 +104,7 @@ pub(crate) fn read(invoked_as: Agent, event: &Envelope<'_>) -> Result<Event, Rea
     Ok(read)
 }
 
-/// `/C:/Users/x` as Windows has it: `C:/Users/x`.
+/// Turns `/C:/Users/x` into `C:/Users/x`, the form of Windows.
 fn drive_path(path: &std::path::Path) -> PathBuf {
     let text = path.to_string_lossy();
     let drive = text.strip_prefix('/').filter(|rest| {
@@ -114,7 +114,7 @@ fn drive_path(path: &std::path::Path) -> PathBuf {
     drive.map_or_else(|| path.to_owned(), PathBuf::from)
 }
 
-/// The call of an event that speaks of one kind of tool, without the tool's own name and input.
+/// Builds the call of an event for one kind of tool, which lacks the tool's name and input.
 fn granular(name: &str, event: &Envelope<'_>) -> Result<Option<Call>, ReadError> {
     #[derive(Serialize)]
     struct Line {
@@ -146,7 +146,7 @@ fn granular(name: &str, event: &Envelope<'_>) -> Result<Option<Call>, ReadError>
         }
         _ => return Ok(None),
     };
-    // A text as a member of an object has a JSON form.
+    // An object of strings always has a JSON form.
     let input = input.unwrap_or_default();
     let actions = actions(&tool, &Input::new(Cow::Borrowed(input.get())), event);
     Ok(Some(Call {
@@ -157,7 +157,7 @@ fn granular(name: &str, event: &Envelope<'_>) -> Result<Option<Call>, ReadError>
     }))
 }
 
-/// What a call of a tool would do.
+/// States what a call of a tool would do.
 fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
     if let Some(tool) = tool.strip_prefix("MCP:") {
         return vec![mcp::tool_of(None, tool)];
@@ -170,7 +170,7 @@ fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
         "Delete" => tools::edit(input, Change::Remove),
         "StrReplace" | "EditNotebook" => tools::edit(input, Change::Write),
         "Glob" => tools::glob(input, &["path"]),
-        // The names of the tools that Cursor shares with Claude Code.
+        // Cursor shares these and the following names with Claude Code.
         "Grep" | "LS" => tools::search(input, &["path", "file_path"]),
         "Read" | "Write" | "Edit" | "MultiEdit" | "Bash" | "WebFetch" | "TodoWrite" | "Task" => {
             claude::own_actions(tool, input)
@@ -179,7 +179,7 @@ fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
     }
 }
 
-/// The answer: never nothing, since an entry with `failClosed` takes empty output for a failure.
+/// The answer. It is never empty, since empty output is a failure for an entry with `failClosed`.
 #[derive(Debug, Default, Serialize)]
 struct Answer<'d> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -193,7 +193,7 @@ struct Answer<'d> {
 }
 
 impl<'d> Answer<'d> {
-    /// The reason stands twice: versions differ in which one reaches the model.
+    /// A denial. It has the reason twice, because versions differ in which one reaches the model.
     fn deny(reason: &'d str) -> Self {
         Self {
             permission: Some("deny"),
@@ -204,6 +204,7 @@ impl<'d> Answer<'d> {
     }
 }
 
+/// Returns the answer.
 pub(crate) fn answer(decision: &Decision<'_>) -> Reply {
     Reply::json(&match decision {
         Decision::Nothing => Answer::default(),
@@ -216,7 +217,7 @@ pub(crate) fn answer(decision: &Decision<'_>) -> Reply {
     })
 }
 
-/// Exit code 2 blocks whatever the event is; the answer beside it says why to those that read it.
+/// Returns a denial for any event: exit code 2 blocks, and the output gives the reason to versions that read it.
 pub(crate) fn refusal(reason: String) -> Reply {
     Reply {
         stdout: Reply::json(&Answer::deny(&reason)).stdout,

@@ -1,4 +1,4 @@
-//! The Devin CLI: Claude Code's events with tools of its own.
+//! The Devin CLI. It has Claude Code's events, with its own tools.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(crate) const GAPS: &[&str] = &[
     "what a changed input or a question would have to look like is not documented, so haft denies instead",
 ];
 
-/// Where haft is registered: the events stand at the top of a project's file, and below `hooks` in the user's.
+/// Where haft is registered. The events are at the top of a project's file, and below `hooks` in the user's.
 pub(crate) fn setup(program: &str) -> Setup {
     let file = |path, entry| {
         let entries = plain_entries(Agent::Devin, program, entry);
@@ -59,7 +59,7 @@ pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
     Shape::new(Agent::Devin, Dialect::Block, actions).read(event)
 }
 
-/// What a call of a tool would do.
+/// States what a call of a tool would do.
 fn actions(tool: &str, input: &Input<'_>, event: &Envelope<'_>) -> Vec<Action> {
     if let Some(name) = tool.strip_prefix("mcp__") {
         return mcp::double_underscore(name, None);

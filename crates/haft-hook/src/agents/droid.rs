@@ -1,4 +1,4 @@
-//! Factory Droid: Claude Code's events and answers with tools of its own.
+//! Factory Droid. It has Claude Code's events and answers, with its own tools.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(crate) const LIMITS: Limits = Limits {
     fails_open: true,
     failure: "the call runs when the hook exits with anything but 2, crashes, is missing or is late, and no setting of Factory Droid is \
               known that closes that",
-    // It takes `ask` for an answer, writes it to its log, and runs the call if its own rules let it.
+    // It accepts `ask`, writes it to its log, and runs the call if its own rules allow it.
     can_ask: false,
     can_rewrite: true,
     allow_skips_prompt: true,
@@ -36,7 +36,7 @@ pub(crate) const GAPS: &[&str] = &[
     "another hook may change the input of a call that haft has judged",
 ];
 
-/// Where haft is registered: in the settings, unless there is a file of hooks, which hides what the settings say.
+/// Where haft is registered: in the settings, unless there is a hooks file, which hides the settings' hooks.
 pub(crate) fn setup(program: &str) -> Setup {
     let file = |path, entry| {
         let entries = plain_entries(Agent::Droid, program, entry);
@@ -57,7 +57,7 @@ pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
     Shape::new(Agent::Droid, Dialect::Droid, actions).read(event)
 }
 
-/// What a call of a tool would do.
+/// States what a call of a tool would do.
 fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
     if let Some(name) = tool.strip_prefix("mcp__") {
         return mcp::double_underscore(name, None);
@@ -77,8 +77,8 @@ fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
     }
 }
 
-/// The answer. Of the objects of several hooks Factory Droid honours the first that decides, so another hook's `allow` would hide a denial
-/// in one; an exit code of 2 denies whatever others say.
+/// Returns the answer. If several hooks answer with an object, Factory Droid honours the first that decides, so another hook's `allow`
+/// would hide a denial in an object. Exit code 2 denies whatever the others say.
 pub(crate) fn answer(event: &Event, decision: &Decision<'_>) -> Reply {
     match decision {
         Decision::Nothing | Decision::Allow(_) => claude::answer(event, decision),

@@ -44,7 +44,7 @@ pub(crate) const GAPS: &[&str] = &[
     "Antigravity CLI, its successor, has other hooks; haft does not read them",
 ];
 
-/// Where haft is registered. Times are in milliseconds here.
+/// Where haft is registered. Gemini's timeouts are in milliseconds.
 pub(crate) fn setup(program: &str) -> Setup {
     let command = command_line(program, Agent::Gemini);
     let handler = |seconds: u64| {
@@ -85,7 +85,7 @@ pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
     Ok(read)
 }
 
-/// What a call of a tool would do. Tools of servers are told by what stands beside their name: a name alone is ambiguous.
+/// States what a call of a tool would do. A server's tool is recognized by `mcp_context`, since its name alone is ambiguous.
 fn actions(tool: &str, input: &Input<'_>, event: &Envelope<'_>) -> Vec<Action> {
     if event.has("mcp_context") {
         let context = event.object("mcp_context").ok().flatten();
@@ -109,7 +109,7 @@ fn actions(tool: &str, input: &Input<'_>, event: &Envelope<'_>) -> Vec<Action> {
         "ask_user" => tools::note(input, &["questions"]),
         "update_topic" => tools::note(input, &["title", "summary", "strategic_intent"]),
         "exit_plan_mode" => tools::note(input, &["plan_filename", "plan_path"]),
-        // How a subagent says that it is done.
+        // A subagent reports its result with it.
         "complete_task" => tools::note(input, &["result", "output", "response"]),
         "google_web_search" | "activate_skill" | "invoke_agent" | "save_memory" => {
             tools::ungoverned()
@@ -118,7 +118,7 @@ fn actions(tool: &str, input: &Input<'_>, event: &Envelope<'_>) -> Vec<Action> {
     }
 }
 
-/// The addresses are within the prompt for the model that reads the pages.
+/// A tool that fetches the URLs in its prompt, which is for the model that reads the pages.
 fn web_fetch(input: &Input<'_>) -> Vec<Action> {
     let mut actions = Vec::new();
     if let Some(prompt) = input.text("prompt") {
@@ -159,7 +159,7 @@ impl<'d> Answer<'d> {
     }
 }
 
-/// The answer.
+/// Returns the answer.
 pub(crate) fn answer(decision: &Decision<'_>) -> Reply {
     Reply::json(&match decision {
         Decision::Nothing => return Reply::silent(),
@@ -174,7 +174,7 @@ pub(crate) fn answer(decision: &Decision<'_>) -> Reply {
         Decision::Ask(reason) => Answer {
             decision: "ask",
             reason: Some(reason),
-            // What the dialog shows.
+            // The dialog shows it.
             system_message: Some(reason),
             ..Answer::default()
         },
@@ -182,7 +182,7 @@ pub(crate) fn answer(decision: &Decision<'_>) -> Reply {
     })
 }
 
-/// JSON is read at any exit code, and exit code 2 denies by itself.
+/// Returns a denial. Gemini reads the JSON at any exit code, and exit code 2 denies by itself.
 pub(crate) fn refusal(reason: String) -> Reply {
     Reply {
         stdout: Reply::json(&Answer::deny(&reason)).stdout,

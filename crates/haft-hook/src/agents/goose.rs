@@ -38,7 +38,7 @@ pub(crate) const GAPS: &[&str] = &[
     "the user's prompt can be seen and not stopped",
 ];
 
-/// Where haft is registered: a folder of its own, as a plugin.
+/// Where haft is registered: a plugin in a folder of its own.
 pub(crate) fn setup(program: &str) -> Setup {
     let command = command_line(program, Agent::Goose);
     let decides = json!({
@@ -78,7 +78,7 @@ pub(crate) fn setup(program: &str) -> Setup {
     )
 }
 
-/// Reads an event. The granular events (`BeforeReadFile`, `BeforeShellExecution`) decide nothing and are not registered.
+/// Reads an event. The events for one kind of tool (`BeforeReadFile`, `BeforeShellExecution`) decide nothing and are not registered.
 pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
     let shape = Shape {
         name: "event",
@@ -89,7 +89,7 @@ pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
     shape.read(event)
 }
 
-/// What a call of a tool would do. Every tool belongs to an extension, which is a server to goose.
+/// States what a call of a tool would do. Every tool belongs to an extension, which goose treats as a server.
 fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
     match tool {
         "developer__shell" => tools::command(input, &["command"], &[]),
@@ -106,7 +106,7 @@ fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
     }
 }
 
-/// An image from a file or an address.
+/// A tool that reads an image from a file or a URL.
 fn image(input: &Input<'_>) -> Vec<Action> {
     match input.text("source") {
         Some(url) if url.contains("://") && !url.starts_with("file:") => {
@@ -122,7 +122,7 @@ struct Answer<'d> {
     reason: &'d str,
 }
 
-/// The answer: empty output allows.
+/// Returns the answer. Empty output allows.
 pub(crate) fn answer(decision: &Decision<'_>) -> Reply {
     match decision {
         Decision::Nothing | Decision::Allow(_) => Reply::silent(),
@@ -133,7 +133,7 @@ pub(crate) fn answer(decision: &Decision<'_>) -> Reply {
     }
 }
 
-/// Exit code 2 denies, with its text; the object beside it is what an agent that reads output at any exit code finds.
+/// Returns a denial: exit code 2 with its text, and an object for agents that read the output at any exit code.
 pub(crate) fn refusal(reason: String) -> Reply {
     Reply {
         stdout: answer(&Decision::Deny(reason.clone())).stdout,

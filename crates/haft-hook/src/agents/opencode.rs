@@ -1,4 +1,4 @@
-//! `OpenCode`, which has no hooks but plugins: haft's own runs `haft hook opencode` and acts on its answer.
+//! `OpenCode`. It has plugins instead of hooks: haft's plugin runs `haft hook opencode` and acts on its answer.
 
 use crate::action::{Action, Change};
 use crate::agent::Agent;
@@ -30,7 +30,7 @@ pub(crate) const GAPS: &[&str] = &[
     "a plugin that is loaded after haft's may change the input of a call that haft has judged",
 ];
 
-/// Where haft's plugin goes.
+/// Where haft's plugin is installed.
 pub(crate) fn setup(program: &str) -> Setup {
     let content = plugin::file(
         Agent::OpenCode,
@@ -50,7 +50,7 @@ pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
     plugin::read(Agent::OpenCode, actions, event)
 }
 
-/// What a call of a tool would do.
+/// States what a call of a tool would do.
 fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
     match tool {
         "bash" => tools::command(input, &["command"], &["workdir"]),

@@ -1,4 +1,4 @@
-//! What haft's own plugins send and read: an object with the event's name, and one with a decision.
+//! The format of haft's own plugins: they send an object with the event's name, and read one with a decision.
 
 use std::time::Duration;
 
@@ -14,15 +14,15 @@ use crate::setup::{Content, OWN_FILE, Place, Scope, SettingsFile, Setup};
 use crate::shape::{Actions, Shape};
 use crate::verdict::Reply;
 
-/// How long a plugin waits for `haft`: as long as the entries of other agents do.
+/// How long a plugin waits for `haft`, the same as in the entries of other agents.
 pub(crate) const WAIT: Duration = Duration::from_secs(600);
 
-/// The part that both plugins share: `haft` is run and its answer read.
+/// The part that both plugins share: it runs `haft` and reads the answer.
 const DECIDE: &str = include_str!("../plugins/decide.js");
 
-/// A plugin's file: the version, what is shared, and what is the agent's own.
+/// Returns a plugin's file: the version, the shared part and the agent's own part.
 ///
-/// Comments that `own` begins with stay at the top, since an agent may look for one there.
+/// Comments at the beginning of `own` stay at the top, since an agent may look for one there.
 pub(crate) fn file(agent: Agent, own: &str, program: &str) -> Content {
     let top: usize = own
         .split_inclusive('\n')
@@ -30,7 +30,7 @@ pub(crate) fn file(agent: Agent, own: &str, program: &str) -> Content {
         .map(str::len)
         .sum();
     let (top, own) = own.split_at(top);
-    // A text of JSON is one of JavaScript, too.
+    // A JSON string is also a JavaScript string.
     let program = serde_json::Value::from(program).to_string();
     let shared = DECIDE
         .replace("\"@PROGRAM@\"", &program)
@@ -42,7 +42,7 @@ pub(crate) fn file(agent: Agent, own: &str, program: &str) -> Content {
     }
 }
 
-/// Where the file goes: for the user, below a folder that `XDG_CONFIG_HOME` moves, and for a project.
+/// Where the file is installed: for the user, below a folder that `XDG_CONFIG_HOME` moves, and for a project.
 pub(crate) fn setup(
     content: Content,
     user: &'static str,
@@ -58,7 +58,7 @@ pub(crate) fn setup(
     Setup::new(places, steps)
 }
 
-/// Reads what a plugin sent. It uses the names that Claude Code uses.
+/// Reads what a plugin sent, which has the names of Claude Code's events.
 pub(crate) fn read(
     agent: Agent,
     actions: Actions,
@@ -78,7 +78,7 @@ struct Answer<'d> {
     input: Option<&'d RawValue>,
 }
 
-/// The answer: never nothing, since a plugin denies then.
+/// Returns the answer. It is never empty, since a plugin denies then.
 pub(crate) fn answer(decision: &Decision<'_>) -> Reply {
     let (decision, reason, input) = match decision {
         Decision::Nothing => ("none", None, None),

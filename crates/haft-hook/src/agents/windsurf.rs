@@ -1,4 +1,4 @@
-//! Windsurf, since renamed Devin Desktop (Cascade): the event's name says the kind of tool, and exit code 2 denies.
+//! Windsurf, since renamed Devin Desktop (Cascade). The event's name tells the kind of tool, and exit code 2 denies.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::verdict::Reply;
 use serde_json::json;
 
 pub(crate) const LIMITS: Limits = Limits {
-    // Neither a setting nor the agent's own limit is documented; this is short enough for those of its neighbours.
+    // Neither a setting nor the agent's own limit is documented. This is within the limits of similar agents.
     wait: Duration::from_secs(30),
     fails_open: true,
     failure: "the call runs when the hook exits with anything but 2, crashes or is missing, and no setting of Windsurf closes that",
@@ -93,7 +93,7 @@ fn is_tool(tool: &str) -> bool {
     )
 }
 
-/// An event before a tool of a newer version is one about a tool that is not known.
+/// Reads the call of an event before a tool. A kind of tool of a newer version is unknown.
 fn call(tool: &str, event: &Envelope<'_>) -> Result<Call, ReadError> {
     let input = event.unpacked_input("tool_info")?;
     Ok(Call {
@@ -141,7 +141,8 @@ fn actions(tool: &str, input: &Input<'_>) -> Vec<Action> {
     }
 }
 
-/// The answer by exit code. Cursor gets it, too, where it runs Claude Code's hooks, and an object, since nothing may be a failure to it.
+/// Returns the answer, an exit code. Cursor gets it as well when it runs Claude Code's hooks, with an object, since it may take no output
+/// for a failure.
 pub(crate) fn answer(event: &Event, decision: &Decision<'_>) -> Reply {
     match decision {
         Decision::Ask(reason) | Decision::Deny(reason) => Reply::blocked(reason),
