@@ -1,4 +1,4 @@
-//! `haft hook AGENT` put into the settings of coding agents, and taken out; what of it stands there now.
+//! Adds `haft hook AGENT` to the settings of coding agents, removes it again, and says where it is registered now.
 
 use std::path::PathBuf;
 
@@ -33,37 +33,37 @@ mod toml_hooks;
 mod version;
 mod whole;
 
-/// The folder of the state folder that keeps the files as they were.
+/// The folder below the state folder with the original files.
 const RECORDS: &str = "hooks";
 
-/// Larger than any settings file.
+/// Maximum size of a settings file, in bytes: larger than any real one.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Where hooks are put, or taken from.
+/// Which hooks to edit.
 #[derive(Debug, Clone, Copy)]
 pub struct Order<'a> {
     /// The agent.
     pub agent: Agent,
-    /// For the user or for one folder.
+    /// Whether for the user or for one folder.
     pub level: Level,
     /// Where haft works.
     pub site: &'a Site,
-    /// Whether only what would happen is said.
+    /// Whether only to say what would change.
     pub dry_run: bool,
 }
 
-/// Puts haft into an agent's hooks. What of it stands there already is left as it is, in text and place.
+/// Adds haft to an agent's hooks. Existing entries of haft keep their text and position.
 ///
 /// # Errors
-/// A [`Problem`] where a file cannot be read, understood or written. Files before it are done.
+/// A file cannot be read, understood or written. The files before it are done.
 pub fn install(order: Order<'_>, program: &Program) -> Result<Vec<Edit>, Problem> {
     let places = places::places(order.agent, order.level, order.site, program)?;
-    let places = chosen(order.agent, places);
+    let places = choose_places(order.agent, places);
     let home = &order.site.home;
     let mut targets = Vec::new();
     for place in &places {
         let target = target(order, place)?;
-        // What would be refused is refused before anything is written.
+        // If one of the files would be refused, none is written.
         target.put_in(home, &|text| put(order.agent, place, text), true)?;
         targets.push((place, target));
     }
@@ -74,11 +74,11 @@ pub fn install(order: Order<'_>, program: &Program) -> Result<Vec<Edit>, Problem
     each.collect()
 }
 
-/// The events in which hooks of others stand behind haft's: when haft goes, they move up. Codex forgets then that they were reviewed.
+/// Returns the events with other hooks after haft's. Uninstalling haft moves them up, and Codex then forgets that they were reviewed.
 ///
 /// # Errors
 /// There is no home folder.
-pub fn moved_by_uninstall(order: Order<'_>) -> Result<Vec<String>, Problem> {
+pub fn events_behind_haft(order: Order<'_>) -> Result<Vec<String>, Problem> {
     let mut events = Vec::new();
     for place in places::places(order.agent, order.level, order.site, &Program::default())? {
         let text = plain_file::read(&place.path, MAX_BYTES).unwrap_or_default();
@@ -89,14 +89,14 @@ pub fn moved_by_uninstall(order: Order<'_>) -> Result<Vec<String>, Problem> {
     Ok(events)
 }
 
-/// Takes haft out of an agent's hooks. A file that is as haft wrote it becomes again what it was; of any other haft's entries alone
-/// are removed.
+/// Removes haft from an agent's hooks. A file that is still as haft wrote it gets its original text back; from any other, only haft's
+/// entries are removed.
 ///
 /// # Errors
 /// As for [`install`].
 pub fn uninstall(order: Order<'_>) -> Result<Vec<Edit>, Problem> {
     let mut places = places::places(order.agent, order.level, order.site, &Program::default())?;
-    // What makes the hooks run goes first.
+    // The file that makes the hooks run goes first.
     places.reverse();
     let mut edits = Vec::new();
     for place in &places {
@@ -105,8 +105,8 @@ pub fn uninstall(order: Order<'_>) -> Result<Vec<Edit>, Problem> {
     Ok(edits)
 }
 
-/// Of several files that can hold the same hooks, the one to put haft into: where it is already, else where the user's hooks are.
-fn chosen(agent: Agent, places: Vec<Place>) -> Vec<Place> {
+/// Chooses among files that can hold the same hooks: the one that has haft already, else the one with the user's hooks.
+fn choose_places(agent: Agent, places: Vec<Place>) -> Vec<Place> {
     let is_one = |place: &Place| place.condition != Condition::Always;
     if !places.iter().any(is_one) {
         return places;
@@ -118,7 +118,7 @@ fn chosen(agent: Agent, places: Vec<Place>) -> Vec<Place> {
     };
     let holds = |place: &&Place| holds(agent, place);
     let found = places.iter().find(holds);
-    // The first of the list is the one to make where there is none; one that hides others is made by nobody but the user.
+    // If there is none, haft makes the first of the list. Only the user makes a file that hides others.
     let last = match agent {
         Agent::Codex => places.first(),
         _ => places.last(),
@@ -181,7 +181,7 @@ fn put(agent: Agent, place: &Place, before: &str) -> Result<String, Wrong> {
     }
 }
 
-/// The events that a file is to be registered for.
+/// Returns the events for which a file registers haft.
 fn events(agent: Agent, place: &Place) -> Vec<String> {
     let of = |entries: &[Entry]| entries.iter().map(|entry| entry.event.clone()).collect();
     match &place.form {
@@ -194,7 +194,7 @@ fn events(agent: Agent, place: &Place) -> Vec<String> {
     }
 }
 
-/// Where haft stands in the text of a file. A file that is haft's as a whole stands for its event, or for all.
+/// Finds haft's entries in the text of a file. A file that is haft's as a whole is the entry for its event, or for all events.
 fn spots(agent: Agent, place: &Place, before: &str) -> Result<Vec<Spot>, Wrong> {
     match &place.form {
         Form::Json(layout) => json(agent, layout).spots(before),
@@ -205,19 +205,19 @@ fn spots(agent: Agent, place: &Place, before: &str) -> Result<Vec<Spot>, Wrong> 
     }
 }
 
-/// Whether haft stands in a file. One that cannot be read or understood is as good as none: the edit of it says why.
+/// Whether a file has entries of haft. A file that cannot be read or understood counts as one without: the edit of it will say why.
 fn holds(agent: Agent, place: &Place) -> bool {
     let text = plain_file::read(&place.path, MAX_BYTES).unwrap_or_default();
     spots(agent, place, &text).is_ok_and(|spots| !spots.is_empty())
 }
 
-/// The files of an agent's hooks as they would be if there were none yet: for those who write them by hand.
+/// Returns the files of an agent's hooks as haft would write them if there were none, for users who write them by hand.
 ///
 /// # Errors
 /// There is no home folder, or a file's form cannot be written.
 pub fn snippet(order: Order<'_>, program: &Program) -> Result<Vec<Snippet>, Problem> {
     let places = places::places(order.agent, order.level, order.site, program)?;
-    let each = chosen(order.agent, places).into_iter().map(|place| {
+    let each = choose_places(order.agent, places).into_iter().map(|place| {
         let text = put(order.agent, &place, "");
         let text = text.map_err(|wrong| Problem::failed(wrong.what))?;
         Ok(Snippet {
@@ -228,16 +228,16 @@ pub fn snippet(order: Order<'_>, program: &Program) -> Result<Vec<Snippet>, Prob
     each.collect()
 }
 
-/// A file and what to write into it.
+/// A file, and what to write into it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Snippet {
     /// The file.
     pub file: PathBuf,
-    /// What it holds where there is nothing else.
+    /// Its content if it holds nothing else.
     pub text: String,
 }
 
-/// What to do where a file cannot be edited.
+/// Returns the advice for a file that haft cannot edit.
 fn by_hand(agent: Agent) -> String {
     let name = agent.name();
     format!(

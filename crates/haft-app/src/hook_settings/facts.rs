@@ -1,19 +1,19 @@
-//! The agents' own switches that keep a hook which fails from letting a call run, and the versions that know an event.
+//! Facts about agents: the switch that denies a call when a hook fails, and the versions that have an event.
 
 use haft_hook::Agent;
 use serde::Serialize;
 
-/// A switch of an agent's, which an install sets.
+/// An agent's switch, which `haft hook install` sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Switch {
-    /// As it stands in an entry.
+    /// The switch as an entry has it.
     pub text: &'static str,
-    /// The first version that knows it, where older ones have hooks, too.
+    /// The first version that knows it, if older ones have hooks, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<&'static str>,
 }
 
-/// The switch of an agent; none where it has none.
+/// Returns the switch of an agent, if it has one.
 pub fn switch(agent: Agent) -> Option<Switch> {
     let (text, since) = match agent {
         Agent::Claude => ("onFailure: \"block\"", Some("2.1.295")),
@@ -24,7 +24,7 @@ pub fn switch(agent: Agent) -> Option<Switch> {
     Some(Switch { text, since })
 }
 
-/// The first version of an agent that has an event, where versions without it may still be about.
+/// Returns the first version of an agent that has an event, if versions without it may still be in use.
 pub(crate) fn since(agent: Agent, event: &str) -> Option<&'static str> {
     match (agent, event) {
         (Agent::Codex, "PermissionRequest") => Some("0.122.0"),

@@ -1,4 +1,4 @@
-//! Hooks in JSON: haft put at the end of an agent's lists, found by its command, and taken out alone.
+//! `JsonHooks`: hooks in JSON. haft's entries go to the end of an agent's lists, are found by their command, and are removed alone.
 
 use haft_hook::Agent;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ pub(crate) struct JsonHooks {
     pub(crate) layout: Layout,
 }
 
-/// An entry of haft's.
+/// An entry of haft in a settings file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Spot {
     pub(crate) event: String,
@@ -25,11 +25,11 @@ pub(crate) struct Spot {
     pub(crate) item: usize,
     /// Its position in the group.
     pub(crate) handler: Option<usize>,
-    /// What the group is for, where it is not for everything.
+    /// The tools that the group is for, if not for all.
     pub(crate) matcher: Option<String>,
     /// The words of its command.
     pub(crate) words: Vec<String>,
-    /// How many entries of the event stand behind it.
+    /// How many entries of the event come after it.
     pub(crate) behind: usize,
     /// Whether its group holds nothing but haft.
     pub(crate) is_alone: bool,
@@ -40,7 +40,7 @@ fn wrong<T>(what: String) -> Result<T, Wrong> {
 }
 
 impl JsonHooks {
-    /// The entries of haft's in a text, in their order.
+    /// Returns haft's entries in a text, in their order.
     pub(crate) fn spots(&self, text: &str) -> Result<Vec<Spot>, Wrong> {
         let root = jsonc::read(text)?;
         self.check_root(&root)?;
@@ -98,7 +98,7 @@ impl JsonHooks {
             .collect()
     }
 
-    /// The lists of events; none where nothing is above them.
+    /// Returns the lists of events; `None` if the object that holds them is missing.
     fn events<'v>(
         &self,
         root: &'v Value,
@@ -131,7 +131,7 @@ impl JsonHooks {
         entries.any(|entry| entry.value.get("hooks").is_some())
     }
 
-    /// Puts haft into every event where it is not yet. What stands is left as it is: Codex trusts an entry by its text and its place.
+    /// Adds haft to every event that lacks it. Existing entries stay as they are: Codex trusts an entry by its text and position.
     pub(crate) fn put(&self, text: &str) -> Result<String, Wrong> {
         let spots = self.spots(text)?;
         let mut out = text.to_owned();
@@ -169,13 +169,13 @@ impl JsonHooks {
         self.without_empty(&out, spots)
     }
 
-    /// What leads to the list of an event.
+    /// Returns the path to the list of an event.
     fn list_of<'a>(&'a self, event: &'a str) -> Vec<Step<'a>> {
         let parent = self.layout.parent.iter();
         parent.copied().chain([event]).map(Step::Key).collect()
     }
 
-    /// Takes out the lists that haft alone was in.
+    /// Removes the lists that only haft was in.
     fn without_empty(&self, text: &str, spots: &[Spot]) -> Result<String, Wrong> {
         let mut out = text.to_owned();
         for spot in spots {

@@ -1,4 +1,4 @@
-//! The files of agents' hooks on this machine: for the user and for one folder, with the variables that move them.
+//! `places`: the files of agents' hooks on this machine, for the user and for one folder, wherever variables move them.
 
 use std::path::{Path, PathBuf};
 
@@ -12,23 +12,23 @@ use crate::hook_settings::program::Program;
 use crate::problem::Problem;
 use crate::site::Site;
 
-/// A file of an agent's that haft is put into.
+/// A file of an agent that haft is registered in.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Place {
     pub(crate) path: PathBuf,
     pub(crate) form: Form,
-    /// When it is the one to use, of several that hold the same hooks.
+    /// When it is used, if several files can hold the same hooks.
     pub(crate) condition: Condition,
 }
 
-/// What the file holds.
+/// The form of a file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Form {
     /// JSON with a list for each event.
     Json(Layout),
     /// TOML with a list of tables for each event.
     Toml(Vec<Entry>),
-    /// A file that is haft's as a whole.
+    /// A file that belongs to haft as a whole.
     Whole { text: String, is_program: bool },
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Entry {
     pub(crate) value: Value,
 }
 
-/// How hooks stand in a file of JSON.
+/// The layout of hooks in a JSON file.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Layout {
     /// The names above the events.
@@ -51,7 +51,7 @@ pub(crate) struct Layout {
     pub(crate) is_own: bool,
 }
 
-/// The programs of an agent on `PATH`, the one that says the version first.
+/// Returns the names of an agent's programs, first the one that prints the version.
 pub(crate) fn programs(agent: Agent) -> &'static [&'static str] {
     match agent {
         Agent::Claude => &["claude"],
@@ -70,7 +70,7 @@ pub(crate) fn programs(agent: Agent) -> &'static [&'static str] {
     }
 }
 
-/// The folder that an agent makes for itself where it was used once; none where there is no home folder.
+/// Returns the folder that an agent makes when it is first used; `None` if there is no home folder.
 pub(crate) fn folder(agent: Agent, environment: &Environment) -> Option<PathBuf> {
     let home = || environment.folder("HOME");
     let moved = |variable: &str, name: &str| {
@@ -96,7 +96,7 @@ pub(crate) fn folder(agent: Agent, environment: &Environment) -> Option<PathBuf>
     }
 }
 
-/// Every file of a level that may hold haft, as this program would be put into it.
+/// Returns every file of a level that may register haft, with the entries for this program.
 ///
 /// # Errors
 /// There is no home folder.
@@ -110,7 +110,7 @@ pub(crate) fn places(
         Level::User => Scope::User,
         Level::Project => Scope::Project,
     };
-    let setup: Setup = registrations(agent, program.named(agent));
+    let setup: Setup = registrations(agent, program.name_for(agent));
     let mut all: Vec<Place> = Vec::new();
     for place in setup.places.iter().filter(|place| place.scope == scope) {
         for file in &place.files {
@@ -167,7 +167,7 @@ fn form(agent: Agent, file: &SettingsFile, program: &Program) -> Form {
                 }),
             }
         }
-        Content::Own { text, executable } => own(agent, text, program).unwrap_or_else(|| {
+        Content::Own { text, executable } => own_json(agent, text, program).unwrap_or_else(|| {
             let line = format!(" hook {}\n", agent.name());
             let tail = format!(" hook {}{}\n", agent.name(), program.tail());
             Form::Whole {
@@ -182,8 +182,8 @@ fn form(agent: Agent, file: &SettingsFile, program: &Program) -> Form {
     }
 }
 
-/// A file of haft's own that is JSON with hooks: the user may have put others into it, so it is edited like any other.
-fn own(agent: Agent, text: &str, program: &Program) -> Option<Form> {
+/// Returns the form of a file of haft's own that is JSON with hooks. The user may have added others, so it is edited like any other file.
+fn own_json(agent: Agent, text: &str, program: &Program) -> Option<Form> {
     let json: Value = serde_json::from_str(text).ok()?;
     let Value::Object(root) = &json else {
         return None;
@@ -195,7 +195,7 @@ fn own(agent: Agent, text: &str, program: &Program) -> Option<Form> {
             value: with_options(list.get(0)?, agent, program),
         });
     }
-    // What decides comes first, as in other files.
+    // The events that decide come first, as in other files.
     entries.sort_by_key(|entry| !decides(&entry.event));
     let version = root
         .get("version")
@@ -208,7 +208,7 @@ fn own(agent: Agent, text: &str, program: &Program) -> Option<Form> {
     }))
 }
 
-/// Whether the answer to an event decides about a call. A plugin stands for its events.
+/// Whether the answer to an event decides about a call. A plugin decides, too.
 pub(crate) fn decides(event: &str) -> bool {
     let lower = event.to_ascii_lowercase();
     ["pre", "before", "permission", "haft."]
@@ -216,7 +216,7 @@ pub(crate) fn decides(event: &str) -> bool {
         .any(|begin| lower.starts_with(begin))
 }
 
-/// An entry whose command lines have this program's options at their ends.
+/// Appends this program's options to the command lines of an entry.
 fn with_options(value: &Value, agent: Agent, program: &Program) -> Value {
     let end = format!(" hook {}", agent.name());
     match value {

@@ -1,4 +1,4 @@
-//! The command that agents run: `haft hook AGENT`, as it is written, and as it is found again.
+//! `Program`: the command `haft hook AGENT` that agents run, and how it is recognized in settings.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -14,21 +14,21 @@ const NAME: &str = "haft";
 /// The members of an entry that hold a command line or a program.
 const COMMANDS: [&str; 3] = ["command", "bash", "exec"];
 
-/// How haft is started by agents.
+/// How agents start haft.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Program {
-    /// Its name where it is on `PATH`, else its full path.
+    /// Its name if it is on `PATH`, else its full path.
     pub name: String,
     /// Its full path.
     pub path: String,
-    /// Options behind `hook AGENT`, such as `--home`.
+    /// Options after `hook AGENT`, such as `--home`.
     pub options: Vec<String>,
 }
 
 impl Program {
-    /// The program as an agent names it. An editor is started from a desktop, which has a `PATH` of its own, and a plugin may be: they
-    /// get the full path.
-    pub(crate) fn named(&self, agent: Agent) -> &str {
+    /// Returns the program as an agent is to name it. Editors start from a desktop with a `PATH` of its own, and plugins may as well, so
+    /// these agents get the full path.
+    pub(crate) fn name_for(&self, agent: Agent) -> &str {
         match agent {
             Agent::Cursor | Agent::Windsurf | Agent::Cline | Agent::OpenCode | Agent::Amp => {
                 &self.path
@@ -37,7 +37,7 @@ impl Program {
         }
     }
 
-    /// The options at the end of a command line.
+    /// Returns the options as the end of a command line.
     pub(crate) fn tail(&self) -> String {
         if self.options.is_empty() {
             return String::new();
@@ -46,7 +46,7 @@ impl Program {
     }
 }
 
-/// The words of the command in an entry: a command line, or a program with `args`. None where the line is more than words.
+/// Returns the words of the command in an entry, which is a command line or a program with `args`. `None` if the line is more than words.
 pub(crate) fn words_of(entry: &Value) -> Option<Vec<String>> {
     let mut members = COMMANDS.iter().filter_map(|name| entry.get(name));
     let command = members.next()?.as_str()?;
@@ -60,7 +60,7 @@ pub(crate) fn words_of(entry: &Value) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// Whether these words start `haft hook AGENT`, wherever the program lies.
+/// Whether these words start `haft hook AGENT`, wherever the program is.
 pub(crate) fn starts_hook(words: &[String], agent: Agent) -> bool {
     let [program, hook, name, ..] = words else {
         return false;

@@ -1,4 +1,4 @@
-//! Which agents are here, which events haft is registered for, and what stands in the way of it.
+//! `AgentStatus`: which agents are on this machine, which events haft is registered for, and what prevents haft from being asked.
 
 use std::path::{Path, PathBuf};
 
@@ -12,24 +12,24 @@ use crate::hook_settings::json_hooks::Spot;
 use crate::hook_settings::places::{self, Place, decides};
 use crate::hook_settings::program::Program;
 use crate::hook_settings::switches;
-use crate::hook_settings::version::{self, installed};
+use crate::hook_settings::version::{self, find_program};
 use crate::hook_settings::{MAX_BYTES, events, spots};
 use crate::plain_file;
 use crate::site::Site;
 
-/// Whether an agent's calls come before haft.
+/// Whether an agent asks haft about its calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Governed {
-    /// Every event that decides is registered, and nothing is known to stand in the way.
+    /// Every event that decides is registered, and nothing is known to prevent haft from being asked.
     Yes,
-    /// Some are missing, or something stands in the way.
+    /// Some of them are missing, or there are warnings.
     Partly,
-    /// None is registered, or hooks are switched off.
+    /// None of them is registered, or hooks are switched off.
     No,
 }
 
-/// What is known of an agent here.
+/// What haft knows about an agent on this machine.
 #[derive(Debug, Clone, Serialize)]
 pub struct AgentStatus {
     /// Its name in `haft hook NAME`.
@@ -39,44 +39,44 @@ pub struct AgentStatus {
     /// Its program on `PATH`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<PathBuf>,
-    /// The version that the program says.
+    /// The version that the program prints.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Its settings folder, where that exists.
+    /// Its settings folder, if that exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
-    /// Whether its calls come before haft.
+    /// Whether it asks haft about its calls.
     pub governed: Governed,
-    /// The files that haft stands in.
+    /// The files that register haft.
     pub files: Vec<HookFile>,
-    /// The events that haft would be registered for and is not.
+    /// The events that haft should be registered for but is not.
     pub missing: Vec<String>,
     /// The events that the installed version does not have yet.
     pub unsupported: Vec<Unsupported>,
-    /// What stands in the way, and what to do.
+    /// What prevents haft from being asked, and what to do about it.
     pub warnings: Vec<String>,
-    /// Whether the agent's own switch keeps a hook that fails from letting a call run; not known where the version is not.
+    /// Whether a call is denied when the hook fails; `None` if that depends on the version and the version is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fails_closed: Option<bool>,
-    /// That switch; none where the agent has none.
+    /// The switch that denies a call when the hook fails, if the agent has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub switch: Option<Switch>,
     /// What happens to a call when the hook fails.
     pub failure: &'static str,
-    /// What is left for the user to do after an install.
+    /// What the user has to do after an install.
     pub steps: &'static [&'static str],
-    /// What its hooks do not see. What only versions older than the installed one do is not among them.
+    /// What its hooks do not see, without the gaps that only versions older than the installed one have.
     pub gaps: Vec<&'static str>,
 }
 
-/// A file that haft stands in.
+/// A file that registers haft.
 #[derive(Debug, Clone, Serialize)]
 pub struct HookFile {
     /// The file.
     pub file: PathBuf,
     /// `user` or `project`.
     pub level: &'static str,
-    /// The events that it is registered for.
+    /// The events that it registers haft for.
     pub events: Vec<String>,
 }
 
@@ -97,26 +97,26 @@ impl AgentStatus {
     }
 }
 
-/// The status of every agent. Their programs are asked for their versions side by side. Blocks.
+/// Returns the status of every agent. Asks their programs for their versions in parallel. Blocks.
 pub fn all(site: &Site, places: &Places) -> Vec<AgentStatus> {
     std::thread::scope(|scope| {
         let each = Agent::ALL.map(|agent| scope.spawn(move || status(agent, site, places)));
         let each = each.into_iter().zip(Agent::ALL);
-        // A thread that panicked leaves what can be said without asking the program.
+        // If a thread panicked, the status comes without asking the program.
         each.map(|(thread, agent)| thread.join().unwrap_or_else(|_| read(agent, site)))
             .collect()
     })
 }
 
-/// The status of one agent, without a look for its program.
+/// Returns the status of one agent without looking for its program.
 pub fn read(agent: Agent, site: &Site) -> AgentStatus {
     Look::new(agent, site).status()
 }
 
-/// The status of one agent. Its program is asked for its version. Blocks.
+/// Returns the status of one agent. Asks its program for its version. Blocks.
 pub fn status(agent: Agent, site: &Site, places: &Places) -> AgentStatus {
     let mut look = Look::new(agent, site);
-    match installed(agent, &site.environment, places) {
+    match find_program(agent, &site.environment, places) {
         Ok(Some(found)) => {
             look.program = Some(found.program);
             look.version = found.version;
@@ -129,7 +129,7 @@ pub fn status(agent: Agent, site: &Site, places: &Places) -> AgentStatus {
     look.status()
 }
 
-/// What is found, bit by bit.
+/// A status in the making.
 struct Look<'a> {
     agent: Agent,
     site: &'a Site,
@@ -184,7 +184,7 @@ impl<'a> Look<'a> {
             };
             match spots(self.agent, &place, &text) {
                 Ok(found) if found.is_empty() => {}
-                Ok(found) => self.take(level, &place, found),
+                Ok(found) => self.add(level, &place, found),
                 Err(wrong) => self.warnings.push(format!(
                     "{} is not understood: {}",
                     place.path.display(),
@@ -194,7 +194,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    fn take(&mut self, level: Level, place: &Place, found: Vec<Spot>) {
+    fn add(&mut self, level: Level, place: &Place, found: Vec<Spot>) {
         let file = place.path.clone();
         if found.iter().any(|spot| self.is_there(&spot.event)) {
             self.warnings.push(format!(
@@ -206,7 +206,7 @@ impl<'a> Look<'a> {
             self.check(spot, &file);
         }
         if self.agent == Agent::Codex {
-            let reviewed = switches::reviewed(self.site, &file, &found);
+            let reviewed = switches::count_reviewed(self.site, &file, &found);
             if reviewed < found.len() {
                 self.is_off |= reviewed == 0;
                 self.warnings.push(format!(
@@ -219,7 +219,7 @@ impl<'a> Look<'a> {
         }
         let mut events: Vec<String> = found.iter().map(|spot| spot.event.clone()).collect();
         events.dedup();
-        // In the order in which haft registers them: what decides comes first.
+        // In the order in which haft registers them: those that decide come first.
         events.sort_by_key(|event| self.known.iter().position(|known| known == event));
         let level = match level {
             Level::User => "user",
@@ -237,7 +237,7 @@ impl<'a> Look<'a> {
         self.spots.iter().any(|spot| spot.event == event)
     }
 
-    /// Whether the entry can do what it is there for.
+    /// Warns if an entry cannot do its work.
     fn check(&mut self, spot: &Spot, file: &Path) {
         let shown = file.display();
         if let Some(matcher) = &spot.matcher {
@@ -264,7 +264,7 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Whether a hook that fails denies; none where the version is not known that would say so.
+    /// Whether a call is denied when the hook fails; `None` if that depends on the version and the version is unknown.
     fn fails_closed(&self) -> Option<bool> {
         let Some(switch) = switch(self.agent) else {
             return Some(!self.agent.limits().fails_open);

@@ -1,4 +1,4 @@
-//! Settings of agents that switch hooks off, and Codex's memory of which hooks its user has reviewed.
+//! The settings of agents that switch hooks off, and Codex's list of the hooks that its user has reviewed.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,10 @@ use crate::hook_settings::places;
 use crate::plain_file;
 use crate::site::Site;
 
-/// The name of haft's entries, where an agent has names.
+/// The name of haft's entries, if an agent has names for them.
 const NAME: &str = "haft";
 
-/// What switches an agent's hooks off here: the file, and what in it.
+/// Returns what switches an agent's hooks off: the file, and the setting in it.
 pub(crate) fn off(agent: Agent, site: &Site) -> Vec<String> {
     let mut all = Vec::new();
     let Some(folder) = places::folder(agent, &site.environment) else {
@@ -75,9 +75,9 @@ pub(crate) fn off(agent: Agent, site: &Site) -> Vec<String> {
     all
 }
 
-/// How many of these entries Codex's user has reviewed. Codex remembers each by its file, event and place, with a hash of its text,
-/// which is not compared here.
-pub(crate) fn reviewed(site: &Site, file: &Path, spots: &[Spot]) -> usize {
+/// Counts the entries that Codex's user has reviewed. Codex remembers each by its file, event and position, with a hash of its text, which
+/// haft does not compare.
+pub(crate) fn count_reviewed(site: &Site, file: &Path, spots: &[Spot]) -> usize {
     let Some(folder) = places::folder(Agent::Codex, &site.environment) else {
         return 0;
     };
@@ -95,7 +95,7 @@ pub(crate) fn reviewed(site: &Site, file: &Path, spots: &[Spot]) -> usize {
     spots.iter().filter(is_reviewed).count()
 }
 
-/// `PreToolUse` as `pre_tool_use`.
+/// Turns `PreToolUse` into `pre_tool_use`.
 fn snake(event: &str) -> String {
     let mut out = String::new();
     for c in event.chars() {
@@ -107,13 +107,13 @@ fn snake(event: &str) -> String {
     out
 }
 
-/// A file of JSON; nothing where there is none that can be read.
+/// Reads a JSON file; `null` if that fails.
 fn json(file: &Path) -> Value {
     let text = plain_file::read(file, MAX_BYTES).unwrap_or_default();
     jsonc::read(&text).unwrap_or_default()
 }
 
-/// A file of TOML, likewise.
+/// Reads a TOML file; an empty table if that fails.
 fn toml(file: &Path) -> Value {
     let text = plain_file::read(file, MAX_BYTES).unwrap_or_default();
     let table = toml::from_str::<toml::Table>(&text).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Settings files of every agent as people have them: before, with haft, and after it.
+//! The settings files of every agent as users have them: before an install, after it, and after an uninstall.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -81,8 +81,7 @@ fn program() -> Program {
     }
 }
 
-/// The file of each agent's hooks, one with hooks of the user's, and what an uninstall of a file that was changed since leaves
-/// of it.
+/// For each agent its hooks file, the text of one with hooks of the user, and what an uninstall leaves of it if it was changed since.
 const FILES: [(Agent, &str, &str); 12] = [
     (
         Agent::Claude,
@@ -159,7 +158,7 @@ fn every_agent_s_file_gets_haft_and_its_own_bytes_back() {
             with.contains(&format!("/opt/haft hook {}", agent.name())),
             "{with}"
         );
-        // Again, from another place: what stands is not touched.
+        // A second install, from another place, leaves the entries alone.
         let moved = Program {
             name: "haft".into(),
             path: "/elsewhere/haft".into(),
@@ -182,7 +181,7 @@ fn what_a_user_changes_in_between_stays_and_haft_alone_goes() {
         let lab = Lab::new();
         let path = lab.write(name, text);
         lab.install(agent).unwrap();
-        // A change anywhere that no editor of hooks would notice.
+        // A change that no editor of hooks would notice.
         let changed = format!("{}\n", read(&path).unwrap());
         fs::write(&path, &changed).unwrap();
         lab.uninstall(agent).unwrap();
@@ -234,7 +233,7 @@ fn an_agent_without_files_gets_them_and_loses_them_again() {
     }
 }
 
-/// Files that haft does not understand, and what it says of each.
+/// Files that haft does not understand, and what it says about each.
 const ODD: [(Agent, &str, &str, &str); 11] = [
     (Agent::Claude, ".claude/settings.json", "[]", "JSON object"),
     (
@@ -321,7 +320,7 @@ fn what_is_not_understood_is_refused_and_left_alone() {
                 .is_some_and(|advice| advice.contains("by hand"))
         );
         assert_eq!(read(&path).as_deref(), Some(text), "{agent}");
-        // Nothing else of the agent was begun either.
+        // No other file of the agent was made either.
         assert_eq!(lab.names("user"), before, "{agent}");
     }
 }
@@ -410,7 +409,7 @@ fn codex_s_hooks_stay_in_the_file_where_they_are() {
     let lab = Lab::new();
     let toml = lab.write(".codex/config.toml", "[[hooks.Stop]]\nhooks = []\n");
     lab.install(Agent::Codex).unwrap();
-    // The user begins a second file: the first still holds haft.
+    // The user starts a second file: haft is still in the first.
     let json = lab.write(".codex/hooks.json", "{}");
     let with = read(&toml).unwrap();
     assert!(
@@ -425,7 +424,7 @@ fn codex_s_hooks_stay_in_the_file_where_they_are() {
     );
     lab.uninstall(Agent::Codex).unwrap();
     assert!(!read(&toml).unwrap().contains("haft"));
-    // What Codex remembers of reviews is no hook.
+    // Codex's list of reviews is not a hook.
     let lab = Lab::new();
     lab.write(
         ".codex/config.toml",

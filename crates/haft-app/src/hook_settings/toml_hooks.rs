@@ -1,4 +1,4 @@
-//! Hooks in Codex's `config.toml`: haft put at the end of the file, and taken out by lines; every other byte stays.
+//! `TomlHooks`: hooks in Codex's `config.toml`. haft's entries go to the end of the file and are removed by lines; every other byte stays.
 
 use std::ops::Range;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::hook_settings::json_hooks::{JsonHooks, Spot};
 use crate::hook_settings::places::{Entry as HookEntry, Layout};
 use crate::plain_file;
 
-/// Larger than any settings file.
+/// Maximum size of a settings file, in bytes: larger than any real one.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The hooks of Codex in a file of TOML.
@@ -24,7 +24,7 @@ pub(crate) struct TomlHooks {
     pub(crate) entries: Vec<HookEntry>,
 }
 
-/// Whether the file has hooks: a list of groups for an event. What Codex remembers of reviews stands there, too, and is none.
+/// Whether the file has hooks, that is, a list of groups for an event. Codex's list of reviews is in the same table and is not a hook.
 pub(crate) fn has_hooks(path: &Path) -> bool {
     let Ok(text) = plain_file::read(path, MAX_BYTES) else {
         return false;
@@ -50,7 +50,7 @@ fn wrong<T>(what: &str) -> Result<T, Wrong> {
 }
 
 impl TomlHooks {
-    /// The entries of haft's in a text.
+    /// Returns haft's entries in a text.
     pub(crate) fn spots(&self, text: &str) -> Result<Vec<Spot>, Wrong> {
         let table = parse(text)?;
         let hooks = match table.get("hooks") {
@@ -78,7 +78,7 @@ impl TomlHooks {
         }
     }
 
-    /// Puts haft at the end, for every event where it is not yet.
+    /// Adds haft at the end, for every event that lacks it.
     pub(crate) fn put(&self, text: &str) -> Result<String, Wrong> {
         let spots = self.spots(text)?;
         let mut expected = parse(text)?;
@@ -101,7 +101,7 @@ impl TomlHooks {
     }
 }
 
-/// A group of one hook as tables.
+/// Writes a group of one hook as tables.
 fn tables(event: &str, handler: &serde_json::Value) -> Result<String, Wrong> {
     let body = toml::to_string(handler).map_err(|e| Wrong {
         what: format!("write the hook as TOML: {e}"),
@@ -112,7 +112,7 @@ fn tables(event: &str, handler: &serde_json::Value) -> Result<String, Wrong> {
     ))
 }
 
-/// The same in what the text is to say.
+/// Adds the group to the table that the text must parse to.
 fn push(expected: &mut Table, own: &str, event: &str) -> Result<(), Wrong> {
     let own = parse(own)?;
     let group = own
@@ -136,7 +136,7 @@ fn push(expected: &mut Table, own: &str, event: &str) -> Result<(), Wrong> {
     }
 }
 
-/// Fails unless the edited text says just what it should: it was edited by lines, which strings over several lines could confuse.
+/// Fails unless the edited text parses to just what it should. It was edited by lines, which multi-line strings could confuse.
 fn check(out: String, expected: &Table) -> Result<String, Wrong> {
     if parse(&out).as_ref() == Ok(expected) {
         return Ok(out);
@@ -144,7 +144,7 @@ fn check(out: String, expected: &Table) -> Result<String, Wrong> {
     wrong("`hooks` is not written in a way that can be edited")
 }
 
-/// The names of a table's header, and whether it is one of a list: `[[a."b c"]]`.
+/// Parses a table's header. Returns its names, and whether it is an element of a list, as in `[[a."b c"]]`.
 fn header(line: &str) -> Option<(Vec<String>, bool)> {
     let line = line.trim();
     let is_list = line.starts_with("[[");
@@ -167,7 +167,7 @@ fn header(line: &str) -> Option<(Vec<String>, bool)> {
     }
 }
 
-/// The lines of a spot: its group's, or where others are in the group, its own tables' alone.
+/// Returns the lines of an entry: those of its group, or only those of its own table if the group has other hooks.
 fn lines_of(text: &str, spot: &Spot, is_alone: bool) -> Option<Range<usize>> {
     let group = ["hooks", spot.event.as_str()];
     let (mut groups, mut handlers, mut from) = (0, 0, None);
@@ -209,7 +209,7 @@ fn lines_of(text: &str, spot: &Spot, is_alone: bool) -> Option<Range<usize>> {
     from.map(|from| from..text.len())
 }
 
-/// The text without some lines: comments and blank lines before the next table belong to that one.
+/// Removes lines from a text. Comments and blank lines before the next table belong to that table and stay.
 fn without_lines(text: &str, lines: &Range<usize>) -> String {
     let mut end = lines.end;
     let inside = &text[lines.clone()];
@@ -221,7 +221,7 @@ fn without_lines(text: &str, lines: &Range<usize>) -> String {
         end -= line.len();
     }
     let mut head = text[..lines.start].to_owned();
-    // The blank line that set it apart.
+    // The blank line before it goes, too.
     if head.ends_with("\n\n") {
         head.pop();
     }
@@ -265,14 +265,14 @@ impl Content for TomlHooks {
             if spot.is_alone {
                 gone = Some(spot);
             }
-            take(&mut expected, spot);
+            remove(&mut expected, spot);
         }
         check(out, &expected).map(Some)
     }
 }
 
-/// Takes a spot out of what the text is to say, and the list and the table that are empty then.
-fn take(expected: &mut Table, spot: &Spot) {
+/// Removes an entry from the table that the text must parse to, with the list and the table that are then empty.
+fn remove(expected: &mut Table, spot: &Spot) {
     let Some(hooks) = expected.get_mut("hooks").and_then(Value::as_table_mut) else {
         return;
     };
@@ -327,7 +327,7 @@ mod tests {
             let with = codex().put(text).unwrap();
             assert!(with.starts_with(text), "{with}");
             assert_eq!(codex().spots(&with).unwrap().len(), 2, "{with}");
-            // A run again changes nothing: Codex trusts an entry by its text and its place.
+            // A second run changes nothing: Codex trusts an entry by its text and position.
             assert_eq!(codex().put(&with).unwrap(), with);
             let more = format!("{with}\n# of the next\n[more]\nx = 1\n");
             for (with, rest) in [(with, ""), (more, "\n# of the next\n[more]\nx = 1\n")] {

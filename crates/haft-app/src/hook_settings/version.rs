@@ -1,4 +1,4 @@
-//! The version of an agent that is installed, as its program says it.
+//! The version of an agent's program, as the program prints it.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -10,13 +10,13 @@ use haft_sandbox::{HostProgram, Places};
 use crate::environment::Environment;
 use crate::hook_settings::places::programs;
 
-/// How long a program may take to say its version: those in JavaScript need seconds on a slow disk.
+/// Maximum time for a program to print its version. Programs in JavaScript need seconds on a slow disk.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// How much of it is read.
+/// Maximum number of bytes that are read of it.
 const MOST: u64 = 4096;
 
-/// What such a program finds of the user's variables.
+/// The user's variables that such a program gets.
 const VARIABLES: [&str; 8] = [
     "HOME",
     "PATH",
@@ -28,19 +28,22 @@ const VARIABLES: [&str; 8] = [
     "XDG_CACHE_HOME",
 ];
 
-/// An agent's program.
+/// An agent's program on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Installed {
+pub(crate) struct AgentProgram {
     pub(crate) program: PathBuf,
     pub(crate) version: Option<String>,
 }
 
-/// Finds an agent's program on `PATH` and asks it for its version; why it was not started, where tools could have put it there.
-pub(crate) fn installed(
+/// Finds an agent's program on `PATH` and asks it for its version.
+///
+/// # Errors
+/// Why the program was not started: a tool could have put it there.
+pub(crate) fn find_program(
     agent: Agent,
     environment: &Environment,
     places: &Places,
-) -> Result<Option<Installed>, String> {
+) -> Result<Option<AgentProgram>, String> {
     let path = OsStr::new(environment.get("PATH").unwrap_or_default());
     for name in programs(agent) {
         match places.program(name, path) {
@@ -60,14 +63,14 @@ pub(crate) fn installed(
                         None
                     }
                 };
-                return Ok(Some(Installed { program, version }));
+                return Ok(Some(AgentProgram { program, version }));
             }
         }
     }
     Ok(None)
 }
 
-/// The first number with a point in it: `codex-cli 0.169.0`, `2.1.332 (Claude Code)`.
+/// Finds the first number with a point in it, as in `codex-cli 0.169.0` or `2.1.332 (Claude Code)`.
 pub(crate) fn version_in(text: &str) -> Option<String> {
     let words = text.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ','));
     let words = words.map(|word| word.trim_start_matches('v').trim_end_matches('.'));
@@ -82,7 +85,7 @@ pub(crate) fn version_in(text: &str) -> Option<String> {
     versions.next().map(str::to_owned)
 }
 
-/// Whether a version is older than another; one that cannot be read is not.
+/// Whether a version is older than another; false for a version that cannot be read.
 pub(crate) fn is_older(version: &str, than: &str) -> bool {
     let parts = |version: &str| -> Vec<u64> {
         let parts = version.split(['.', '-', '+']);
@@ -91,7 +94,7 @@ pub(crate) fn is_older(version: &str, than: &str) -> bool {
     parts(version) < parts(than) && !parts(version).is_empty()
 }
 
-/// Whether a sentence counts for a version: one that speaks of `versions before` others counts for those alone.
+/// Whether a sentence is true for a version: a sentence about `versions before` another is true only for those.
 pub(crate) fn is_about(sentence: &str, version: Option<&str>) -> bool {
     let Some(version) = version else {
         return true;

@@ -1,4 +1,5 @@
-//! Files that are haft's as a whole: programs named as an event, plugins. What another wrote is never overwritten.
+//! `WholeFile`: a file that belongs to haft as a whole, a program named after an event or a plugin. haft never overwrites anyone else's
+//! file.
 
 use std::path::Path;
 
@@ -11,10 +12,10 @@ use crate::clients::jsonc::Wrong;
 use crate::hook_settings::by_hand;
 use crate::hook_settings::json_hooks::Spot;
 
-/// The event that stands for all of a plugin's.
+/// The event that represents all events of a plugin.
 pub(crate) const PLUGIN: &str = "haft.plugin";
 
-/// A file that is haft's.
+/// A file that belongs to haft.
 #[derive(Debug, Clone)]
 pub(crate) struct WholeFile {
     pub(crate) agent: Agent,
@@ -27,7 +28,7 @@ impl WholeFile {
         !text.is_empty() && setup::is_own_file(self.agent, text)
     }
 
-    /// The event that a file of this name stands for; none for the description of a plugin.
+    /// Returns the event that a file with this name is for; `None` for a plugin's manifest.
     pub(crate) fn event(&self, path: &Path) -> Option<String> {
         let name = path.file_name()?.to_str()?;
         if self.is_program {
@@ -39,7 +40,7 @@ impl WholeFile {
         is_source.then(|| PLUGIN.to_owned())
     }
 
-    /// The event that it is registered for.
+    /// Returns the entry of haft in a text, if haft wrote it.
     pub(crate) fn spots(&self, text: &str, path: &Path) -> Vec<Spot> {
         let event = self.event(path).filter(|_| self.is_ours(text));
         let spot = |event: String| Spot {
@@ -54,7 +55,7 @@ impl WholeFile {
         event.map(spot).into_iter().collect()
     }
 
-    /// The text in place of an older one of haft's.
+    /// Replaces an older text of haft.
     pub(crate) fn put(&self, text: &str) -> Result<String, Wrong> {
         if text.is_empty() || self.is_ours(text) {
             return Ok(self.text.clone());
@@ -66,7 +67,7 @@ impl WholeFile {
     }
 }
 
-/// The words of the command that a program of haft's starts.
+/// Returns the words of the command that haft's program file starts.
 fn command_in(text: &str) -> Vec<String> {
     let mut commands = text.lines().filter_map(|line| line.strip_prefix("exec "));
     commands.next().and_then(plain_words).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! `haft hook install | uninstall | status`: haft in the hooks of coding agents.
+//! `haft hook install | uninstall | status`: adds haft to the hooks of coding agents, removes it, and shows where it is registered.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ use crate::screen::{BOLD, DIM, styled, visible};
 
 mod status;
 
-/// Does it.
+/// Runs the command.
 pub(crate) fn run(at: &Invocation, hook: &Hook) -> Done {
     match (&hook.agent, &hook.action) {
         (None, Some(HookAction::Install(typed))) if typed.print => print(at, &typed.files),
@@ -39,7 +39,7 @@ pub(crate) fn run(at: &Invocation, hook: &Hook) -> Done {
 /// Finds an agent by its name.
 ///
 /// # Errors
-/// A [`Problem`] that names the agents there are.
+/// There is no such agent. The [`Problem`] lists the agents.
 pub(crate) fn agent(name: &str) -> Result<Agent, Problem> {
     Agent::from_name(name).ok_or_else(|| {
         let names = Agent::ALL.map(Agent::name);
@@ -52,14 +52,14 @@ pub(crate) fn agent(name: &str) -> Result<Agent, Problem> {
     })
 }
 
-/// What tools may change: no program of an agent's is started from there.
+/// Returns the folders that tools may change. haft starts no agent's program from there.
 fn places(at: &Invocation) -> Places {
     let home = at.site.home.path().to_owned();
     Places::declared([home], [at.site.workspace.clone()])
 }
 
-/// This very program: by its name in files of a project, which others share, where the user's `PATH` leads to it. In the user's own by its
-/// path: a project may put a folder of its own first, in which the agent writes.
+/// Returns this program as an entry names it. In the files of a project, which others share, that is its name if the user's `PATH` leads to
+/// it. In the user's own files it is the path, because a project may put a folder first on `PATH` in which the agent can write.
 fn program(at: &Invocation, shared: bool) -> Result<Program, Problem> {
     let running = std::env::current_exe()
         .map_err(|e| Problem::failed(format!("find the haft binary: {e}")))?;
@@ -81,7 +81,7 @@ fn program(at: &Invocation, shared: bool) -> Result<Program, Problem> {
     })
 }
 
-/// The options that an entry holds: a hook takes its settings from files, and finds those by the state folder.
+/// Returns the options that an entry holds. A hook takes its settings from files, which it finds by the state folder.
 fn options(at: &Invocation) -> Result<Vec<String>, Problem> {
     let typed = &at.options;
     if typed.config.is_some() || typed.profile.is_some() || typed.trust || !typed.set.is_empty() {
@@ -110,7 +110,7 @@ fn order<'a>(at: &'a Invocation, typed: &HookFiles, agent: Agent) -> Result<Orde
     })
 }
 
-/// The agent that is named, or all of which this holds.
+/// Returns the named agent, or all that fit.
 fn agents(
     at: &Invocation,
     typed: &HookFiles,
@@ -175,7 +175,7 @@ fn install(at: &Invocation, typed: &HookFiles) -> Done {
     Ok(Exit::Done)
 }
 
-/// Shows what would change, and asks whether it should.
+/// Shows what would change and asks the user to confirm.
 fn is_agreed(
     at: &Invocation,
     typed: &HookFiles,
@@ -244,7 +244,7 @@ fn uninstall(at: &Invocation, typed: &HookFiles) -> Done {
     for agent in &agents {
         let order = order(at, typed, *agent)?;
         if *agent == Agent::Codex {
-            moved = hook_settings::moved_by_uninstall(order)?;
+            moved = hook_settings::events_behind_haft(order)?;
         }
         let edits = hook_settings::uninstall(Order {
             dry_run: true,

@@ -1,4 +1,4 @@
-//! `haft hook status`: which agents are governed, and what passes haft by.
+//! `haft hook status`: shows which agents are governed, and which calls haft does not see.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ pub(super) fn run(at: &Invocation, name: Option<&str>) -> Done {
     }
     let is_listed = |one: &&AgentStatus| name.is_some() || one.is_here();
     for one in all.iter().filter(is_listed) {
-        at.screen.out(&described(one))?;
+        at.screen.out(&describe(one))?;
     }
     let others: Vec<&str> = all
         .iter()
@@ -39,7 +39,7 @@ pub(super) fn run(at: &Invocation, name: Option<&str>) -> Done {
     Ok(Exit::Done)
 }
 
-fn described(status: &AgentStatus) -> String {
+fn describe(status: &AgentStatus) -> String {
     let mut out = String::new();
     let mark = match status.governed {
         Governed::Yes => styled(GREEN, "governed"),
