@@ -1,4 +1,5 @@
-//! `haft exec`: one command in the jail, judged, recorded and undone like every call, with input, output and exit code of its own.
+//! `haft exec`: runs one command in the jail, judged, recorded and undone like every call, with the command's own input, output and exit
+//! code.
 
 use std::env;
 use std::io::{self, IsTerminal as _};
@@ -20,23 +21,23 @@ use crate::commands::signals::Signals;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 
-mod ended;
+mod end;
 mod input;
 mod output;
 
-use ended::ended;
-use output::{Broken, Output};
+use end::print_end;
+use output::{Output, OutputEnd};
 
-/// How soon it is looked whether the command waits for a person.
+/// How often haft checks whether the command waits for a decision.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Why haft ends a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Stopped {
-    /// A signal came.
+enum StopReason {
+    /// haft received a signal.
     Signal,
-    /// Its output goes nowhere any more.
-    Output(Broken),
+    /// Its output cannot be passed on any more.
+    Output(OutputEnd),
 }
 
 /// Runs the command in a run of its own.
@@ -44,7 +45,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> Done {
     let mut signals = Signals::heard()?;
     let output = Output::start(app.redactor())?;
     let options = RunOptions {
-        input: input::piped(),
+        input: input::stdin_data(),
         progress: Some(Arc::clone(&output) as _),
         wait: match args.wait {
             None => ApprovalWait::Limit,
@@ -54,71 +55,71 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> Done {
     };
     let call = app.exec_call(&args.words, &folder(at)?);
     let (run, call) = app.start_for(options, call).await?;
-    let attended = Attended {
+    let command = RunningCommand {
         at,
         app,
         run: &run,
         output: &output,
     };
-    let (outcome, stopped) = attended.outcome(run.call(call), &mut signals).await;
-    let exit = ended(&attended, &outcome, stopped.as_ref()).await?;
+    let (outcome, stopped) = command.outcome(run.call(call), &mut signals).await;
+    let exit = print_end(&command, &outcome, stopped.as_ref()).await?;
     run.release().await;
-    // What is written may still wait for its reader, who may never read on.
-    let broken = tokio::select! {
-        broken = output.finish() => broken,
+    // The rest of the output may wait for its reader, who may never read it.
+    let end = tokio::select! {
+        end = output.finish() => end,
         _ = signals.next() => return Ok(Exit::Interrupted),
     };
-    match stopped.or(broken.map(Stopped::Output)) {
-        Some(Stopped::Output(Broken::Failed(why))) => {
+    match stopped.or(end.map(StopReason::Output)) {
+        Some(StopReason::Output(OutputEnd::Failed(why))) => {
             Err(Problem::failed(format!("write to stdout: {why}")))
         }
-        Some(Stopped::Output(Broken::Closed)) => Ok(exit.or_closed()),
-        Some(Stopped::Signal) | None => Ok(exit.code()),
+        Some(StopReason::Output(OutputEnd::Closed)) => Ok(exit.or_closed()),
+        Some(StopReason::Signal) | None => Ok(exit.code()),
     }
 }
 
-/// A command under way, and what may end it.
-struct Attended<'a> {
+/// A command under way, and what can end it.
+struct RunningCommand<'a> {
     at: &'a Invocation,
     app: &'a App,
     run: &'a RunHandle,
     output: &'a Output,
 }
 
-impl Attended<'_> {
-    /// The outcome of the call, and why haft ended it, if it did.
+impl RunningCommand<'_> {
+    /// Waits for the outcome of the call. Also returns why haft ended it, if it did.
     async fn outcome(
         &self,
         running: impl Future<Output = Outcome>,
         signals: &mut Signals,
-    ) -> (Outcome, Option<Stopped>) {
+    ) -> (Outcome, Option<StopReason>) {
         tokio::pin!(running);
-        let says = say_what_it_waits_for(self.at, self.app, self.run.id());
-        tokio::pin!(says);
-        let mut said = false;
+        let notice = announce_request(self.at, self.app, self.run.id());
+        tokio::pin!(notice);
+        let mut is_announced = false;
         let stopped = loop {
             tokio::select! {
                 outcome = &mut running => return (outcome, None),
-                _ = signals.next() => break Stopped::Signal,
-                // One that has ended may still be asked about.
-                broken = self.output.broken(), if !self.output.has_ended() => {
+                _ = signals.next() => break StopReason::Signal,
+                // A command that has ended may still wait for a decision about its changes.
+                end = self.output.ended(), if !self.output.has_ended() => {
                     if !self.output.has_ended() {
-                        break Stopped::Output(broken);
+                        break StopReason::Output(end);
                     }
                 }
-                () = &mut says, if !said => said = true,
+                () = &mut notice, if !is_announced => is_announced = true,
             }
         };
         let session = self.run.session();
         if self.output.has_ended() {
-            // What it changed stays pending where a person is being asked about it.
+            // If a person is asked about its changes, they stay pending.
             session.suspend();
         } else {
             session.cancel();
         }
         let outcome = tokio::select! {
             outcome = &mut running => outcome,
-            // Asked once more, it waits for nothing.
+            // A second signal ends the wait at once.
             _ = signals.next() => {
                 session.cancel();
                 running.await
@@ -128,8 +129,8 @@ impl Attended<'_> {
     }
 }
 
-/// Says which decision the command waits for, once there is one.
-async fn say_what_it_waits_for(at: &Invocation, app: &App, run: &RunId) {
+/// Says which decision the command waits for, once it waits for one.
+async fn announce_request(at: &Invocation, app: &App, run: &RunId) {
     loop {
         tokio::time::sleep(LOOK).await;
         let mut waits = None;
@@ -154,22 +155,22 @@ async fn say_what_it_waits_for(at: &Invocation, app: &App, run: &RunId) {
     }
 }
 
-/// Whether a person reads what haft says: a model is never told how to approve.
+/// Whether a person reads stderr. A model must never read how to approve.
 fn is_watched() -> bool {
     io::stderr().is_terminal()
 }
 
-/// The folder where the command was given, below the workspace.
+/// Returns the current folder, relative to the workspace.
 ///
 /// # Errors
-/// It is another one: the command would do to the workspace what was meant for that.
+/// It is outside the workspace: the command would change the workspace instead of that folder.
 fn folder(at: &Invocation) -> Result<String, Problem> {
     let elsewhere = |place: &str| {
         let what = format!(
-            "haft exec works in the workspace, {}, and not in {place}",
+            "haft exec works only in the workspace, {}, not in {place}",
             at.site.workspace.display()
         );
-        Problem::usage(what).advise("go into the workspace, or name another one: --workspace")
+        Problem::usage(what).advise("change to the workspace, or name another one with --workspace")
     };
     let here = env::current_dir().and_then(|here| here.canonicalize());
     let here =

@@ -1,4 +1,4 @@
-//! How `haft exec` ends: with its command's own exit code where that ran, else with haft's.
+//! The end of `haft exec`: what it prints then, and its exit code, the command's own if the command ran, else haft's.
 
 use haft::artifact::{ArtifactRef, Owner};
 use haft::call::RunId;
@@ -12,22 +12,22 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::commands::exec::output::Output;
-use crate::commands::exec::{Attended, Stopped, is_watched};
+use crate::commands::exec::{RunningCommand, StopReason, is_watched};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::visible;
 
-/// Read in pieces of this many bytes.
+/// Size of the pieces in which artifacts are read, in bytes.
 const PIECE: u64 = 1 << 20;
 /// What a shell adds to the number of the signal that ended a command.
 const BY_SIGNAL: u8 = 128;
-/// SIGPIPE: the reader of the pipe is gone.
+/// SIGPIPE: the reader of the pipe went away.
 const CLOSED: u8 = BY_SIGNAL + 13;
 
-/// What a command came to.
+/// The result of a command, as `run_command` gives it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Ran {
+struct CommandResult {
     exit_code: Option<u8>,
     signal: Option<u8>,
     stdout: String,
@@ -38,14 +38,14 @@ struct Ran {
 
 /// How it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
-    /// The command by itself, with this code.
+pub(super) enum CommandEnd {
+    /// The command exited by itself, with this code.
     ByItself(u8),
-    /// Not by itself, or it never ran.
+    /// haft ended it, or it never ran.
     Otherwise(Exit),
 }
 
-impl Ended {
+impl CommandEnd {
     /// The exit code.
     pub(super) fn code(self) -> Exit {
         match self {
@@ -54,7 +54,7 @@ impl Ended {
         }
     }
 
-    /// The exit code where the reader of the output went away: that of a command that SIGPIPE ended.
+    /// The exit code if the reader of the output went away: that of a command ended by SIGPIPE.
     pub(super) fn or_closed(self) -> Exit {
         match self {
             Self::Otherwise(Exit::Interrupted) => Exit::Command(CLOSED),
@@ -63,48 +63,48 @@ impl Ended {
     }
 }
 
-/// Prints what of an outcome was not passed on live, and says how the command ended; `stopped` is why haft ended it, if it did.
-pub(super) async fn ended(
-    attended: &Attended<'_>,
+/// Prints what was not passed on while the command ran, and says how it ended. `stopped` is why haft ended it, if it did.
+pub(super) async fn print_end(
+    command: &RunningCommand<'_>,
     outcome: &Outcome,
-    stopped: Option<&Stopped>,
-) -> Result<Ended, Problem> {
-    let Attended {
+    stopped: Option<&StopReason>,
+) -> Result<CommandEnd, Problem> {
+    let RunningCommand {
         at, app, output, ..
-    } = attended;
-    let ran: Ran = match &outcome.data {
+    } = command;
+    let result: CommandResult = match &outcome.data {
         Some(data) => serde_json::from_str(data.get()).unwrap_or_default(),
-        None => Ran::default(),
+        None => CommandResult::default(),
     };
     if !output.has_begun() {
-        print_earlier(app, output, outcome, &ran).await?;
+        print_earlier(app, output, outcome, &result).await?;
     }
     let known = app.tools().snapshot().entry(RUN_COMMAND).is_some();
-    let by_haft = Ended::Otherwise(Exit::of(outcome, known));
-    let ended = match (ran.exit_code, ran.signal) {
-        // It did what it had to, and that is not in the workspace.
+    let by_haft = CommandEnd::Otherwise(Exit::of(outcome, known));
+    let end = match (result.exit_code, result.signal) {
+        // The command succeeded, but its changes are not in the workspace.
         (Some(0), _) if !outcome.is_ok() => by_haft,
-        (Some(code), _) => Ended::ByItself(code),
+        (Some(code), _) => CommandEnd::ByItself(code),
         (None, Some(signal)) if outcome.status == Status::Error => {
-            Ended::ByItself(BY_SIGNAL.saturating_add(signal))
+            CommandEnd::ByItself(BY_SIGNAL.saturating_add(signal))
         }
         (None, _) => by_haft,
     };
-    // What a command that failed wrote says it all.
-    let failed = ran.exit_code.is_some_and(|code| code != 0) && outcome.strength.is_some();
+    // The output of a command that failed says enough.
+    let failed = result.exit_code.is_some_and(|code| code != 0) && outcome.strength.is_some();
     match stopped.filter(|_| outcome.status == Status::Cancelled) {
-        None => say(at, outcome, failed && ran.not_applied.is_empty()),
-        Some(Stopped::Signal) => at.screen.err(
-            "haft: cancelled: a signal ended the command, and nothing that it changed was applied",
+        None => say(at, outcome, failed && result.not_applied.is_empty()),
+        Some(StopReason::Signal) => at.screen.err(
+            "haft: cancelled: a signal ended the command, and none of its changes were applied",
         ),
-        Some(Stopped::Output(_)) => at.screen.say(
-            "haft: cancelled: its output is read no further: the command was ended, and nothing that it changed was applied",
+        Some(StopReason::Output(_)) => at.screen.say(
+            "haft: cancelled: its output cannot be passed on, so haft ended the command and applied none of its changes",
         ),
     }
-    Ok(ended)
+    Ok(end)
 }
 
-/// Says what kept a command from running, from ending, or its changes from the workspace, and what to do.
+/// Says what kept a command from running or ending, or its changes from reaching the workspace, and what to do.
 fn say(at: &Invocation, outcome: &Outcome, failed: bool) {
     let err = |text: &str| at.screen.err(&format!("haft: {}", visible::block(text)));
     for content in &outcome.content {
@@ -129,34 +129,34 @@ fn say(at: &Invocation, outcome: &Outcome, failed: bool) {
     }
 }
 
-/// The output of a command that ran in an earlier call: what a result has of it, or whole from where it was kept.
+/// Prints the output of a command that ran in an earlier call, from the result or, if it is cut there, from its artifact.
 async fn print_earlier(
     app: &App,
     output: &Output,
     outcome: &Outcome,
-    ran: &Ran,
+    result: &CommandResult,
 ) -> Result<(), Problem> {
     let mut whole = outcome.artifacts.iter();
-    if (ran.stdout.len() as u64) < ran.stdout_bytes
+    if (result.stdout.len() as u64) < result.stdout_bytes
         && let Some(artifact) = whole.next()
     {
         print_whole(app, output, &outcome.run, artifact).await?;
     } else {
-        output.add(Stream::Stdout, ran.stdout.as_bytes());
+        output.add(Stream::Stdout, result.stdout.as_bytes());
     }
-    output.add(Stream::Stderr, ran.stderr.as_bytes());
+    output.add(Stream::Stderr, result.stderr.as_bytes());
     Ok(())
 }
 
-/// A stream that is too long for a result, from where it was kept.
+/// Prints a stream that was too long for the result, from its artifact.
 async fn print_whole(
     app: &App,
     output: &Output,
     run: &RunId,
     artifact: &Artifact,
 ) -> Result<(), Problem> {
-    let gone = || Problem::failed(format!("the output {} is not kept", artifact.reference));
-    let reference = ArtifactRef::parse(&artifact.reference).ok_or_else(gone)?;
+    let missing = || Problem::failed(format!("the output {} is not kept", artifact.reference));
+    let reference = ArtifactRef::parse(&artifact.reference).ok_or_else(missing)?;
     let all = app.artifacts().list(app.principal(), None).await;
     let all = all.map_err(|e| Problem::failed(format!("read artifacts: {e}")))?;
     let found = all.into_iter().find(|info| info.reference == reference);

@@ -1,4 +1,4 @@
-//! What is piped into `haft exec`, for its command.
+//! The standard input of `haft exec`, passed on to its command.
 
 use std::fs::File;
 use std::io;
@@ -13,8 +13,8 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::unix::pipe::Receiver;
 
-/// Standard input, where it is a pipe, a socket or a file; a terminal stays with haft, which asks there.
-pub(super) fn piped() -> Option<Arc<CallInput>> {
+/// Returns standard input if it is a pipe, a socket or a file. A terminal stays with haft, which asks its questions there.
+pub(super) fn stdin_data() -> Option<Arc<CallInput>> {
     let kind = fstat(io::stdin()).ok()?.st_mode;
     let is_data = matches!(
         FileType::from_raw_mode(kind),
@@ -23,14 +23,14 @@ pub(super) fn piped() -> Option<Arc<CallInput>> {
     is_data.then(|| Arc::new(CallInput::new(Input(None))))
 }
 
-/// Standard input, read by a thread once the command runs: what it shares with other programs is never switched to another mode.
+/// Standard input. A thread reads it once the command runs, so that haft never makes a file non-blocking that other programs share.
 struct Input(Option<Receiver>);
 
 impl Input {
     fn open() -> io::Result<Receiver> {
         let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
         let mut theirs = File::from(theirs);
-        // It ends with its input, its reader or the process.
+        // The thread ends with its input, its reader or the process.
         thread::Builder::new()
             .name("input".to_owned())
             .spawn(move || io::copy(&mut io::stdin().lock(), &mut theirs))?;

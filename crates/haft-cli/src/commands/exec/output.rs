@@ -1,4 +1,4 @@
-//! `Output`: what a command writes, passed on as it comes, every byte in order; the command waits for its reader.
+//! `Output`: passes on a command's output as it comes, every byte in order. The command waits for a slow reader.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
@@ -12,56 +12,56 @@ use haft_app::problem::Problem;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::watch;
 
-/// Most bytes that wait to be written: the command waits while there are more.
+/// Maximum number of bytes waiting to be written. The command waits while there are more.
 const MOST: usize = 256 << 10;
 
-/// Why nothing more is written.
+/// Why no more output is passed on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Broken {
-    /// The reader is gone.
+pub(super) enum OutputEnd {
+    /// The reader went away.
     Closed,
-    /// It could not be written.
+    /// Writing failed.
     Failed(String),
 }
 
-/// Writes a command's output to this process's own, in a thread: a reader may be slow, and signals are heard meanwhile.
+/// Writes a command's output to this process's own. A thread does it, so that haft still reacts to signals while a reader is slow.
 #[derive(Debug)]
 pub(super) struct Output {
-    waiting: Mutex<Waiting>,
+    queue: Mutex<Queue>,
     /// Wakes the thread.
     more: Condvar,
     state: watch::Sender<State>,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct Queue {
     pieces: VecDeque<(Stream, Vec<u8>)>,
     streams: [RedactedStream; 2],
-    /// Something of the command came.
+    /// Whether any output of the command came.
     begun: bool,
-    /// A stream has ended.
+    /// Whether a stream has ended.
     ended: bool,
-    /// Nothing follows.
+    /// Whether nothing follows.
     finished: bool,
 }
 
 #[derive(Debug, Default)]
 struct State {
     bytes: usize,
-    broken: Option<Broken>,
-    /// The thread has ended.
+    end: Option<OutputEnd>,
+    /// Whether the thread has ended.
     over: bool,
 }
 
 impl Output {
-    /// Begins to pass on; known secrets are left out.
+    /// Starts passing output on, without known secrets.
     ///
     /// # Errors
-    /// No thread can be had.
+    /// The thread cannot be started.
     pub(super) fn start(redactor: &Redactor) -> Result<Arc<Self>, Problem> {
         let stream = || RedactedStream::new(redactor);
         let output = Arc::new(Self {
-            waiting: Mutex::new(Waiting {
+            queue: Mutex::new(Queue {
                 pieces: VecDeque::new(),
                 streams: [stream(), stream()],
                 begun: false,
@@ -81,75 +81,75 @@ impl Output {
 
     /// Whether any of the command's output came here.
     pub(super) fn has_begun(&self) -> bool {
-        self.waiting.lock().begun
+        self.queue.lock().begun
     }
 
     /// Whether the command has ended.
     pub(super) fn has_ended(&self) -> bool {
-        self.waiting.lock().ended
+        self.queue.lock().ended
     }
 
-    /// Passes on what does not come by the live channel.
+    /// Passes on output that does not come as progress.
     pub(super) fn add(&self, stream: Stream, bytes: &[u8]) {
-        let mut waiting = self.waiting.lock();
-        let bytes = waiting.stream(stream).push(bytes);
-        self.queue(&mut waiting, stream, bytes);
+        let mut queue = self.queue.lock();
+        let bytes = queue.stream(stream).push(bytes);
+        self.push(&mut queue, stream, bytes);
     }
 
-    /// Completes when nothing more is written, and says why.
-    pub(super) async fn broken(&self) -> Broken {
+    /// Completes when no more output is passed on, with the reason.
+    pub(super) async fn ended(&self) -> OutputEnd {
         let mut state = self.state.subscribe();
-        let broken = state.wait_for(|state| state.broken.is_some()).await;
+        let ended = state.wait_for(|state| state.end.is_some()).await;
         // The sender lives in `self`, so this cannot fail.
-        broken
+        ended
             .ok()
-            .and_then(|state| state.broken.clone())
-            .unwrap_or(Broken::Closed)
+            .and_then(|state| state.end.clone())
+            .unwrap_or(OutputEnd::Closed)
     }
 
-    /// Nothing follows: completes when all of it is written, or none will be.
-    pub(super) async fn finish(&self) -> Option<Broken> {
+    /// Says that nothing follows. Completes when everything is written, or returns why the rest was not.
+    pub(super) async fn finish(&self) -> Option<OutputEnd> {
         {
-            let mut waiting = self.waiting.lock();
+            let mut queue = self.queue.lock();
             for stream in [Stream::Stdout, Stream::Stderr] {
-                let rest = waiting.stream(stream).finish();
-                self.queue(&mut waiting, stream, rest);
+                let rest = queue.stream(stream).finish();
+                self.push(&mut queue, stream, rest);
             }
-            waiting.finished = true;
+            queue.finished = true;
         }
         self.more.notify_one();
         let mut state = self.state.subscribe();
         let over = state.wait_for(|state| state.over).await;
-        over.ok().and_then(|state| state.broken.clone())
+        over.ok().and_then(|state| state.end.clone())
     }
 
-    fn queue(&self, waiting: &mut Waiting, stream: Stream, bytes: Vec<u8>) {
-        if bytes.is_empty() || self.state.borrow().broken.is_some() {
+    fn push(&self, queue: &mut Queue, stream: Stream, bytes: Vec<u8>) {
+        if bytes.is_empty() || self.state.borrow().end.is_some() {
             return;
         }
         self.state.send_modify(|state| state.bytes += bytes.len());
-        waiting.pieces.push_back((stream, bytes));
+        queue.pieces.push_back((stream, bytes));
         self.more.notify_one();
     }
 
-    /// The thread.
+    /// Writes the queue until nothing follows or writing fails. The thread runs it.
     fn write_all(&self) {
         while let Some((stream, bytes)) = self.next() {
             let written = match stream {
-                Stream::Stdout => whole(&mut io::stdout(), &bytes),
-                // Where it is gone there is no place left to print to.
-                _ => whole(&mut io::stderr(), &bytes).or(Ok(())),
+                Stream::Stdout => write_whole(&mut io::stdout(), &bytes),
+                // If stderr went away, there is no place left to say so.
+                _ => write_whole(&mut io::stderr(), &bytes).or(Ok(())),
             };
-            let broken = written.err().map(|error| match error.kind() {
-                ErrorKind::BrokenPipe => Broken::Closed,
-                _ => Broken::Failed(error.to_string()),
+            let end = written.err().map(|error| match error.kind() {
+                ErrorKind::BrokenPipe => OutputEnd::Closed,
+                _ => OutputEnd::Failed(error.to_string()),
             });
-            let is_broken = broken.is_some();
+            let has_failed = end.is_some();
             self.state.send_modify(|state| {
                 state.bytes -= bytes.len();
-                state.broken = broken;
+                state.end = end;
             });
-            if is_broken {
+            if has_failed {
                 break;
             }
         }
@@ -157,24 +157,24 @@ impl Output {
     }
 
     fn next(&self) -> Option<(Stream, Vec<u8>)> {
-        let mut waiting = self.waiting.lock();
+        let mut queue = self.queue.lock();
         loop {
-            if let Some(piece) = waiting.pieces.pop_front() {
+            if let Some(piece) = queue.pieces.pop_front() {
                 return Some(piece);
             }
-            if waiting.finished {
+            if queue.finished {
                 return None;
             }
-            self.more.wait(&mut waiting);
+            self.more.wait(&mut queue);
         }
     }
 }
 
-fn whole(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
+fn write_whole(to: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
     to.write_all(bytes).and_then(|()| to.flush())
 }
 
-impl Waiting {
+impl Queue {
     fn stream(&mut self, stream: Stream) -> &mut RedactedStream {
         &mut self.streams[usize::from(stream != Stream::Stdout)]
     }
@@ -185,14 +185,14 @@ impl ProgressSink for Output {
         if event.stream == Stream::Info {
             return;
         }
-        let mut waiting = self.waiting.lock();
-        waiting.begun = true;
-        waiting.ended |= event.closed;
-        let mut bytes = waiting.stream(event.stream).push(event.as_bytes());
+        let mut queue = self.queue.lock();
+        queue.begun = true;
+        queue.ended |= event.closed;
+        let mut bytes = queue.stream(event.stream).push(event.as_bytes());
         if event.closed {
-            bytes.extend(waiting.stream(event.stream).finish());
+            bytes.extend(queue.stream(event.stream).finish());
         }
-        self.queue(&mut waiting, event.stream, bytes);
+        self.push(&mut queue, event.stream, bytes);
     }
 
     fn is_exact(&self) -> bool {
@@ -202,7 +202,7 @@ impl ProgressSink for Output {
     fn room(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             let mut state = self.state.subscribe();
-            let has_room = |state: &State| state.bytes < MOST || state.broken.is_some();
+            let has_room = |state: &State| state.bytes < MOST || state.end.is_some();
             // The sender lives in `self`, so this cannot fail.
             let _ = state.wait_for(has_room).await;
         })
