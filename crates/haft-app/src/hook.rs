@@ -244,7 +244,9 @@ fn under_settings(folder: &Folder, verdict: Verdict) -> Verdict {
         return verdict;
     };
     let with_fault = |reason: &str| {
-        format!("{reason} (haft's changed settings do not load, so the old ones hold: {fault})")
+        format!(
+            "{reason} (haft's changed settings do not load, so the old ones stay in force: {fault})"
+        )
     };
     match verdict {
         Verdict::Ask { reason } => Verdict::Ask {

@@ -44,7 +44,7 @@ pub(super) fn arguments(
         Some(rest) => (text, rest.trim_start()),
         None if text == "null" => ("{}", "}"),
         None => {
-            let what = "the tool's input is no JSON object, so the call cannot be judged";
+            let what = "the tool's input is not a JSON object, so the call cannot be judged";
             return Err(Problem::failed(what));
         }
     };

@@ -1,4 +1,4 @@
-//! `ExecLine`: an agent's command line rewritten so that `haft exec` runs it in the jail.
+//! `ExecLine`: an agent's command line rewrite_line so that `haft exec` runs it in the jail.
 
 use std::path::Path;
 
@@ -21,8 +21,8 @@ pub(super) struct ExecLine {
 }
 
 impl ExecLine {
-    /// Rewrites a line so that haft's program runs it. `folder` is where it starts, below the workspace. `None` if the line only changes the
-    /// shell's folder.
+    /// Rewrites a line so that haft's program runs it. `folder` is where it starts, below the workspace. `None` if the line only changes
+    /// the shell's folder.
     pub(super) fn of(app: &App, program: &str, line: &str, folder: &str) -> Option<Self> {
         let shell = Shell {
             app,

@@ -87,7 +87,7 @@ impl Folders {
     fn slot(&self, path: &Path) -> Result<Slot, Problem> {
         let mut slots = self.slots.lock();
         if !slots.contains_key(path) && slots.len() >= MOST && !make_room(&mut slots) {
-            let what = format!("calls in {MOST} folders wait for decisions already");
+            let what = format!("calls in {MOST} folders already wait for decisions");
             return Err(Problem::failed(what).advise("decide some of them: `haft approvals`"));
         }
         Ok(Arc::clone(slots.entry(path.to_owned()).or_default()))

@@ -165,7 +165,7 @@ impl ForeignTool {
             Status::Failed if prompted => (
                 ErrorKind::Failed,
                 format!(
-                    "the prompt of {agent} asked about this call, and {agent} says that it failed, and not whether its user refused it"
+                    "the prompt of {agent} asked about this call, and {agent} says that it failed, but not whether its user refused it"
                 ),
             ),
             Status::Failed => (ErrorKind::Failed, format!("{agent} says that it failed")),
@@ -190,7 +190,7 @@ impl ForeignTool {
         let agent = self.agent.title();
         ToolError::unavailable(if prompted {
             format!(
-                "the prompt of {agent} asked about this call, and {agent} has not said what came of it: its user may have refused it, or it may have run"
+                "the prompt of {agent} asked about this call, and {agent} has not reported how it ended: its user may have refused it, or it may have run"
             )
         } else {
             format!("{agent} has not said how the call ended: it may have run")
@@ -268,14 +268,14 @@ impl Tool for ForeignTool {
             let key = self.key(arguments);
             let cleared = self.calls.clear(key, by, context.is_approved());
             let cleared = cleared.ok_or_else(|| {
-                ToolError::conflict(format!("{agent} does not wait for this call any more"))
+                ToolError::conflict(format!("{agent} no longer waits for this call"))
                     .with_advice("make the call again")
             })?;
             if !self.follows {
                 let left = if cleared.is_prompted {
-                    format!("left to the prompt of {agent}; what came of it is not known here")
+                    format!("left to the prompt of {agent}; haft does not know how it ended")
                 } else {
-                    format!("left to {agent}: whether it ran, and how it ended, is not known here")
+                    format!("left to {agent}; haft does not know whether it ran or how it ended")
                 };
                 return Ok(ToolResult::text(left));
             }

@@ -129,6 +129,6 @@ impl LocatedCall<'_> {
 /// The verdict where none was reached in time.
 fn undecided() -> Verdict {
     Verdict::Deny {
-        reason: "nothing was decided about this call in time: it did not run. Make the same call again later".to_owned(),
+        reason: "no decision about this call came in time, so it did not run. Make the same call again later".to_owned(),
     }
 }

@@ -70,7 +70,7 @@ impl Location {
     /// The agent names no folder that exists, or haft cannot read the trust store.
     pub(super) fn of(event: &Event, named: Option<&Path>, site: &Site) -> Result<Self, Problem> {
         let missing = || {
-            let what = "the agent names no folder that is there, so the call cannot be judged";
+            let what = "the agent names no folder that exists, so the call cannot be judged";
             Problem::failed(what).advise("start the agent in a folder that exists")
         };
         let roots = distinct_folders(&event.workspace_roots);

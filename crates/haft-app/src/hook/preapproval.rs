@@ -1,5 +1,5 @@
-//! Asks about a jailed command before the agent runs it, by the policy and the request of the very call that `haft exec` will make. That call
-//! claims the approval, once; no other call can.
+//! Asks about a jailed command before the agent runs it, by the policy and the request of the very call that `haft exec` will make. That
+//! call claims the approval, once; no other call can.
 
 use std::time::{Duration, Instant};
 
@@ -76,7 +76,7 @@ async fn await_decision(
             }
             status => {
                 return Ok(Some(format!(
-                    "approval {id} holds no longer ({}): the command did not run. Make the same call again to ask again",
+                    "approval {id} is no longer valid ({}), so the command did not run. Make the same call again to ask again",
                     status.as_str()
                 )));
             }
@@ -84,8 +84,8 @@ async fn await_decision(
         let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Ok(Some(format!(
-                "a person has to decide about this command (approval {id}), and has not yet: it did not run. Do something else, and make \
-                 the same call again later: it is answered by what was decided"
+                "a person has not yet decided about this command (approval {id}), so it did not run. Do something else, and make the same \
+                 call again later: it then gets the decision"
             )));
         }
         tokio::select! {

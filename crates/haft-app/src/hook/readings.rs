@@ -124,7 +124,7 @@ fn servers(policy: &Policy) -> Result<Vec<String>, Problem> {
     servers.dedup();
     if servers.len() > MOST_SERVERS {
         let what = format!(
-            "the agent does not say of which server this tool is, and rules name more than {MOST_SERVERS} servers, so the call cannot be judged"
+            "the agent does not say which server this tool belongs to, and rules name more than {MOST_SERVERS} servers, so the call cannot be judged"
         );
         return Err(Problem::failed(what).advise("name fewer servers in rules"));
     }

@@ -53,8 +53,8 @@ impl RunNotes {
     /// Resumes the session's latest run that can be resumed, if any.
     pub(super) async fn resume(&self, app: &App, options: &RunOptions) -> Option<RunHandle> {
         for run in self.runs().into_iter().take(MOST_TRIED) {
-            // A call that was approved when its process ended may have run, and in that run it would always be answered so. In another run it
-            // is a new call, and asked about again.
+            // A call that was approved when its process ended may have run, and in that run it would always be answered so. In another run
+            // it is a new call, and asked about again.
             let unsettled = [RequestStatus::Running, RequestStatus::InDoubt];
             let claimed = pick_requests(app, &run, &unsettled, |_| Some(())).await;
             if claimed.is_ok_and(|claimed| !claimed.is_empty()) {

@@ -231,13 +231,13 @@ impl AgentSession {
 fn refusal(outcome: &Outcome) -> String {
     match (&outcome.status, &outcome.approval) {
         (Status::Suspended, Some(approval)) => format!(
-            "a person has to decide about this call (approval {approval}), and no decision is left for it: it did not run. Do something else, and \
-             make the same call again later: it is answered by what was decided"
+            "a person has not yet decided about this call (approval {approval}), so it did not run. Do something else, and make the same call \
+             again later: it then gets the decision"
         ),
         // It shared the request of a call that another process made.
         (Status::Ok, _) => format!(
-            "this call did not run: the one approval that was given was used by the same call, made at the same moment, which has ended. Make it \
-             again if it is to run again. What came of the other: {}",
+            "this call did not run: an identical call, made at the same moment, used the one approval and has ended. Make the call again if it \
+             is to run again. The outcome of the other call: {}",
             outcome.to_model()
         ),
         _ => outcome.to_model(),

@@ -88,7 +88,7 @@ impl SessionRuns {
                 return Ok(Arc::clone(run));
             }
             if more.len() >= MOST {
-                let what = format!("{MOST} calls like this one wait for decisions already");
+                let what = format!("{MOST} calls like this one already wait for decisions");
                 return Err(Problem::failed(what).advise("decide some of them: `haft approvals`"));
             }
         }

@@ -1,4 +1,4 @@
-//! `haft hook AGENT`: an event of a coding agent on stdin, the answer on stdout, in the agent's own form and before its time limit.
+//! `haft hook AGENT`: reads an event of a coding agent from stdin and answers on stdout, in the agent's own form and within its time limit.
 
 use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,16 +18,16 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::args::Options;
 use crate::commands::runtime;
 
-/// The longest event that is read, in bytes, and one more; the reader of events refuses what is longer than it takes.
+/// Maximum number of bytes read from stdin: one more than an event may have, so that the reader of events refuses a longer one.
 const LONGEST: u64 = (16 << 20) + 1;
 
-/// The exit code by which most agents take a denial.
+/// The exit code that denies with most agents.
 const BLOCKS: u8 = 2;
 
-/// Held by whoever answers, until the process has ended: an agent reads one answer.
+/// Held by the thread that answers until the process has ended, because an agent reads one answer.
 static ANSWER: Mutex<()> = Mutex::new(());
 
-/// Answers the agent and ends the process. Whatever goes wrong denies the call, as far as the agent lets a hook deny.
+/// Answers the agent and ends the process. Every failure denies the call, as far as the agent lets a hook deny.
 pub(crate) fn run(options: &Options, name: &str) -> Problem {
     let Some(agent) = Agent::from_name(name) else {
         return unknown(name);
@@ -57,18 +57,18 @@ pub(crate) fn run(options: &Options, name: &str) -> Problem {
     leave(agent, &reply.unwrap_or_else(|why| refusal(agent, &why)))
 }
 
-/// Answers in the agent's last moment, from a thread of its own: whatever the others wait for.
+/// Answers just before the agent's time limit, from a thread of its own, whatever the other threads wait for.
 fn watch(agent: Agent) -> io::Result<()> {
     let watch = thread::Builder::new().spawn(move || {
         thread::sleep(last_moment(agent));
-        let why = "nothing was decided about this call in time: it did not run. Make the same call again later";
+        let why = "no decision about this call came in time, so it did not run. Make the same call again later";
         leave(agent, &refusal(agent, why));
     });
     watch.map(drop)
 }
 
 async fn answer(options: &Options, agent: Agent) -> Result<Reply, String> {
-    // A file that may not grow is an error that is answered for, and not the end of this process.
+    // A file that may not grow causes an error, which can be answered, instead of ending the process.
     let full = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
     let _full = full.map_err(|e| format!("haft cannot outlive a full file: {e}"))?;
     let mut bytes = Vec::new();
@@ -86,7 +86,7 @@ async fn answer(options: &Options, agent: Agent) -> Result<Reply, String> {
 /// Writes the answer and ends the process.
 #[expect(
     clippy::exit,
-    reason = "the answer is one whoever gives it, at a moment that the other thread does not know"
+    reason = "one of two threads answers, at a moment that the other does not know"
 )]
 fn leave(agent: Agent, reply: &Reply) -> ! {
     let _only: MutexGuard<'_, ()> = ANSWER.lock();
@@ -94,7 +94,7 @@ fn leave(agent: Agent, reply: &Reply) -> ! {
         let _ = io::stderr().write_all(reply.stderr.as_bytes());
         process::exit(reply.exit.into())
     }
-    // An agent that does not get the answer is told by the exit code: that of a denial.
+    // An agent that cannot get the answer gets the exit code of a denial.
     let why = "haft cannot write its answer to standard output, so the call must not run";
     let denial = refusal(agent, why);
     let _ = io::stderr().write_all(why.as_bytes());
@@ -106,11 +106,11 @@ fn leave(agent: Agent, reply: &Reply) -> ! {
     process::exit(code.into())
 }
 
-/// Writes what the agent reads.
+/// Writes the answer to stdout.
 fn write_answer(text: &str) -> io::Result<()> {
     let mut out = io::stdout();
     let reader = rustix::fs::fstat(&out)?;
-    // What was closed when this process began was opened as this file by the runtime: no agent reads it.
+    // Rust's runtime opens `/dev/null` in place of a stdout that was closed when the process began: no agent reads it.
     let null = rustix::fs::stat("/dev/null")?;
     if FileType::from_raw_mode(reader.st_mode) == FileType::CharacterDevice
         && reader.st_rdev == null.st_rdev
@@ -126,8 +126,8 @@ fn write_answer(text: &str) -> io::Result<()> {
 
 fn unknown(agent: &str) -> Problem {
     let all = Agent::ALL.map(Agent::name).join(", ");
-    Problem::usage(format!("no agent {agent:?} whose hooks haft reads"))
-        .advise(format!("there are {all}"))
+    Problem::usage(format!("unknown agent `{agent}`"))
+        .advise(format!("haft reads the hooks of these agents: {all}"))
 }
 
 fn in_words(problem: &Problem) -> String {

@@ -227,7 +227,7 @@ fn a_folder_that_is_not_there_is_no_place_to_judge_in() {
     });
     let (verdict, why) = decision(&hook(&lab, &event.to_string()));
     assert_eq!(verdict, "deny", "{why}");
-    assert!(why.contains("names no folder that is there"), "{why}");
+    assert!(why.contains("names no folder that exists"), "{why}");
 }
 
 #[test]

@@ -19,11 +19,11 @@ pub(super) async fn answer(
     body: Bytes,
 ) -> Response {
     let Some(hooks) = &api.hooks else {
-        let what = "this program answers no hooks: `haft console` starts a server that does";
+        let what = "this server does not answer hooks; `haft console` starts one that does";
         return reply::error(StatusCode::CONFLICT, "unavailable", what);
     };
     let Some(agent) = Agent::from_name(&agent) else {
-        let what = format!("no agent {agent:?} whose hooks haft reads");
+        let what = format!("unknown agent `{agent}`");
         return reply::error(StatusCode::NOT_FOUND, "not_found", &what);
     };
     let folder = query::text(&uri, "folder").map(PathBuf::from);
