@@ -41,7 +41,7 @@ mod session;
 mod session_runs;
 pub(crate) mod settings;
 
-/// The share of an agent's time limit that is kept free for the answer's way back, and the most that is kept free.
+/// The share of an agent's time limit that haft leaves for the answer's way back, and the maximum that it leaves.
 const MARGIN: (u32, Duration) = (10, Duration::from_secs(10));
 
 /// What a hook was started with.

@@ -155,7 +155,7 @@ fn is_about(entry: &StoredApproval, call: CallKey<'_>) -> bool {
     request.tool.as_str() == call.tool && request.arguments == call.arguments
 }
 
-/// Returns the requests of a run with one of these statuses, or with any if none is named, as far as `pick` picks something of them.
+/// Returns what `pick` returns for the requests of a run that have one of these statuses, or any status if the list is empty.
 ///
 /// # Errors
 /// The inbox cannot be read.

@@ -179,30 +179,30 @@ impl AgentSession {
     async fn enter(
         self: &Arc<Self>,
         reading: &Reading,
-        made: &AgentCall<'_>,
+        call: &AgentCall<'_>,
         terms: Terms,
     ) -> Result<WaitingHook, Problem> {
         let _one = self.entering.lock().await;
         let (calls, tool) = (&self.at.calls, reading.name.as_str());
-        if let Some(hook) = calls.join(tool, made) {
+        if let Some(hook) = calls.join(tool, call) {
             return Ok(hook);
         }
         let key = CallKey {
             tool,
-            arguments: made.arguments,
+            arguments: call.arguments,
         };
         let busy = calls.runs_of(key);
         let shares =
-            busy.is_empty() || terms.by_agent || self.verdict(reading, made) == Verdict::Allow;
+            busy.is_empty() || terms.by_agent || self.verdict(reading, call) == Verdict::Allow;
         let chosen = self.runs.choose(key, &busy, shares).await?;
-        let hook = calls.begin(tool, made, chosen.run.id()).ok_or_else(|| {
+        let hook = calls.begin(tool, call, chosen.run.id()).ok_or_else(|| {
             Problem::failed("too many calls of this session are open")
                 .advise("let some of them end first")
         })?;
-        let call = ToolCall::new(tool, made.arguments).from_origin(Origin::Hook);
+        let tool_call = ToolCall::new(tool, call.arguments).from_origin(Origin::Hook);
         let (session, open) = (Arc::clone(self), Arc::clone(hook.call()));
         tokio::spawn(async move {
-            let outcome = session.call(call, terms, chosen).await;
+            let outcome = session.call(tool_call, terms, chosen).await;
             let calls = &session.at.calls;
             calls.end(&outcome.call, &open, refusal(&outcome));
             *session.used.lock() = Instant::now();
