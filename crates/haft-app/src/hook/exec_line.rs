@@ -1,4 +1,4 @@
-//! `ExecLine`: an agent's command line rewrite_line so that `haft exec` runs it in the jail.
+//! `ExecLine`: an agent's command line rewritten so that `haft exec` runs it in the jail.
 
 use std::path::Path;
 

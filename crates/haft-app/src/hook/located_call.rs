@@ -51,14 +51,12 @@ impl LocatedCall<'_> {
         } else {
             None
         };
-        match plan {
-            Some(plan) => self.judge_jailed(readings, plan, terms).await,
-            None => {
-                let call = self.agent_call(&self.location.doubts);
-                let verdict = self.session.judge(readings, call, terms).await?;
-                Ok(verdict.unwrap_or_else(undecided))
-            }
+        if let Some(plan) = plan {
+            return self.judge_jailed(readings, plan, terms).await;
         }
+        let call = self.agent_call(&self.location.doubts);
+        let verdict = self.session.judge(readings, call, terms).await?;
+        Ok(verdict.unwrap_or_else(undecided))
     }
 
     /// The jailed form of the call. `None` if it has none, if it is uncertain where it works, or if a rule denies its tool by name.

@@ -281,7 +281,7 @@ fn outside_the_workspace_a_wrapped_line_does_nothing_to_it() {
     );
     assert_eq!(ran.code, 2, "{}", ran.stdout);
     assert!(
-        ran.stderr.contains("works in the workspace"),
+        ran.stderr.contains("works only in the workspace"),
         "{}",
         ran.stderr
     );
@@ -302,7 +302,7 @@ fn rules_that_name_the_agents_tool_hold_for_what_is_wrapped() {
         let expected = if rule.starts_with("deny") {
             "claude."
         } else {
-            "a person has to decide"
+            "a person has not yet decided"
         };
         assert!(why.contains(expected), "{rule}: {why}");
     }
