@@ -76,21 +76,21 @@ impl<'v> Decision<'v> {
                 ))
             }
             Verdict::Ask { reason } => match way_to_ask(event) {
-                WayToAsk::ByAnswer => Self::Ask(bounded(reason)),
+                WayToAsk::ByAnswer => Self::Ask(limit_reason(reason)),
                 WayToAsk::ByItself => Self::Nothing,
-                WayToAsk::Never => Self::Deny(bounded(&format!(
+                WayToAsk::Never => Self::Deny(limit_reason(&format!(
                     "{} cannot ask its user from a hook, so haft denied a call that its user must approve: {}",
                     event.agent,
                     or_default(reason)
                 ))),
             },
-            Verdict::Deny { reason } => Self::Deny(bounded(reason)),
+            Verdict::Deny { reason } => Self::Deny(limit_reason(reason)),
         }
     }
 }
 
 /// Returns a reason that is not empty, has no control characters except line breaks and tabs, and has at most [`MAX_REASON`] bytes.
-pub(crate) fn bounded(reason: &str) -> String {
+pub(crate) fn limit_reason(reason: &str) -> String {
     const CUT: &str = "…";
     // However long the reason is, only its beginning is read.
     let end = reason.floor_char_boundary(MAX_REASON);
@@ -121,24 +121,24 @@ fn or_default(reason: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_REASON, bounded};
+    use super::{MAX_REASON, limit_reason};
 
     #[test]
     fn a_reason_is_never_empty_and_never_long() {
-        assert!(!bounded(" \n").is_empty());
-        assert_eq!(bounded("a\u{1b}[31mb\r\n\tc\u{0}d"), "a [31mb \n\tc d");
+        assert!(!limit_reason(" \n").is_empty());
+        assert_eq!(limit_reason("a\u{1b}[31mb\r\n\tc\u{0}d"), "a [31mb \n\tc d");
         for long in [
             "x".repeat(MAX_REASON + 1),
             "ä".repeat(MAX_REASON),
             "\u{85}".repeat(MAX_REASON),
         ] {
-            let text = bounded(&long);
+            let text = limit_reason(&long);
             assert!(
                 text.len() <= MAX_REASON && text.ends_with('…'),
                 "{}",
                 text.len()
             );
         }
-        assert_eq!(bounded(&"x".repeat(MAX_REASON)).len(), MAX_REASON);
+        assert_eq!(limit_reason(&"x".repeat(MAX_REASON)).len(), MAX_REASON);
     }
 }

@@ -9,7 +9,7 @@ use crate::agent::Agent;
 use crate::agents::{
     claude, cline, codex, copilot, cursor, droid, gemini, goose, plugin, windsurf,
 };
-use crate::decision::{self, Decision, bounded};
+use crate::decision::{self, Decision, limit_reason};
 use crate::event::{Dialect, Event};
 use crate::verdict::{Reply, Verdict};
 
@@ -54,11 +54,11 @@ pub fn reply(event: &Event, verdict: &Verdict) -> Reply {
 /// Returns the denial of a call whose event could not be read, or that haft failed to judge. It has the form that the agent honours
 /// whatever the event was.
 pub fn refusal(invoked_as: Agent, reason: &str) -> Reply {
-    let reason = bounded(reason);
+    let reason = limit_reason(reason);
     match invoked_as {
         // Agents that read only some of Claude Code's JSON also run its hooks. All of them read exit code 2.
         Agent::Claude | Agent::Codex | Agent::Copilot | Agent::Droid | Agent::Windsurf => {
-            Reply::blocked(&reason)
+            Reply::block(&reason)
         }
         Agent::Cursor => cursor::refusal(reason),
         Agent::Gemini => gemini::refusal(reason),

@@ -52,12 +52,12 @@ impl Reply {
                 ..Self::default()
             },
             // No answer of this crate fails to serialize. If one did, exit code 2 would deny with every agent that reads exit codes.
-            Err(error) => Self::blocked(&format!("haft could not write its answer: {error}")),
+            Err(error) => Self::block(&format!("haft could not write its answer: {error}")),
         }
     }
 
     /// Exit code 2 and the reason on standard error.
-    pub(crate) fn blocked(reason: &str) -> Self {
+    pub(crate) fn block(reason: &str) -> Self {
         Self {
             stdout: String::new(),
             stderr: reason.to_owned(),

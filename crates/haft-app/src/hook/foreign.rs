@@ -186,7 +186,7 @@ impl ForeignTool {
     }
 
     /// The error of a call whose end the agent has not reported.
-    fn unreported(&self, prompted: bool) -> ToolError {
+    fn missing_report(&self, prompted: bool) -> ToolError {
         let agent = self.agent.title();
         ToolError::unavailable(if prompted {
             format!(
@@ -282,7 +282,7 @@ impl Tool for ForeignTool {
             let prompted = cleared.is_prompted;
             match cleared.report.await {
                 Ok(report) => self.result(&report, prompted),
-                Err(_) => Err(self.unreported(prompted)),
+                Err(_) => Err(self.missing_report(prompted)),
             }
         })
     }

@@ -238,7 +238,7 @@ impl OpenCall {
     }
 
     /// The call of the executor whose decision is left to the agent's prompt.
-    pub(super) fn prompted_by(&self) -> Option<CallId> {
+    pub(super) fn prompting_call(&self) -> Option<CallId> {
         let prompt = self.prompt.lock();
         prompt.as_ref().map(|prompt| prompt.call.clone())
     }

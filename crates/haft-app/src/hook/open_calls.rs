@@ -90,7 +90,7 @@ impl OpenCalls {
         let mut alike = calls
             .iter()
             .filter(|call| call.is(key) && call.is_undecided());
-        let call = alike.find(|call| call.prompted_by().is_none());
+        let call = alike.find(|call| call.prompting_call().is_none());
         if let Some(call) = call {
             call.set_prompt(request);
         }
@@ -110,8 +110,8 @@ impl OpenCalls {
             .iter()
             .filter(|call| call.run() == by.run && call.is(key) && call.is_undecided());
         // A call that is left to the agent's prompt is never cleared in place of one that is not, nor the other way round.
-        let prompted = |call: &&Arc<OpenCall>| call.prompted_by().as_ref() == Some(by.call);
-        let unprompted = |call: &&Arc<OpenCall>| call.prompted_by().is_none();
+        let prompted = |call: &&Arc<OpenCall>| call.prompting_call().as_ref() == Some(by.call);
+        let unprompted = |call: &&Arc<OpenCall>| call.prompting_call().is_none();
         let call = undecided
             .clone()
             .find(prompted)

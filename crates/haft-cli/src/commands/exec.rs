@@ -102,7 +102,7 @@ impl RunningCommand<'_> {
                 outcome = &mut running => return (outcome, None),
                 _ = signals.next() => break StopReason::Signal,
                 // A command that has ended may still wait for a decision about its changes.
-                end = self.output.ended(), if !self.output.has_ended() => {
+                end = self.output.end_reason(), if !self.output.has_ended() => {
                     if !self.output.has_ended() {
                         break StopReason::Output(end);
                     }

@@ -82,6 +82,6 @@ fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
 pub(crate) fn answer(event: &Event, decision: &Decision<'_>) -> Reply {
     match decision {
         Decision::Nothing | Decision::Allow(_) => claude::answer(event, decision),
-        Decision::Ask(reason) | Decision::Deny(reason) => Reply::blocked(reason),
+        Decision::Ask(reason) | Decision::Deny(reason) => Reply::block(reason),
     }
 }

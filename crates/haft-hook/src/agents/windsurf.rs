@@ -145,7 +145,7 @@ fn actions(tool: &str, input: &Input<'_>) -> Vec<Action> {
 /// for a failure.
 pub(crate) fn answer(event: &Event, decision: &Decision<'_>) -> Reply {
     match decision {
-        Decision::Ask(reason) | Decision::Deny(reason) => Reply::blocked(reason),
+        Decision::Ask(reason) | Decision::Deny(reason) => Reply::block(reason),
         Decision::Nothing | Decision::Allow(_) if event.agent == Agent::Cursor => Reply {
             stdout: "{}".to_owned(),
             ..Reply::silent()

@@ -97,7 +97,7 @@ impl Output {
     }
 
     /// Completes when no more output is passed on, with the reason.
-    pub(super) async fn ended(&self) -> OutputEnd {
+    pub(super) async fn end_reason(&self) -> OutputEnd {
         let mut state = self.state.subscribe();
         let ended = state.wait_for(|state| state.end.is_some()).await;
         // The sender lives in `self`, so this cannot fail.
