@@ -45,10 +45,10 @@ pub(crate) struct Options {
     /// The folder that tools work in [default: the current one]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
-    /// Read this settings file, too
+    /// Also read this settings file
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Keep state here [default: $HAFT_HOME, or haft in $XDG_STATE_HOME or ~/.local/state]
+    /// The folder for haft's state [default: $HAFT_HOME, or haft in $XDG_STATE_HOME or ~/.local/state]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) home: Option<PathBuf>,
     /// The verdict where no rule matches: read-only, workspace or trusted
@@ -57,19 +57,19 @@ pub(crate) struct Options {
     /// Set one setting, for example -c limits.max_calls=50
     #[arg(short = 'c', global = true, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Let the workspace's haft.toml count in full, for this run
+    /// Trust the workspace's haft.toml for this run
     #[arg(long, global = true)]
     pub(crate) trust: bool,
     /// Print one JSON document on stdout
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Say more on stderr
+    /// Print more to stderr
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
     /// Print only errors to stderr
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
-    /// When to colour
+    /// When to use colour
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
 }
@@ -86,7 +86,7 @@ pub(crate) enum Color {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Set up this folder: fitting settings, trust, a client connected
+    /// Set up this folder: write settings, trust it, connect a client
     #[command(after_help = examples::INIT)]
     Init(Init),
     /// Serve the governed tools over MCP, with the HTTP API
@@ -104,19 +104,19 @@ pub(crate) enum Command {
     /// Run a script whose tool calls go through the executor
     #[command(after_help = examples::CHAIN)]
     Chain(Chain),
-    /// Do a task: a model, its tool calls, approvals, until an answer
+    /// Run an agent: a model works on a task until it answers
     #[command(after_help = examples::RUN)]
     Run(Run),
-    /// Govern coding agents by their hooks: their own calls judged, asked about and recorded
+    /// Govern coding agents through their hooks: check, ask about and record their own calls
     #[command(after_help = examples::HOOK)]
     Hook(Hook),
     /// Run a command in the jail, as `run_command` does
     #[command(after_help = examples::EXEC)]
     Exec(Exec),
-    /// Show the policy, explain a verdict, test the rules' examples
+    /// Show the policy, explain a verdict, test the examples of rules
     #[command(after_help = examples::POLICY)]
     Policy(Policy),
-    /// Decide pending approvals: an inbox at a terminal, a list elsewhere
+    /// List and decide pending approval requests
     #[command(after_help = examples::APPROVALS)]
     Approvals(Approvals),
     /// List, inspect, verify and resume runs
@@ -132,17 +132,17 @@ pub(crate) enum Command {
     Config(Config),
     /// Trust a folder's own settings and skills
     Trust(Trust),
-    /// Make, list and take back access tokens for others
+    /// Create, list and revoke access tokens for others
     #[command(after_help = examples::TOKEN)]
     Token(Token),
     /// Check the setup and suggest fixes
     Doctor,
-    /// Connect MCP clients: print their settings, or put them in place
+    /// Connect MCP clients to haft, and MCP servers behind it
     #[command(after_help = examples::MCP)]
     Mcp(Mcp),
     /// Print the help of a command, with examples
     Help {
-        /// The command: `mcp install`; none for all
+        /// The command, for example `mcp install` [default: all]
         command: Vec<String>,
     },
     /// Print the version
@@ -165,19 +165,19 @@ pub(crate) enum Command {
     reason = "each is a flag of the command line"
 )]
 pub(crate) struct Init {
-    /// Connect this client, too: claude-code, claude-desktop, cursor, vscode, codex, gemini, zed, opencode
+    /// Also connect this client: claude-code, claude-desktop, cursor, vscode, codex, gemini, zed, opencode
     #[arg(long, value_name = "NAME")]
     pub(crate) client: Option<String>,
-    /// Connect it in the settings of this folder
+    /// Connect it in this folder's settings
     #[arg(long, requires = "client", conflicts_with = "user")]
     pub(crate) project: bool,
     /// Connect it in the user's settings, for all folders
     #[arg(long, requires = "client")]
     pub(crate) user: bool,
-    /// Trust the folder with the skills that it brings, unasked
+    /// Trust the folder and its skills without asking
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Show what would be written, and write nothing
+    /// Print what would be written without writing it
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -185,12 +185,12 @@ pub(crate) struct Init {
 /// `haft tools`.
 #[derive(Debug, Args)]
 pub(crate) struct Tools {
-    /// Show this tool whole
+    /// Show this tool in full
     pub(crate) name: Option<String>,
     /// Print the exact declarations for a dialect: mcp
     #[arg(long, value_name = "DIALECT")]
     pub(crate) dialect: Option<String>,
-    /// Rank the tools by how well they fit a few words
+    /// Search the tools and rank them by relevance
     #[arg(long, value_name = "QUERY", conflicts_with_all = ["name", "dialect"])]
     pub(crate) search: Option<String>,
 }
@@ -198,10 +198,10 @@ pub(crate) struct Tools {
 /// What a tool is called with.
 #[derive(Debug, Args)]
 pub(crate) struct CallArguments {
-    /// The arguments one by one, read as the tool takes them; KEY:=JSON for any value
+    /// Single arguments, read by the tool's schema; KEY:=JSON for any JSON value
     #[arg(value_name = "KEY=VALUE", conflicts_with = "args")]
     pub(crate) pairs: Vec<String>,
-    /// The arguments as a whole: JSON, @FILE, or - for stdin
+    /// All arguments as one object: JSON, @FILE, or - for stdin
     #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
     pub(crate) args: Option<String>,
 }
@@ -220,7 +220,7 @@ pub(crate) struct Call {
     pub(crate) tool: String,
     #[command(flatten)]
     pub(crate) arguments: CallArguments,
-    /// Wait for a person's decision [default: limits.approval_timeout_s]
+    /// Wait for an approval decision [default: limits.approval_timeout_s]
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true)]
     #[expect(
         clippy::option_option,
@@ -232,12 +232,12 @@ pub(crate) struct Call {
 /// `haft chain`.
 #[derive(Debug, Args)]
 pub(crate) struct Chain {
-    /// The script: Python in a file, or - for stdin
+    /// The Python script: a file, or - for stdin
     pub(crate) file: PathBuf,
-    /// End it after this many seconds [default: chain.total_timeout_s]
+    /// Stop it after this many seconds [default: chain.total_timeout_s]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<u64>,
-    /// Wait for a person's decision [default: limits.approval_timeout_s]
+    /// Wait for an approval decision [default: limits.approval_timeout_s]
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true)]
     #[expect(
         clippy::option_option,
@@ -258,16 +258,16 @@ pub(crate) struct Policy {
 pub(crate) enum PolicyAction {
     /// Print the effective policy (the default)
     Show,
-    /// Say why a call would be allowed, asked about or denied
+    /// Explain why a call would be allowed, asked about or denied
     Explain {
         /// The tool's name
         tool: String,
         #[command(flatten)]
         arguments: CallArguments,
     },
-    /// Test the rules' own examples
+    /// Test the examples of the rules
     Check,
-    /// List, edit and remove the rules kept with approvals in this workspace
+    /// List, edit and remove the rules that approvals added in this workspace
     Rules {
         #[command(subcommand)]
         action: Option<RulesAction>,
@@ -277,21 +277,21 @@ pub(crate) enum PolicyAction {
 /// What to do with the rules kept with approvals.
 #[derive(Debug, Subcommand)]
 pub(crate) enum RulesAction {
-    /// List them with their ids (the default)
+    /// List these rules with their ids (the default)
     List,
-    /// Make a rule say something else
+    /// Replace a rule
     Edit {
-        /// The rule's id, or a prefix of it that no other rule has
+        /// The rule's id, or a unique prefix of it
         id: String,
         /// The new rule, for example `Edit(/docs/**)`
         rule: String,
-        /// Cover all that the rule says, not only calls like the one that was approved
+        /// Apply the rule to every call that it matches, not only to calls like the approved one
         #[arg(long)]
         any_call: bool,
     },
-    /// Remove a rule: calls that it covered are asked about again
+    /// Remove a rule: haft asks again about the calls that it covered
     Remove {
-        /// The rule's id, or a prefix of it that no other rule has
+        /// The rule's id, or a unique prefix of it
         id: String,
     },
 }
@@ -308,32 +308,32 @@ pub(crate) struct Runs {
 pub(crate) enum RunsAction {
     /// List runs, newest first (the default)
     List(ListRuns),
-    /// Show the calls of a run with their results, or one call whole
+    /// Show the calls of a run with their results, or one call in full
     Show(OfRun),
-    /// Check the hash chain of a run, or of all
+    /// Verify the hash chain of a run, or of all runs
     Verify {
-        /// The run's id, or its beginning
+        /// The run's id, or a unique prefix of it
         #[arg(required_unless_present = "all")]
         run: Option<String>,
-        /// Every run there is
+        /// Verify every run
         #[arg(long, conflicts_with = "run")]
         all: bool,
     },
-    /// Go on with an interrupted run; nothing runs twice
+    /// Resume a suspended or interrupted run; nothing runs twice
     Resume {
         /// The run's id
         run: String,
     },
-    /// Show the files that a run changed, from before its first change to after its last
+    /// Show the files that a run changed, from before its first change to after its last one
     Diff(OfRun),
-    /// Take back what a run changed: shown first, all of it or nothing
+    /// Undo the changes of a run: shows them first; undoes all or nothing
     Undo {
         #[command(flatten)]
         of: OfRun,
-        /// Ask nothing
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
-        /// Also undo where a file was changed since: it is kept beside, as NAME.before-undo
+        /// Also undo files that have changed since; their current version is saved as NAME.before-undo
         #[arg(long)]
         force: bool,
     },
@@ -342,19 +342,19 @@ pub(crate) enum RunsAction {
 /// Which runs to list.
 #[derive(Debug, Args, Default)]
 pub(crate) struct ListRuns {
-    /// At most so many [default: 50 at a terminal]
+    /// The most runs to list [default: 50 at a terminal]
     #[arg(short = 'n', value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) most: Option<u32>,
-    /// With a call of this tool
+    /// Only runs with a call of this tool
     #[arg(long, value_name = "TOOL")]
     pub(crate) tool: Option<String>,
-    /// With a call that ended like this: failed, ok, error, denied, suspended, timeout, cancelled
+    /// Only runs with a call that ended like this: failed, ok, error, denied, suspended, timeout, cancelled
     #[arg(long, value_name = "STATUS")]
     pub(crate) status: Option<String>,
-    /// In this state: open, suspended, closed
+    /// Only runs in this state: open, suspended, closed
     #[arg(long, value_name = "STATE")]
     pub(crate) state: Option<String>,
-    /// Of this folder alone
+    /// Only runs of this folder
     #[arg(long)]
     pub(crate) here: bool,
 }
@@ -364,7 +364,7 @@ pub(crate) struct ListRuns {
 pub(crate) struct OfRun {
     /// The run's id
     pub(crate) run: String,
-    /// One call of the run, with those made within it: call-3
+    /// One call of the run and the calls made within it, for example call-3
     pub(crate) call: Option<String>,
 }
 
@@ -380,52 +380,52 @@ pub(crate) struct Approvals {
 pub(crate) enum ApprovalsAction {
     /// List what is pending, oldest first (the default without a terminal)
     List {
-        /// Also what was decided or has ended
+        /// Also list decided and expired requests
         #[arg(long)]
         all: bool,
     },
-    /// Show one whole: what would run, why it is asked, what it would change
+    /// Show a request in full: what would run, why approval is needed, what it would change
     Show {
-        /// The approval's id, or its beginning: ap-…
+        /// The request's id or a unique prefix of it: ap-…
         id: String,
     },
-    /// Approve it; a call that nobody waits for any more runs here
+    /// Approve a request; if its client is gone, the call runs here
     Approve {
-        /// The approval's id, or its beginning: ap-…
+        /// The request's id or a unique prefix of it: ap-…
         id: String,
         /// Run it with these arguments instead: JSON, @FILE, or - for stdin
         #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
         edit: Option<String>,
-        /// For how long: this call, its session, or by a rule that is kept
+        /// How long the approval holds: for this call, for its session, or always, by a saved rule
         #[arg(long, value_name = "SCOPE")]
         scope: Option<ScopeWord>,
-        /// The rule to keep, with --scope always [default: the narrowest that allows this call]
+        /// The rule to save with --scope always [default: the narrowest that allows this call]
         #[arg(long, value_name = "RULE")]
         rule: Option<String>,
-        /// Do not ask at the terminal; needed for a critical call where there is none
+        /// Do not ask at the terminal; required for a critical call without a terminal
         #[arg(long)]
         yes: bool,
     },
-    /// Deny it
+    /// Deny a request
     Deny {
-        /// The approval's id, or its beginning: ap-…
+        /// The request's id or a unique prefix of it: ap-…
         id: String,
-        /// A word for the caller
+        /// A message for the caller
         #[arg(long, value_name = "TEXT")]
         message: Option<String>,
-        /// End the caller's session, too
+        /// Also end the caller's session
         #[arg(long)]
         stop: bool,
     },
-    /// Answer a question, or answer in place of a tool
+    /// Answer the questions of a request, or answer in place of the tool
     Answer {
-        /// The approval's id, or its beginning: ap-…
+        /// The request's id or a unique prefix of it: ap-…
         id: String,
-        /// The answers by their ids: JSON, @FILE, or - for stdin; {"text": "…"} in place of a tool
+        /// The answers by question id: JSON, @FILE, or - for stdin; {"text": "…"} in place of a tool
         #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
         answers: String,
     },
-    /// Print what waits and whatever changes, until it is interrupted
+    /// Print pending requests and every change, until interrupted
     Watch,
 }
 
@@ -458,7 +458,7 @@ pub(crate) enum ArtifactsAction {
         /// The ref: sha256-…
         #[arg(value_name = "REF")]
         reference: String,
-        /// Only the bytes A to B, counted from 0 (A- from there on, -N the last N)
+        /// Only bytes A to B, counted from 0 (A- to the end, -N for the last N)
         #[arg(long, value_name = "A-B", allow_hyphen_values = true)]
         range: Option<String>,
     },
@@ -474,9 +474,9 @@ pub(crate) struct Skills {
 /// What to do with skills.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SkillsAction {
-    /// List the skills found (the default)
+    /// List the available skills (the default)
     List,
-    /// Show one whole: what it says, asks for and brings
+    /// Show a skill in full: its instructions, requests and files
     Show {
         /// The skill's name
         name: String,
@@ -485,7 +485,7 @@ pub(crate) enum SkillsAction {
     Check {
         /// The folder that holds SKILL.md
         dir: PathBuf,
-        /// By the letter of the Agent Skills format
+        /// Apply the Agent Skills format strictly
         #[arg(long)]
         strict: bool,
     },
@@ -501,38 +501,38 @@ pub(crate) struct Memory {
 /// What to do with memories.
 #[derive(Debug, Subcommand)]
 pub(crate) enum MemoryAction {
-    /// List what is remembered, newest first (the default)
+    /// List memories, newest first (the default)
     List,
-    /// List what waits for a decision, newest first
+    /// List memory candidates, newest first
     Candidates,
-    /// Show one whole, with its history
+    /// Show a memory in full, with its history
     Show {
         /// The memory's id: mem-…
         id: String,
     },
-    /// Take a candidate in: it is recalled from then on
+    /// Accept a candidate, so that it is recalled from now on
     Accept {
         /// The candidate's id: mem-…
         id: String,
     },
-    /// Turn a candidate down; it is kept for seven days
+    /// Reject a candidate; haft keeps it for seven days
     Reject {
         /// The candidate's id: mem-…
         id: String,
     },
-    /// Find memories by words, the best first
+    /// Search memories, best match first
     Search {
-        /// Words, in no syntax
+        /// Search words, without any syntax
         query: String,
     },
-    /// Add a memory of your own, which counts at once
+    /// Add a memory of your own; it is accepted at once
     Add {
         /// The text; - reads it from stdin
         text: String,
-        /// For you in every folder (user) or for this folder alone (project)
+        /// For every folder (user) or only this folder (project)
         #[arg(long, value_name = "SCOPE", default_value = "user")]
         scope: String,
-        /// A word to find it by; may be given several times
+        /// A tag; may be given several times
         #[arg(long = "tag", value_name = "TAG")]
         tags: Vec<String>,
     },
@@ -540,9 +540,9 @@ pub(crate) enum MemoryAction {
     Edit {
         /// The memory's id: mem-…
         id: String,
-        /// The new text; - reads it from stdin; without it the text stays
+        /// The new text; - reads it from stdin [default: the old text]
         text: Option<String>,
-        /// The words to find it by, in place of those it has; may be given several times
+        /// A tag, replacing the old tags; may be given several times
         #[arg(long = "tag", value_name = "TAG")]
         tags: Vec<String>,
     },
@@ -565,7 +565,7 @@ pub(crate) struct Config {
 pub(crate) enum ConfigAction {
     /// Print all settings and where each comes from (the default)
     Show,
-    /// Explain one setting: meaning, value, source, what it beat
+    /// Explain one setting: its meaning, value and source, and which values it overrides
     Explain {
         /// The key, as in haft.toml: limits.max_calls
         key: String,
@@ -581,7 +581,7 @@ pub(crate) enum ConfigAction {
 pub(crate) struct Trust {
     /// The folder [default: the workspace]
     pub(crate) dir: Option<PathBuf>,
-    /// Take the trust back
+    /// Revoke the trust
     #[arg(long)]
     pub(crate) remove: bool,
 }

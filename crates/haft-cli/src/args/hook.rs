@@ -19,13 +19,13 @@ pub(crate) struct Hook {
 /// What to do about the hooks of agents.
 #[derive(Debug, Subcommand)]
 pub(crate) enum HookAction {
-    /// Put haft into an agent's hooks, and keep everything else in its settings
+    /// Add haft to an agent's hooks; keeps everything else in its settings
     Install(InstallHook),
-    /// Take haft out of an agent's hooks again
+    /// Remove haft from an agent's hooks
     Uninstall(HookFiles),
-    /// Show which agents are governed, what is missing, what fails open and what passes by
+    /// Show which agents are governed, what is missing, what fails open and what bypasses haft
     Status {
-        /// The agent [default: all that are here]
+        /// The agent [default: all installed]
         agent: Option<String>,
     },
 }
@@ -33,15 +33,15 @@ pub(crate) enum HookAction {
 /// An agent and which of its files.
 #[derive(Debug, Args)]
 pub(crate) struct HookFiles {
-    /// The agent: claude, codex, cursor, gemini, copilot, cline, windsurf, devin, opencode, goose, droid, amp [default: all that are here]
+    /// The agent: claude, codex, cursor, gemini, copilot, cline, windsurf, devin, opencode, goose, droid, amp [default: all installed]
     pub(crate) agent: Option<String>,
-    /// In the files of this folder [default: in the user's, for all folders]
+    /// Edit this folder's files [default: the user's, for all folders]
     #[arg(long)]
     pub(crate) project: bool,
-    /// Show what would change, and change nothing
+    /// Show what would change without changing it
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Ask nothing
+    /// Do not ask for confirmation
     #[arg(long)]
     pub(crate) yes: bool,
 }
@@ -51,7 +51,7 @@ pub(crate) struct HookFiles {
 pub(crate) struct InstallHook {
     #[command(flatten)]
     pub(crate) files: HookFiles,
-    /// Print what to write by hand, and write nothing
+    /// Print what to add by hand without writing it
     #[arg(long)]
     pub(crate) print: bool,
 }
@@ -59,10 +59,10 @@ pub(crate) struct InstallHook {
 /// `haft exec`.
 #[derive(Debug, Args)]
 pub(crate) struct Exec {
-    /// The program and its arguments; one word alone is a line for the shell
+    /// The program and its arguments; a single word is a command line for the shell
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) words: Vec<String>,
-    /// Wait for a person's decision [default: limits.approval_timeout_s]
+    /// Wait for an approval decision [default: limits.approval_timeout_s]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) wait: Option<u64>,
 }

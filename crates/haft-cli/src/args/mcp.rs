@@ -18,13 +18,13 @@ pub(crate) struct ClientFile {
     /// The client: claude-code, claude-desktop, cursor, vscode, codex, gemini, zed, opencode
     #[arg(value_name = "CLIENT")]
     pub(crate) name: String,
-    /// In the settings of this folder [default: where the client has such]
+    /// Edit this folder's settings [default: if the client has such settings]
     #[arg(long, conflicts_with = "user")]
     pub(crate) project: bool,
-    /// In the user's settings, for all folders
+    /// Edit the user's settings, for all folders
     #[arg(long)]
     pub(crate) user: bool,
-    /// Show what would change, and change nothing
+    /// Show what would change without changing it
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -43,13 +43,13 @@ impl ClientFile {
 /// Which of haft's settings files is edited.
 #[derive(Debug, Args)]
 pub(crate) struct SettingsFile {
-    /// In the user's settings, for all folders (the default)
+    /// Edit the user's settings, for all folders (the default)
     #[arg(long, conflicts_with = "here")]
     pub(crate) global: bool,
-    /// In the haft.toml of this folder
+    /// Edit the haft.toml of this folder
     #[arg(long)]
     pub(crate) here: bool,
-    /// Show what would change, and change nothing
+    /// Show what would change without changing it
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
@@ -57,34 +57,34 @@ pub(crate) struct SettingsFile {
 /// A server to be put behind haft.
 #[derive(Debug, Args)]
 pub(crate) struct AddServer {
-    /// Its name: its tools are named NAME.tool
+    /// The server's name; its tools are named NAME.tool
     pub(crate) name: String,
-    /// The address of a server that speaks Streamable HTTP
+    /// The URL of a server that speaks Streamable HTTP
     #[arg(
         value_name = "URL",
         required_unless_present = "command",
         conflicts_with = "command"
     )]
     pub(crate) url: Option<String>,
-    /// A variable of its process; a secret as ${env:NAME} or ${file:PATH}
+    /// An environment variable for the server's process; secrets as ${env:NAME} or ${file:PATH}
     #[arg(long, value_name = "KEY=VALUE", conflicts_with = "url")]
     pub(crate) env: Vec<String>,
-    /// A header of every request to it; a secret as ${env:NAME} or ${file:PATH}
+    /// An HTTP header for every request to the server; secrets as ${env:NAME} or ${file:PATH}
     #[arg(long, value_name = "KEY=VALUE", conflicts_with = "command")]
     pub(crate) header: Vec<String>,
-    /// The folder that its process starts in
+    /// The folder that the server's process starts in
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
     pub(crate) cwd: Option<PathBuf>,
-    /// What its process reaches: all that this machine does, or nothing [default: none]
+    /// What the server's process may connect to: whatever this machine can reach, or nothing [default: none]
     #[arg(long, value_parser = ["host", "none"], conflicts_with = "url")]
     pub(crate) network: Option<String>,
-    /// A folder that its process reads
+    /// A folder that the server's process may read
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
     pub(crate) read: Vec<PathBuf>,
-    /// A folder that its process changes
+    /// A folder that the server's process may change
     #[arg(long, value_name = "DIR", conflicts_with = "url")]
     pub(crate) write: Vec<PathBuf>,
-    /// Believe what its tools say of themselves
+    /// Believe the hints that the server's tools declare
     #[arg(long)]
     pub(crate) trusted: bool,
     #[command(flatten)]
@@ -100,18 +100,18 @@ pub(crate) struct ImportServers {
     /// A client's settings file, or the folder of a plugin [default: those of the clients that haft knows]
     #[arg(value_name = "FILE")]
     pub(crate) from: Option<PathBuf>,
-    /// Another name for a server: a name is taken once
+    /// Import a server under another name
     #[arg(long, value_name = "OLD=NEW")]
     pub(crate) rename: Vec<String>,
-    /// Copy secrets that stand in those settings as they are
+    /// Copy secrets that are written out in those settings
     #[arg(long)]
     pub(crate) copy_secrets: bool,
-    /// What the processes reach: all that this machine does, or nothing [default: none]
+    /// What the processes may connect to: whatever this machine can reach, or nothing [default: none]
     #[arg(long, value_parser = ["host", "none"])]
     pub(crate) network: Option<String>,
     #[command(flatten)]
     pub(crate) file: SettingsFile,
-    /// Ask nothing
+    /// Do not ask for confirmation
     #[arg(long)]
     pub(crate) yes: bool,
 }
@@ -124,48 +124,48 @@ pub(crate) enum McpAction {
         /// The client: claude-code, claude-desktop, cursor, vscode, codex, gemini, zed, opencode, goose
         client: String,
     },
-    /// Connect a client: add haft to its settings and keep everything else in them
+    /// Connect a client: add haft to its settings; keeps everything else in them
     Install {
         #[command(flatten)]
         client: ClientFile,
     },
-    /// Take haft out of a client's settings again
+    /// Remove haft from a client's settings
     Uninstall {
         #[command(flatten)]
         client: ClientFile,
     },
     /// List the MCP servers behind haft
     List,
-    /// Put a server behind haft: into the settings, which keep everything else in them
+    /// Add a server behind haft to the settings; keeps everything else in them
     Add(AddServer),
-    /// Take a server out of the settings again, and forget what was pinned of it
+    /// Remove a server and its pins from the settings
     Remove {
         /// The server's name in settings
         name: String,
         #[command(flatten)]
         file: SettingsFile,
     },
-    /// Put the servers of other clients behind haft: Claude Code and Desktop, Cursor, VS Code, Codex, Goose, Gemini CLI, Zed
+    /// Import the servers of other clients: Claude Code and Desktop, Cursor, VS Code, Codex, Goose, Gemini CLI, Zed
     Import(ImportServers),
-    /// Start or reach a server, and show its tools, what changed since it was pinned, and what to look at
+    /// Connect to a server and show its tools, what changed since it was pinned, and what to review
     Inspect {
         /// The server's name in settings
         name: String,
     },
-    /// Take over the tools that a server has now: they are offered from then on, and no others
+    /// Pin the tools that a server has now: only these are offered from now on
     Pin {
         /// The server's name in settings
         name: String,
-        /// Ask nothing
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
     },
-    /// Sign in at a server that wants to know who asks: prints the address of the page that lets haft in
+    /// Sign in to a server that requires OAuth: prints the URL of the page to open
     Login {
         /// The server's name in settings
         name: String,
     },
-    /// Forget what lets haft in at a server
+    /// Sign out of a server: delete haft's tokens for it
     Logout {
         /// The server's name in settings
         name: String,

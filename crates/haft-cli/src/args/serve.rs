@@ -5,16 +5,16 @@ use clap::Args;
 /// `haft serve`.
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// Listen here; port 0 takes a free one [default: 127.0.0.1:7420]
+    /// The address to listen on; port 0 picks a free one [default: 127.0.0.1:7420]
     #[arg(long, value_name = "ADDR")]
     pub(crate) http: Option<String>,
-    /// Speak MCP on stdin and stdout; opens no port unless --http is given, too
+    /// Speak MCP on stdin and stdout; opens no port unless --http is also given
     #[arg(long)]
     pub(crate) stdio: bool,
-    /// Ask no token of callers; on loopback only
+    /// Do not require a token from callers; loopback only
     #[arg(long)]
     pub(crate) no_auth: bool,
-    /// Be the server that `haft console` starts
+    /// Run as the background server of `haft console`
     #[arg(long, hide = true, conflicts_with_all = ["http", "stdio", "no_auth"])]
     pub(crate) background: bool,
 }
@@ -22,10 +22,10 @@ pub(crate) struct Serve {
 /// `haft console`.
 #[derive(Debug, Args)]
 pub(crate) struct Console {
-    /// Print the login link, and open nothing
+    /// Print the login link without opening the browser
     #[arg(long)]
     pub(crate) no_open: bool,
-    /// Stop the server in the background
+    /// Stop the background server
     #[arg(long, conflicts_with = "no_open")]
     pub(crate) stop: bool,
 }

@@ -12,22 +12,22 @@ pub(crate) struct Token {
 /// What to do about access tokens.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenAction {
-    /// List the tokens: for whom, with which view, until when (the default)
+    /// List the tokens with their names, views and expiry dates (the default)
     List,
-    /// Make a token and print it, once: haft keeps its hash alone
+    /// Create a token and print it once; haft stores only its hash
     Add {
-        /// For whom it is: the name that records and requests show
+        /// The name of its holder, which records and requests show
         name: String,
-        /// The only tools that it has, as views.NAME.tools in settings says them
+        /// The view that limits its tools: NAME of a views.NAME setting
         #[arg(long, value_name = "NAME")]
         view: Option<String>,
-        /// How many days it holds
+        /// Days until it expires
         #[arg(long, value_name = "DAYS", default_value_t = 90)]
         days: u32,
     },
-    /// Take a token back: a server that runs refuses it from its next request on
+    /// Revoke a token: a running server refuses it from the next request on
     Remove {
-        /// For whom it was
+        /// The name of its holder
         name: String,
     },
 }
