@@ -27,13 +27,13 @@ const RESERVED_TOKENS: usize = 200;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadArtifactInput {
-    /// The ref, as a result named it: `sha256-…`.
+    /// The ref from a result: `sha256-…`.
     #[serde(rename = "ref")]
     pub reference: String,
     /// First byte.
     #[serde(default)]
     pub offset: u64,
-    /// Most bytes. Default 16,384; in a script 3,072.
+    /// The most bytes to return. Default 16,384; in a script 3,072.
     #[serde(default)]
     #[schemars(with = "u64", range(min = 1, max = 1_048_576))]
     pub limit: Option<u64>,
@@ -44,15 +44,15 @@ pub struct ReadArtifactInput {
 pub struct ReadArtifactData {
     /// First byte returned.
     pub offset: u64,
-    /// Where the next slice begins.
+    /// The offset of the next slice.
     pub next_offset: u64,
-    /// The artifact's whole size.
+    /// The size of the whole artifact.
     pub bytes: u64,
-    /// Nothing follows.
+    /// Whether this is the end.
     pub eof: bool,
     /// The artifact's media type.
     pub media_type: String,
-    /// The slice in base64, where it is not text.
+    /// The slice in base64, if it is not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base64: Option<String>,
 }

@@ -63,18 +63,18 @@ const MAX_DECISION_WAIT: Duration = Duration::from_secs(24 * 60 * 60);
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunCommandInput {
-    /// A command line. Without shell syntax it is executed directly, else by a shell. Give this or `argv`.
+    /// A command line. Without shell syntax it runs directly, else in a shell. Give this or `argv`.
     #[serde(default)]
     #[schemars(with = "String", length(min = 1, max = 100_000))]
     pub command: Option<String>,
-    /// Program and arguments, executed as they are, without a shell.
+    /// Program and arguments, run without a shell.
     #[serde(default)]
     #[schemars(with = "Vec<String>", length(min = 1, max = 10_000))]
     pub argv: Option<Vec<String>>,
     /// The folder to start in, below the workspace.
     #[serde(default = "crate::search::list::root")]
     pub cwd: String,
-    /// Variables beside `PATH`, `HOME`, `TMPDIR`, `LANG`, `TERM`; nothing else of the host's is passed on.
+    /// Variables besides `PATH`, `HOME`, `TMPDIR`, `LANG`, `TERM`; no others are passed from the host.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// How long to wait, in seconds.
@@ -84,7 +84,7 @@ pub struct RunCommandInput {
     /// Return at once with a task to wait for.
     #[serde(default)]
     pub background: bool,
-    /// After `timeout_s`: end the command and all it started, or let it go on as a task.
+    /// After `timeout_s`: end the command and everything it started, or continue it as a task.
     #[serde(default)]
     pub on_timeout: OnTimeout,
 }
@@ -97,10 +97,10 @@ fn default_timeout() -> u64 {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnTimeout {
-    /// It is ended.
+    /// End it.
     #[default]
     Kill,
-    /// It goes on in the background.
+    /// Continue it in the background.
     Detach,
 }
 
@@ -108,19 +108,19 @@ pub enum OnTimeout {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CommandData {
-    /// The exit code of a command that ended by itself.
+    /// The exit code, if the command ended by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// The signal that ended it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// What it wrote since the last call that showed it: what is long is shown in part and kept whole as an artifact.
+    /// Its output since the last call that returned it. Long output is returned in part and stored whole as an artifact.
     pub stdout: String,
-    /// The same of its error stream.
+    /// The same for stderr.
     pub stderr: String,
-    /// All it has written to stdout so far, in bytes.
+    /// Total bytes written to stdout so far.
     pub stdout_bytes: u64,
-    /// Some of the output is kept nowhere: of each stream the first 256 MiB are.
+    /// Whether output was lost: haft keeps the first 256 MiB of each stream.
     pub truncated: bool,
     /// The task, while the command runs in the background.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -136,7 +136,7 @@ pub struct CommandData {
     /// Connections that were refused.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub network_refused: Vec<String>,
-    /// Whether the pattern waited for was really seen.
+    /// Whether the output matched the pattern.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matched_pattern: Option<bool>,
 }
@@ -145,7 +145,7 @@ pub struct CommandData {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RunData {
-    /// What the command said, and how it ended.
+    /// Its output, and how it ended.
     #[serde(flatten)]
     pub command: CommandData,
     /// What it changed in the workspace.
@@ -154,7 +154,7 @@ pub struct RunData {
     /// How many more files it added or modified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more_changes: Option<u64>,
-    /// What it changed on its copy of the workspace and was not applied.
+    /// Changes on its copy of the workspace that were not applied.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_applied: Vec<NotApplied>,
 }

@@ -48,7 +48,7 @@ pub struct ViewImageInput {
     #[serde(default)]
     #[schemars(with = "String")]
     pub url: Option<String>,
-    /// What to look for; it comes back beside the picture.
+    /// What to look for; returned with the picture.
     #[serde(default)]
     #[schemars(with = "String", length(max = 4000))]
     pub question: Option<String>,
@@ -71,7 +71,7 @@ pub struct ViewImageData {
     pub media_type: String,
     /// The original's size.
     pub bytes: u64,
-    /// The width of what is attached, where it is not the original.
+    /// The width of the attached picture, if it is not the original.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shown_width: Option<u32>,
     /// Its height.

@@ -41,7 +41,7 @@ pub struct FoundEntry {
 pub struct EntriesData {
     /// What was found, sorted by path.
     pub entries: Vec<FoundEntry>,
-    /// There is more.
+    /// Whether there are more entries.
     pub truncated: bool,
 }
 

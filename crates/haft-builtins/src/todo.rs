@@ -24,27 +24,27 @@ const MAX_RUNS: usize = 256;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
-    /// Not begun.
+    /// Not started.
     #[default]
     Pending,
     /// Being worked on.
     InProgress,
     /// Done.
     Completed,
-    /// Given up.
+    /// Abandoned.
     Cancelled,
 }
 
 /// One task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Task {
-    /// Names it within the run.
+    /// Its id within the run.
     pub id: String,
-    /// What is to be done.
+    /// What to do.
     pub content: String,
-    /// How far it is.
+    /// Its status.
     pub status: TaskStatus,
-    /// What came of it.
+    /// Its outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conclusion: Option<String>,
 }
@@ -56,15 +56,15 @@ pub struct TaskChange {
     /// A known id changes that task; a new one adds a task.
     #[schemars(length(min = 1, max = 64))]
     pub id: String,
-    /// What is to be done; needed for a new task.
+    /// What to do; required for a new task.
     #[serde(default)]
     #[schemars(with = "String", length(min = 1, max = 2_000))]
     pub content: Option<String>,
-    /// How far it is.
+    /// Its status.
     #[serde(default)]
     #[schemars(with = "TaskStatus")]
     pub status: Option<TaskStatus>,
-    /// What came of it.
+    /// Its outcome.
     #[serde(default)]
     #[schemars(with = "String", length(max = 2_000))]
     pub conclusion: Option<String>,

@@ -32,11 +32,11 @@ const SEARCH_WINDOW: usize = 1 << 20;
 pub struct AwaitCommandInput {
     /// The task, as `run_command` named it.
     pub task: String,
-    /// How long to wait, in seconds; the command goes on afterwards.
+    /// How long to wait, in seconds; the command keeps running afterwards.
     #[serde(default = "longest")]
     #[schemars(range(min = 0, max = 600))]
     pub timeout_s: u64,
-    /// Return as soon as output that was not shown yet matches this regular expression.
+    /// Return as soon as new output matches this regular expression.
     #[serde(default)]
     #[schemars(with = "String", length(min = 1, max = 1_000))]
     pub pattern: Option<String>,

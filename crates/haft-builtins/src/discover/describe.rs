@@ -24,7 +24,7 @@ const MAX_SCHEMAS: usize = 64 * 1024;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DescribeInput {
-    /// Exact names, as `tool_search` gave them.
+    /// Exact names from `tool_search`.
     pub tool_names: Names,
 }
 
@@ -33,13 +33,13 @@ pub struct DescribeInput {
 pub struct DescribedTool {
     /// Its name.
     pub name: String,
-    /// What it does, whole.
+    /// Its full description.
     pub description: String,
     /// Its category.
     pub category: String,
-    /// What it takes.
+    /// The schema of its arguments.
     pub input_schema: Arc<Value>,
-    /// What its structured result is.
+    /// The schema of its structured result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Arc<Value>>,
 }
@@ -49,10 +49,10 @@ pub struct DescribedTool {
 pub struct DescribeData {
     /// In the order of the names.
     pub tools: Vec<DescribedTool>,
-    /// Names that are no tools of this session.
+    /// Names that are not tools of this session.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub invalid_tools: Vec<String>,
-    /// Names of tools for which this answer had no room: ask for them alone.
+    /// Tools that did not fit into this answer: request them separately.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
 }

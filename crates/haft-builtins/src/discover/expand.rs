@@ -34,7 +34,7 @@ pub enum Names {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExpandInput {
-    /// Exact names, as `tool_search` gave them.
+    /// Exact names from `tool_search`.
     pub tool_names: Names,
 }
 
@@ -45,11 +45,11 @@ pub struct ExpandData {
     pub success: bool,
     /// Listed and callable from now on.
     pub expanded_tools: Vec<String>,
-    /// No tools of this session.
+    /// Not tools of this session.
     pub invalid_tools: Vec<String>,
-    /// Were listed already.
+    /// Already listed before.
     pub already_selected_tools: Vec<String>,
-    /// Deferred still; at most 200, fewer where names are long.
+    /// Still deferred; at most 200, fewer if names are long.
     pub available_expandable_tools: Vec<String>,
 }
 

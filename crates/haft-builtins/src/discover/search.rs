@@ -49,7 +49,7 @@ pub enum Format {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolSearchInput {
-    /// What is to be done, in a few words, or a tool's name. Left out: the category's tools, or all categories.
+    /// The task in a few words, or a tool's name. Without it: the category's tools, or all categories.
     #[serde(default)]
     #[schemars(with = "String", length(max = 2_000))]
     pub query: Option<String>,
@@ -57,11 +57,11 @@ pub struct ToolSearchInput {
     #[serde(default)]
     #[schemars(with = "String", length(max = 128))]
     pub category: Option<String>,
-    /// Most tools.
+    /// The most tools to return.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 100))]
     pub limit: usize,
-    /// How much of each: a line, or the whole input schema.
+    /// One line for each, or the whole input schema.
     #[serde(default)]
     pub format: Format,
 }
@@ -81,10 +81,10 @@ pub struct FoundTool {
     pub category: String,
     /// It must be expanded with `tool_expand_tools` before it can be called.
     pub deferred: bool,
-    /// How well it fits; comparable within one answer.
+    /// Relevance; comparable within one answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score: Option<f32>,
-    /// What it takes: with `format` = `schema`.
+    /// The schema of its arguments, with `format` = `schema`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<Arc<Value>>,
 }
@@ -96,7 +96,7 @@ pub struct FoundSkill {
     pub name: String,
     /// What it is for.
     pub description: String,
-    /// How well it fits; comparable among skills.
+    /// Relevance; comparable among skills.
     pub score: f32,
 }
 
@@ -117,10 +117,10 @@ pub struct ToolSearchData {
     /// The skills, best first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<FoundSkill>,
-    /// The categories, where neither query nor category was named.
+    /// The categories, if neither query nor category was given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub categories: Vec<CategoryCount>,
-    /// Tools of the category in all, where it was browsed.
+    /// How many tools the category has, if it was listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<usize>,
 }

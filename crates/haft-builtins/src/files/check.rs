@@ -23,15 +23,15 @@ const FILES_WITH_COMMENTS: [&str; 3] = ["tsconfig", "jsconfig", "devcontainer"];
 /// A parser's or checker's verdict on a file as it is now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Check {
-    /// Well-formed.
+    /// Whether the file is well-formed.
     pub ok: bool,
     /// What is wrong, or what a checker said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Where, counted from 1.
+    /// The line, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// Where in the line, counted from 1.
+    /// The column, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<usize>,
 }

@@ -38,7 +38,7 @@ pub struct EditFileData {
     pub path: String,
     /// How many places were replaced.
     pub applied: usize,
-    /// Its SHA-256 now, hex.
+    /// Its new SHA-256, hex.
     pub sha256: String,
     /// What changed, as a unified diff.
     pub diff: String,

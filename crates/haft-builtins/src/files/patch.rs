@@ -52,23 +52,23 @@ pub struct PatchedFile {
     pub path: String,
     /// What was done.
     pub action: Done,
-    /// Where a moved file was.
+    /// The old path of a moved file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// Its SHA-256 now, hex; none for a deleted file.
+    /// Its new SHA-256, hex; none for a deleted file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
     /// Lines added.
     pub added: usize,
     /// Lines removed.
     pub removed: usize,
-    /// What changed in a file that was there, as a unified diff.
+    /// What changed in an existing file, as a unified diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diff: Option<String>,
     /// Whether it is well-formed, for kinds of file that are checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check: Option<Check>,
-    /// Where a hunk fitted not quite, and what was not done.
+    /// Hunks that matched only approximately, and what was not done.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

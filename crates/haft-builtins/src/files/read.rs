@@ -28,7 +28,7 @@ pub struct ReadFileInput {
     #[serde(default = "first")]
     #[schemars(range(min = 1))]
     pub start_line: u64,
-    /// Most lines to return.
+    /// The most lines to return.
     #[serde(default = "page")]
     #[schemars(range(min = 1, max = 100_000))]
     pub max_lines: u64,
@@ -55,7 +55,7 @@ pub struct ReadFileData {
     pub total_lines: u64,
     /// The whole file's SHA-256, hex.
     pub sha256: String,
-    /// More lines follow, or a long line was cut.
+    /// Whether more lines follow or a long line was cut.
     pub truncated: bool,
     /// The media type of a file that is not text.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,7 +63,7 @@ pub struct ReadFileData {
     /// The size of a file that is not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// What is special about the text shown.
+    /// Notes about the returned text.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

@@ -22,9 +22,9 @@ const MAX_TREE: usize = 5_000;
 pub struct MoveFileInput {
     /// The file, link or folder to move.
     pub from: String,
-    /// Its new path; missing folders are made.
+    /// Its new path; missing folders are created.
     pub to: String,
-    /// Replace a file that is there; a folder never is.
+    /// Replace an existing file; folders are never replaced.
     #[serde(default)]
     pub overwrite: bool,
 }
@@ -35,7 +35,7 @@ pub struct MoveFileInput {
 pub struct DeleteFileInput {
     /// The file, link or folder to delete; of a link, the link itself.
     pub path: String,
-    /// Delete a folder with all it holds.
+    /// Delete a folder and everything in it.
     #[serde(default)]
     pub recursive: bool,
 }
@@ -43,9 +43,9 @@ pub struct DeleteFileInput {
 /// What `move_file` gives.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct MoveFileData {
-    /// Where it is now.
+    /// Its new path.
     pub path: String,
-    /// Where it was.
+    /// Its old path.
     pub from: String,
 }
 

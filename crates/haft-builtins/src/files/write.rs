@@ -19,7 +19,7 @@ const MAX_APPENDED: u64 = 256 << 20;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WriteFileInput {
-    /// The file, relative to the workspace root or absolute below it; missing folders are made.
+    /// The file, relative to the workspace root or absolute below it; missing folders are created.
     pub path: String,
     /// The text to write.
     pub content: String,
@@ -46,11 +46,11 @@ pub enum Mode {
 pub struct WriteFileData {
     /// The file.
     pub path: String,
-    /// Its size now.
+    /// Its new size.
     pub bytes: u64,
-    /// Its SHA-256 now, hex.
+    /// Its new SHA-256, hex.
     pub sha256: String,
-    /// It did not exist before.
+    /// Whether the file is new.
     pub created: bool,
     /// Whether it is well-formed, for kinds of file that are checked.
     #[serde(skip_serializing_if = "Option::is_none")]

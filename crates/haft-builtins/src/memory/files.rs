@@ -25,13 +25,13 @@ mod tree;
 pub enum MemoryCommand {
     /// Show a file with line numbers, or a directory.
     View,
-    /// Make a new file.
+    /// Create a new file.
     Create,
     /// Replace a text that occurs once in a file.
     StrReplace,
     /// Insert a text after a line; line 0 is the beginning.
     Insert,
-    /// Delete a file, or a directory with all it holds.
+    /// Delete a file, or a directory and everything in it.
     Delete,
     /// Rename or move a file or a directory.
     Rename,
@@ -51,7 +51,7 @@ pub struct MemoryInput {
     #[serde(default)]
     #[schemars(with = "Vec<i64>", length(min = 2, max = 2))]
     pub view_range: Option<Vec<i64>>,
-    /// For create: what the file holds. At most 16 KiB.
+    /// For create: the file's text. At most 16 KiB.
     #[serde(default)]
     #[schemars(with = "String")]
     pub file_text: Option<String>,
@@ -59,7 +59,7 @@ pub struct MemoryInput {
     #[serde(default)]
     #[schemars(with = "String")]
     pub old_str: Option<String>,
-    /// For `str_replace`: what takes its place. Default: nothing.
+    /// For `str_replace`: the new text. Default: empty.
     #[serde(default)]
     #[schemars(with = "String")]
     pub new_str: Option<String>,
@@ -67,15 +67,15 @@ pub struct MemoryInput {
     #[serde(default)]
     #[schemars(with = "i64")]
     pub insert_line: Option<i64>,
-    /// For insert: the lines.
+    /// For insert: the text to insert.
     #[serde(default)]
     #[schemars(with = "String")]
     pub insert_text: Option<String>,
-    /// For rename: what there is.
+    /// For rename: the current path.
     #[serde(default)]
     #[schemars(with = "String")]
     pub old_path: Option<String>,
-    /// For rename: what it becomes.
+    /// For rename: the new path.
     #[serde(default)]
     #[schemars(with = "String")]
     pub new_path: Option<String>,
@@ -88,7 +88,7 @@ pub struct MemoryData {
     pub command: MemoryCommand,
     /// The file or directory.
     pub path: String,
-    /// For a change: candidate (a person decides; this run sees it already) or accepted.
+    /// For a change: candidate (the user decides; this run already sees it) or accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<&'static str>,
 }

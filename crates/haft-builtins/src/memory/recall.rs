@@ -17,14 +17,14 @@ use crate::memory::{Memory, asker, to_tool_error};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RecallMemoryInput {
-    /// Words to look for, in any language; no search syntax.
+    /// Search words, in any language, without search syntax.
     #[schemars(length(min = 1, max = 1_000))]
     pub query: String,
-    /// Only here: user, agent, project; session searches this run's own record. Default: the first three.
+    /// Search only this scope: user, agent, project, or session for this run's own record. Default: the first three.
     #[serde(default)]
     #[schemars(with = "Scope")]
     pub scope: Option<Scope>,
-    /// Most records.
+    /// The most records to return.
     #[serde(default = "default_limit")]
     #[schemars(range(min = 1, max = 50))]
     pub limit: u32,
@@ -37,30 +37,30 @@ fn default_limit() -> u32 {
 /// One memory that fits.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Recalled {
-    /// Its id; for the session's, the line of the run's record.
+    /// Its id; in scope session, the line of the run's record.
     pub id: String,
-    /// For whom it is.
+    /// Its scope.
     pub scope: Scope,
-    /// Its name, where it is a file of the `memory` tool.
+    /// Its path, if it is a file of the `memory` tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// The text.
     pub content: String,
     /// Its tags.
     pub tags: Vec<String>,
-    /// Since when it is as it is, RFC 3339 UTC.
+    /// When it last changed, RFC 3339 UTC.
     pub updated: String,
     /// Who wrote it: model, mcp, chain, host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub author: Option<String>,
-    /// How well it fits; comparable within this answer alone.
+    /// Relevance; comparable only within this answer.
     pub score: f64,
 }
 
 /// What `recall_memory` gives.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RecallMemoryData {
-    /// The best first.
+    /// The records, best match first.
     pub records: Vec<Recalled>,
 }
 

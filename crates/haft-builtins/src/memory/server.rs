@@ -73,7 +73,7 @@ impl MemoryServer {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Recall {
-    /// What to look for, as the server's own search takes it.
+    /// The query, in the syntax of the server's search.
     #[schemars(length(min = 1, max = 1_000))]
     query: String,
 }
@@ -82,7 +82,7 @@ struct Recall {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Store {
-    /// The text, complete in itself: who reads it later knows nothing of this run. At most 16 KiB.
+    /// The text, self-contained: its later readers know nothing of this run. At most 16 KiB.
     #[schemars(length(min = 1, max = 16_384))]
     content: String,
 }

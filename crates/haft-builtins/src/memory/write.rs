@@ -19,17 +19,17 @@ use crate::memory::{Memory, read_only_session, remember, risk};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WriteMemoryInput {
-    /// The text, complete in itself: who reads it later knows nothing of this run. At most 16 KiB.
+    /// The text, self-contained: its later readers know nothing of this run. At most 16 KiB.
     #[schemars(length(min = 1, max = 16_384))]
     pub content: String,
-    /// For whom: project (this folder), user (wherever they work), agent (this agent alone).
+    /// Where it applies: project (this folder), user (every folder), agent (only this agent).
     #[serde(default = "project")]
     pub scope: Scope,
-    /// Words to find it by.
+    /// Tags to find it by.
     #[serde(default)]
     #[schemars(length(max = 16), inner(length(min = 1, max = 64)))]
     pub tags: Vec<String>,
-    /// Forget it after so many seconds. Default: never.
+    /// Forget it after this many seconds. Default: never.
     #[serde(default)]
     #[schemars(with = "u64", range(min = 1, max = 315_360_000))]
     pub ttl_s: Option<u64>,
@@ -44,10 +44,10 @@ fn project() -> Scope {
 pub struct WriteMemoryData {
     /// The memory's id.
     pub id: String,
-    /// candidate: a person decides about it; accepted: it is recalled from now on; rejected: a person has turned the
-    /// same text down.
+    /// candidate: the user decides about it; accepted: it is recalled from now on; rejected: the user has rejected the
+    /// same text before.
     pub state: &'static str,
-    /// For whom it is.
+    /// Its scope.
     pub scope: Scope,
 }
 

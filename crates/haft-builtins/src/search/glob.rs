@@ -24,7 +24,7 @@ pub struct GlobFilesInput {
     /// The folder to search.
     #[serde(default = "root")]
     pub path: String,
-    /// Most entries to return.
+    /// The most entries to return.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 50_000))]
     pub limit: usize,

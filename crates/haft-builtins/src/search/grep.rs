@@ -45,7 +45,7 @@ pub struct GrepFilesInput {
     /// The file or folder to search.
     #[serde(default = "root")]
     pub path: String,
-    /// Only files whose path matches: `*.rs`, `src/**`; with `!` in front, only those that do not.
+    /// Only files whose path matches: `*.rs`, `src/**`; with a leading `!`, only those that do not.
     #[serde(default)]
     #[schemars(with = "String")]
     pub glob: Option<String>,
@@ -56,10 +56,10 @@ pub struct GrepFilesInput {
     /// Matching lines, only the files that have some, or how many lines match in each file.
     #[serde(default)]
     pub output: Output,
-    /// Letters match in either case.
+    /// Ignore the case of letters.
     #[serde(default)]
     pub ignore_case: bool,
-    /// Matches may span lines.
+    /// Let matches span lines.
     #[serde(default)]
     pub multiline: bool,
     /// Lines to show before each match.
@@ -70,7 +70,7 @@ pub struct GrepFilesInput {
     #[serde(default)]
     #[schemars(range(max = 100))]
     pub after: usize,
-    /// Most matches (or files) to return; the search ends there.
+    /// The most matches (or files) to return.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 50_000))]
     pub limit: usize,
@@ -100,7 +100,7 @@ pub struct Match {
     /// The line; cut after 1,000 bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The line does not match itself: it lies before or after one that does.
+    /// Whether the line is context: it is near a match but does not match.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub context: bool,
     /// How many lines match.
@@ -113,7 +113,7 @@ pub struct Match {
 pub struct GrepFilesData {
     /// The matches, sorted by path and line.
     pub matches: Vec<Match>,
-    /// There are more.
+    /// Whether there are more matches.
     pub truncated: bool,
     /// What was not searched, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]

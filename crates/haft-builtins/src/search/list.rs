@@ -17,14 +17,14 @@ pub struct ListFilesInput {
     /// The folder, relative to the workspace root or absolute below it.
     #[serde(default = "root")]
     pub path: String,
-    /// How many levels down.
+    /// How many levels to descend.
     #[serde(default = "two")]
     #[schemars(range(min = 1, max = 64))]
     pub depth: usize,
-    /// Hidden files, too.
+    /// Include hidden files.
     #[serde(default)]
     pub hidden: bool,
-    /// Most entries to return; nearer ones come before deeper ones.
+    /// The most entries to return, nearest first.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 50_000))]
     pub limit: usize,

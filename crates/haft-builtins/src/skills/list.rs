@@ -26,7 +26,7 @@ pub struct SkillLine {
     pub name: String,
     /// What it is for and when to use it.
     pub description: String,
-    /// Its text is in force in this run.
+    /// Whether it is active in this run.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub active: bool,
 }

@@ -41,7 +41,7 @@ pub struct LoadSkillInput {
     pub skill: String,
     /// A file of the skill's to read instead of loading it, as its resources name it.
     pub resource: Option<String>,
-    /// What the person wrote behind the skill's name.
+    /// What the user wrote after the skill's name.
     pub arguments: Option<String>,
 }
 
@@ -52,25 +52,25 @@ pub struct LoadSkillData {
     pub name: String,
     /// Its folder.
     pub directory: String,
-    /// The files beside its text, to be read with `resource`.
+    /// Its other files, which `resource` reads.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<String>,
-    /// Rules it asks for; they grant nothing.
+    /// Rules that it asks for; they grant nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<String>,
-    /// The only rules a call may fall under while it is active.
+    /// While it is active, only calls that match these rules may run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restricts_to: Option<Vec<String>>,
-    /// Rules no call may fall under while it is active.
+    /// While it is active, no call that matches these rules may run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub excludes: Vec<String>,
-    /// Tokens of its text.
+    /// The number of tokens of its text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<usize>,
-    /// It was active already; its text was given before.
+    /// Whether it was already active; its text was returned before.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub already_active: bool,
-    /// Skills that had to go, with their limits, to keep the budget of tokens.
+    /// Skills that were deactivated, with their limits, to stay within the token budget.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evicted: Vec<String>,
 }

@@ -41,14 +41,14 @@ pub struct FetchUrlInput {
     #[serde(default)]
     #[schemars(with = "String")]
     pub url: Option<String>,
-    /// Several pages in place of one.
+    /// Several URLs instead of one.
     #[serde(default)]
     #[schemars(with = "Vec<String>", length(min = 1, max = 10))]
     pub urls: Option<Vec<String>>,
-    /// How pages are given.
+    /// The format of the returned pages.
     #[serde(default)]
     pub format: Format,
-    /// Most characters of each page. The rest is in its artifact.
+    /// The most characters of each page. The rest is in its artifact.
     #[serde(default = "page_size")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_chars: usize,
@@ -76,7 +76,7 @@ impl FetchUrlInput {
 /// What `fetch_url` gives of one page.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct PageData {
-    /// The URL as it was asked for.
+    /// The requested URL.
     pub url: String,
     /// Where the page came from, after redirects.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,16 +93,16 @@ pub struct PageData {
     /// Characters of the whole text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chars: Option<usize>,
-    /// Less is shown than there is.
+    /// Whether the text was cut.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<bool>,
     /// The ref of the whole text, for `read_artifact`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub artifact: Option<String>,
-    /// The ref of what the server sent, where that is something else.
+    /// The ref of what the server sent, if it differs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
-    /// What is special about it.
+    /// Notes about the page.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Why there is no page.
@@ -113,7 +113,7 @@ pub struct PageData {
 /// Why a page of several could not be had.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct PageFailure {
-    /// What sort: `denied`, `failed`, `not_found`.
+    /// The kind: `denied`, `failed`, `not_found`.
     pub kind: String,
     /// What happened.
     pub message: String,

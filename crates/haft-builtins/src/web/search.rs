@@ -26,7 +26,7 @@ pub struct WebSearchInput {
     /// What to search for.
     #[schemars(length(min = 1, max = 400))]
     pub query: String,
-    /// Most results.
+    /// The most results to return.
     #[serde(default = "most")]
     #[schemars(range(min = 1, max = 20))]
     pub limit: usize,

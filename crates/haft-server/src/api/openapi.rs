@@ -49,7 +49,7 @@ const ROUTES: &[Route] = &[
     Route { query: &[("rule", "the rule; default: the first suggested rule")], ..read("/approvals/{id}/rule", "list the recent calls that a rule would have allowed") },
     change("/approvals/{id}/{decision}", "approve, deny or answer a request; the first decision wins (later ones get 409, requests that are over 410)", "Decision"),
     change("/approvals/batch", "decide several requests, each with its own decision", "Batch"),
-    Route { who: "all", query: &[("folder", "the folder that the hook was started for"), ("headless", "true if no user is present at the agent"), ("process", "the process ID of the agent, which identifies a session that has no name")],
+    Route { who: "all", query: &[("folder", "the folder that the hook was started for"), ("headless", "true if no user is present at the agent"), ("process", "the agent's process, which identifies a session that has no name")],
         ..change("/hooks/{agent}", "handle a hook event of a coding agent: returns what the hook writes and its exit code; waits while an approval is pending", "Event") },
     Route { who: "signature", ..change("/webhook/{id}", "accept the webhook's signed reply to one request", "Reply") },
     Route { query: &[("run", "only events of this run")], ..read("/events", "stream server-sent events: approval, run, call, progress") },

@@ -31,20 +31,20 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Question {
-    /// The answer's name.
+    /// The id of the answer.
     pub id: String,
-    /// What sort of answer it takes.
+    /// The type of the answer.
     #[serde(rename = "type")]
     pub kind: Kind,
     /// The question.
     pub text: String,
-    /// What there is to choose from.
+    /// The choices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
-    /// What is taken where nothing is said.
+    /// The answer if the user gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    /// Whether words that are no option are taken, too.
+    /// Whether other answers than the options are accepted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub allow_other: bool,
 }

@@ -12,7 +12,7 @@ const MAX_NAMED: usize = 200;
 /// A change of a command that was applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Changed {
-    /// Where, below the workspace.
+    /// The path, relative to the workspace.
     pub path: String,
     /// `create`, `modify`, `delete`, `replace` or `chmod`.
     pub action: String,
@@ -45,11 +45,11 @@ impl Changed {
 /// A change of a command that was not applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NotApplied {
-    /// Where, below the workspace.
+    /// The path, relative to the workspace.
     pub path: String,
     /// The reason.
     pub why: String,
-    /// The artifact with the command's version, where another program made another.
+    /// The artifact with the command's version, if another program changed the file, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kept: Option<String>,
 }
