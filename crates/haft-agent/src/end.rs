@@ -68,7 +68,7 @@ impl End {
             Self::Suspended(calls) => {
                 let ids: Vec<&str> = calls.iter().map(|call| call.approval.as_str()).collect();
                 format!(
-                    "waits for a decision about {}; resume the run when it is made",
+                    "waiting for a decision on {}; resume the run once it is made",
                     ids.join(", ")
                 )
             }
@@ -78,11 +78,11 @@ impl End {
                 "the model made the same failing call of {tool} {times} times; the run was stopped: say what it should do instead"
             ),
             Self::Length => {
-                "the reply reached the limit of output tokens; raise it, or ask the model to go on"
+                "the reply reached the limit of output tokens; raise it, or ask the model to continue"
                     .to_owned()
             }
             Self::Filtered => {
-                "a filter of the provider ended the reply; word the prompt otherwise".to_owned()
+                "a filter of the provider ended the reply; rephrase the prompt".to_owned()
             }
             Self::Stopped(word) => format!("the provider ended the reply: {word}"),
         }
@@ -129,26 +129,26 @@ impl Exceeded {
         match self {
             Self::Turns(limit) => {
                 format!(
-                    "the budget of {limit} turns for one prompt is used up; prompt again to go on"
+                    "the budget of {limit} turns for one prompt is used up; prompt again to continue"
                 )
             }
             Self::Tokens(limit) => {
-                format!("the budget of {limit} tokens is used up; raise it to go on")
+                format!("the budget of {limit} tokens is used up; raise it to continue")
             }
             Self::Money(limit) => {
-                format!("the budget of {limit} (money) is used up; raise it to go on")
+                format!("the budget of {limit} (money) is used up; raise it to continue")
             }
             Self::MoneyOf { limit, period } => {
                 let period = period.as_str();
                 format!(
-                    "the budget of {limit} of money a {period} is used up, and no person let the run go on; raise budgets.{period}.money to go on"
+                    "the budget of {limit} of money a {period} is used up, and nobody let the run continue; raise budgets.{period}.money to continue"
                 )
             }
             Self::Bytes(limit) => format!(
                 "the conversation holds more than {limit} bytes; begin a new run, and set the model's `window`, with which long conversations are compressed"
             ),
             Self::Time(limit) => format!(
-                "the budget of {} s for one prompt is used up; prompt again to go on",
+                "the budget of {} s for one prompt is used up; prompt again to continue",
                 limit.as_secs()
             ),
         }

@@ -117,7 +117,7 @@ pub struct ModelName {
 pub enum ModelNameError {
     /// The provider is unknown.
     #[error(
-        "{name:?} is no provider of models: write PROVIDER:MODEL with one of {}",
+        "unknown model provider {name:?}: write PROVIDER:MODEL with one of {}",
         all()
     )]
     Unknown {
@@ -187,8 +187,8 @@ mod tests {
                 "gpt-5",
                 "openai, openai-chat, anthropic, gemini, openrouter",
             ),
-            ("", "is no provider"),
-            ("OpenAI:gpt-5", "is no provider"),
+            ("", "unknown model provider"),
+            ("OpenAI:gpt-5", "unknown model provider"),
             ("openai", "names no model"),
             ("openai:", "names no model"),
             ("gemini:../x", "names no model"),

@@ -129,7 +129,7 @@ impl AccessTokens {
         let failed = |what: String| {
             Problem::settings(format!("read the access tokens: {what}"))
                 .at(Place::file(&path))
-                .advise("move the file away and make the tokens anew: haft token add NAME")
+                .advise("move the file away and create the tokens again: haft token add NAME")
         };
         match plain_file::read(&path, MAX_BYTES) {
             Ok(text) => serde_json::from_str(&text).map_err(|e| failed(e.to_string())),
@@ -167,14 +167,12 @@ impl AccessTokens {
         };
         Self::change(home, |tokens| {
             if tokens.iter().any(|known| known.name == token.name) {
-                let what = format!("there is a token `{}` already", token.name);
-                return Err(Problem::usage(what).advise(format!(
-                    "haft token remove {} takes it back first",
-                    token.name
-                )));
+                let what = format!("a token `{}` already exists", token.name);
+                return Err(Problem::usage(what)
+                    .advise(format!("revoke it first: haft token remove {}", token.name)));
             }
             if tokens.len() >= MAX_TOKENS {
-                let what = format!("there are {MAX_TOKENS} tokens already");
+                let what = format!("there are already {MAX_TOKENS} tokens");
                 return Err(Problem::usage(what).advise("remove those that have expired"));
             }
             tokens.push(token.clone());
@@ -247,12 +245,12 @@ fn check(new: &NewToken) -> Result<(), Problem> {
     if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(plain) {
         let what = format!("`{name}` cannot be a token's name");
         return Err(Problem::usage(what).advise(format!(
-            "take 1 to {MAX_NAME} of letters, digits, `_`, `-`, `.` and `@`"
+            "use 1 to {MAX_NAME} of letters, digits, `_`, `-`, `.` and `@`"
         )));
     }
     if new.days == 0 || new.days > MAX_DAYS {
-        let what = format!("a token cannot hold {} days", new.days);
-        return Err(Problem::usage(what).advise(format!("take 1 to {MAX_DAYS} days")));
+        let what = format!("a token cannot be valid for {} days", new.days);
+        return Err(Problem::usage(what).advise(format!("choose 1 to {MAX_DAYS} days")));
     }
     Ok(())
 }
@@ -323,7 +321,7 @@ impl LiveTokens {
             }
             Err(problem) => {
                 *read = None;
-                tracing::error!(%problem, "no access token counts");
+                tracing::error!(%problem, "no access token is accepted");
                 None
             }
         }
@@ -396,8 +394,8 @@ mod tests {
             ("", 1, "cannot be a token's name"),
             ("a b", 1, "cannot be a token's name"),
             ("a:b", 1, "cannot be a token's name"),
-            ("bob", 0, "cannot hold 0 days"),
-            ("bob", 3651, "cannot hold 3651 days"),
+            ("bob", 0, "cannot be valid for 0 days"),
+            ("bob", 3651, "cannot be valid for 3651 days"),
             ("ann", 1, "a token `ann` already"),
         ] {
             let problem = AccessTokens::add(&home, &new(name, days)).unwrap_err();

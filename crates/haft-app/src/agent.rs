@@ -206,8 +206,9 @@ pub fn problem(error: &AgentError) -> Problem {
     match error {
         AgentError::Model(error) => of_model(error),
         AgentError::Open(_) | AgentError::Empty => Problem::usage(error.to_string()),
-        AgentError::Skill { .. } => Problem::usage(error.to_string())
-            .advise("`haft skills` lists the skills that there are"),
+        AgentError::Skill { .. } => {
+            Problem::usage(error.to_string()).advise("`haft skills` lists the skills")
+        }
         _ => Problem::failed(error.to_string()),
     }
 }

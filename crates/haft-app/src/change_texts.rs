@@ -200,13 +200,13 @@ impl Texts<'_> {
             _ => 0,
         });
         if bytes.fold(0, u64::saturating_add) > self.limits.compared {
-            return Err("it is too large to be compared here");
+            return Err("it is too large to compare here");
         }
         if self.left == 0 {
-            return Err("its diff is left out: the diffs of the files before it are long");
+            return Err("its diff is left out: the diffs of the files before it are too long");
         }
-        let before = self.text(net.before.as_ref(), "its text before the run is not kept")?;
-        let after = self.text(net.after.as_ref(), "its text after the run is not kept")?;
+        let before = self.text(net.before.as_ref(), "its text before the run was not saved")?;
+        let after = self.text(net.after.as_ref(), "its text after the run was not saved")?;
         if before.contains(&0) || after.contains(&0) {
             return Err("it is not text");
         }
@@ -237,7 +237,7 @@ impl Texts<'_> {
         else {
             return Ok(Vec::new());
         };
-        let sha256 = sha256.as_ref().ok_or("it is too large to be shown")?;
+        let sha256 = sha256.as_ref().ok_or("it is too large to show")?;
         if let Ok(Some(text)) = self.log.load_file(self.run, sha256) {
             return Ok(text);
         }

@@ -306,7 +306,7 @@ impl Settings {
     /// Returns the error for a known value that this release does not support: haft refuses it instead of falling back to something weaker.
     pub fn unavailable(&self, dotted: &str, word: &str) -> Problem {
         let problem = Problem::settings(format!("`{dotted} = \"{word}\"` is not in this release"))
-            .advise(format!("take `{dotted}` out: the built-in value works"));
+            .advise(format!("remove `{dotted}` to use the built-in value"));
         self.at_setting(problem, dotted)
     }
 
@@ -455,7 +455,7 @@ fn untrusted_warning(workspace: &Path, ignored: &[String]) -> String {
         names = format!("{names} and {} more", ignored.len() - MAX_NAMED);
     }
     format!(
-        "{FILE_NAME} is of a folder that is not trusted: {names} ignored (`haft trust {}` lets it count)",
+        "{FILE_NAME} is in a folder that is not trusted: {names} ignored (to use it: `haft trust {}`)",
         workspace.display()
     )
 }

@@ -53,9 +53,9 @@ impl App {
     async fn check(&self, entry: &StoredApproval, choice: &Choice) -> Result<(), Refused> {
         let request = &entry.request;
         match choice {
-            Choice::Approve { .. } if request.is_question() => {
-                Err(not_applicable("a question is answered, not approved"))
-            }
+            Choice::Approve { .. } if request.is_question() => Err(not_applicable(
+                "a question has to be answered, not approved",
+            )),
             Choice::Approve {
                 scope,
                 edited,
@@ -86,9 +86,9 @@ impl App {
     ) -> Result<(), Refused> {
         if scope != HoldFor::Once && request.is_decided_each_time() {
             return Err(not_applicable(if request.is_over_budget() {
-                "a budget stands over it, and each such call is approved by itself: approve it once"
+                "a budget applies, so each such call needs its own approval: approve it once"
             } else {
-                "a critical call is approved each time: approve it once"
+                "a critical call needs approval each time: approve it once"
             }));
         }
         if scope != HoldFor::Always {
@@ -97,8 +97,7 @@ impl App {
         // The rule would apply to every tenant.
         if request.principal.tenant != self.principal().tenant {
             return Err(not_applicable(
-                "a rule for good holds for the whole application, and this request is of another tenant than the \
-                 application's own: approve it once or for its session",
+                "a permanent rule applies to the whole application, and this request belongs to another tenant: approve it once or for its session",
             ));
         }
         let problem = self.rule_check().problem(request, rule);
@@ -114,7 +113,8 @@ impl App {
         let tools = self.tools().snapshot();
         let name = request.tool.as_str();
         let tool = tools.entry(name);
-        let tool = tool.ok_or_else(|| not_applicable(format!("there is no tool {name} now")))?;
+        let tool =
+            tool.ok_or_else(|| not_applicable(format!("the tool {name} no longer exists")))?;
         let judged = self.executor().explain(tool, edited);
         let judged = judged.map_err(|failure| Refused::Unfit {
             denied: failure.kind == ErrorKind::Denied,
@@ -203,7 +203,7 @@ impl Refused {
                 }
             }
             Self::Conflict(what) => Problem::usage(what).advise(
-                "nothing was decided; approve it under the settings it was asked under, or deny it",
+                "nothing was decided; approve it under the settings of the request, or deny it",
             ),
             Self::Unfit { denied, what } => {
                 let kind = if denied {

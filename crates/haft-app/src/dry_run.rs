@@ -154,7 +154,7 @@ impl Guard for Inside {
         }
         Ok(
             MinimumVerdict::deny("this is a dry run: nothing leaves the folder")
-                .advise("go on without it, and say what it would have been for"),
+                .advise("continue without it, and say what it would have been for"),
         )
     }
 }

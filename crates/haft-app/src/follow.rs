@@ -84,10 +84,10 @@ impl App {
             return Ok(());
         }
         let missing = format!(
-            "approval {} is of the tool {tool}, which is not here",
+            "approval {} is for the tool {tool}, which does not exist here",
             request.id
         );
-        Err(Problem::usage(missing).advise("resume it in the application that asked"))
+        Err(Problem::usage(missing).advise("resume it in the application that made the request"))
     }
 
     /// Resumes the run of an interrupted chain and reruns the chain. `stop` cancels the chain, which the outcome then says.
@@ -171,8 +171,9 @@ impl App {
                 return Ok(Followed::Elsewhere);
             }
             let message = format!("run {run} has no chain to resume");
-            return Err(Problem::usage(message)
-                .advise(format!("`haft runs show {run}` shows what became of it")));
+            return Err(
+                Problem::usage(message).advise(format!("`haft runs show {run}` shows its outcome"))
+            );
         };
         let outcome = self.rerun(session, recorded, suspended).await;
         let conflict = outcome.error.as_ref().map(|e| e.kind) == Some(ErrorKind::Conflict);
@@ -228,11 +229,11 @@ impl App {
 /// Returns the problem that an approval does not hold here. It still holds wherever the call is what the request showed.
 fn does_not_apply(refused: Refused) -> Problem {
     refused.problem().advise(
-        "nothing ran and the approval still holds: resume it with the tools and the policy under which it was asked for",
+        "nothing ran and the approval is still valid: resume it with the tools and the policy of the request",
     )
 }
 
 /// Returns the problem that there is no such request.
 pub fn unknown(id: &ApprovalId) -> Problem {
-    Problem::usage(format!("no approval {id}")).advise("`haft approvals list` shows what waits")
+    Problem::usage(format!("no approval {id}")).advise("`haft approvals list` shows the requests")
 }

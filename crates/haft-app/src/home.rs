@@ -47,7 +47,7 @@ impl Home {
             Problem::settings(
                 "there is no folder for haft's state: neither HAFT_HOME nor HOME is set",
             )
-            .advise("say where: --home DIR")
+            .advise("choose one: --home DIR")
         })?;
         let absolute = std::path::absolute(&path).map_err(|e| {
             Problem::settings(format!("find the state folder: {e}")).at(Place::file(&path))
@@ -71,9 +71,7 @@ impl Home {
         let path = made.map_err(|e| {
             Problem::failed(format!("make a temporary state folder: {e}"))
                 .at(Place::file(&std::env::temp_dir()))
-                .advise(
-                    "name a state folder that lasts, or set TMPDIR to a folder that can be written",
-                )
+                .advise("name a permanent state folder, or set TMPDIR to a writable folder")
         })?;
         Ok(Self {
             _temporary: Some(Arc::new(TemporaryFolder(path.clone()))),

@@ -124,7 +124,7 @@ pub fn look(
             let problem =
                 Problem::usage(format!("`{old}={new}`: `{new}` cannot be a server's name"));
             return Err(problem.advise(format!(
-                "take 1 to {MAX_SERVER_NAME} of letters, digits, `_` and `-`"
+                "use 1 to {MAX_SERVER_NAME} of letters, digits, `_` and `-`"
             )));
         }
     }
@@ -229,13 +229,13 @@ fn choose_names(settings: &Settings, wishes: &Wishes, imports: &mut Imports) {
             ));
         } else if edit::has(settings, &name) {
             candidate.refuse(format!(
-                "haft has a server `{name}` already: --rename {original}=NEW adds this one, too"
+                "haft already has a server `{name}`: --rename {original}=NEW also adds this one"
             ));
         } else if let Some(same) = names.get(&name).filter(|_| candidate.refused.is_none()) {
             candidate.refuse(if same.reach == server.reach {
-                "it is the same as one that is named above".to_owned()
+                "it is the same as one listed above".to_owned()
             } else {
-                format!("another one that is named above is `{name}`, too: import its file alone with --rename {original}=NEW")
+                format!("another server listed above is also named `{name}`: import its file separately with --rename {original}=NEW")
             });
         } else if candidate.refused.is_none() {
             names.insert(name, server.clone());
@@ -245,7 +245,7 @@ fn choose_names(settings: &Settings, wishes: &Wishes, imports: &mut Imports) {
     let unused = wishes.rename.keys().filter(|name| !used.contains(*name));
     for name in unused {
         imports.notes.push(format!(
-            "--rename {name}=…: no server of this name was found"
+            "--rename {name}=…: no server with this name was found"
         ));
     }
     imports.rules.rename(&imports.servers);

@@ -278,8 +278,8 @@ impl Reloader {
         } else {
             file.path.display().to_string()
         };
-        let what = format!("{shown} is empty now: what it said before holds");
-        Err(Problem::settings(what).advise("delete the file to lift it"))
+        let what = format!("{shown} is now empty: its previous settings stay in force");
+        Err(Problem::settings(what).advise("delete the file to drop them"))
     }
 
     /// Applies the changes that are possible while haft runs.
@@ -325,7 +325,7 @@ impl Reloader {
             let keys: Vec<&str> = later.iter().map(String::as_str).collect();
             let named = list(&keys);
             self.app.warn(&format!(
-                "changed settings that count from the next start of haft on: {named}"
+                "changed settings that apply when haft starts the next time: {named}"
             ));
         }
         self.later = later;

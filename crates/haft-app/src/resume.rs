@@ -49,9 +49,9 @@ impl App {
             );
         }
         if agent::is_kept(&folder) {
-            let other = format!("run {run} is an agent's, which goes on with its conversation");
+            let other = format!("run {run} is an agent's run with a conversation");
             return Err(
-                Problem::usage(other).advise(format!("`haft run --resume {run}` goes on with it"))
+                Problem::usage(other).advise(format!("`haft run --resume {run}` resumes it"))
             );
         }
         if let Some(resumed) = self.resume_decided(run, &options).await? {
@@ -91,7 +91,7 @@ impl App {
                 )
             }
             Followed::Elsewhere => Err(Problem::usage(format!(
-                "another process acts on approval {id}, or has done so"
+                "another process is acting on approval {id}, or has already done so"
             ))
             .advise("nothing ran here; the request says how it ended")),
             Followed::Agents => Err(agents(&format!("approval {id} is about a call"))),
@@ -164,12 +164,12 @@ impl App {
                 calls.join(", ")
             );
             let advice = format!(
-                "see what it changed (`haft runs show {run}` shows the call), then make it again if it did not run"
+                "check what it changed (`haft runs show {run}` shows the call), then make it again if it did not run"
             );
             return Ok(Problem::failed(message).advise(advice));
         }
         Ok(Problem::usage(format!("run {run} has nothing to resume"))
-            .advise("only a chain whose haft was ended while it ran can be resumed"))
+            .advise("only a chain whose haft process exited while it ran can be resumed"))
     }
 }
 
@@ -184,16 +184,17 @@ fn check_decided(entry: &StoredApproval) -> Result<(), Problem> {
         }
         RequestStatus::Pending => {
             return Err(Problem::usage(format!("approval {id} is pending"))
-                .advise("nothing ran; decide about it first"));
+                .advise("nothing ran; decide it first"));
         }
         RequestStatus::Expired => format!("approval {id} expired: no one decided in time"),
         RequestStatus::Withdrawn => format!("approval {id} was withdrawn"),
         RequestStatus::InDoubt => {
             format!("approval {id} was claimed by a process that exited; the call may have run")
         }
-        _ => format!("the call of approval {id} has run already, or is running"),
+        _ => format!("the call of approval {id} has already run, or is running"),
     };
-    Err(Problem::usage(what).advise("make the call again to ask again, where it is still wanted"))
+    Err(Problem::usage(what)
+        .advise("if the call is still needed, make it again to request approval again"))
 }
 
 fn run_is_busy(error: &JournalError) -> Problem {

@@ -66,7 +66,7 @@ impl RuleCheck {
         let unknown = alone.unknown_names(&self.tools.snapshot().specs(), &names);
         let unknown = unknown.iter().find(|name| !name.of_server)?;
         Some(format!(
-            "{} is no rule here: {}",
+            "{} is not a valid rule here: {}",
             rule.rule,
             unknown.finding()
         ))
@@ -77,11 +77,11 @@ impl RuleCheck {
     pub fn problem(&self, request: &ApprovalRequest, rule: Option<&str>) -> Option<String> {
         if request.is_over_budget() {
             return Some(
-                "a budget stands over it, and no rule lifts that: approve it once".to_owned(),
+                "a budget applies, and no rule can override it: approve it once".to_owned(),
             );
         }
         if request.is_decided_each_time() {
-            return Some("a critical call is approved each time: no rule is kept".to_owned());
+            return Some("a critical call needs approval each time: no rule is saved".to_owned());
         }
         let rules = request.kept_rules(rule);
         if let Some(problem) = rules.iter().find_map(|rule| self.refuse(rule)) {
@@ -101,7 +101,7 @@ impl RuleCheck {
         match request.is_allowed_with(&self.policy.now(), tool.spec(), rules) {
             Ok(true) => None,
             Ok(false) => Some(format!(
-                "the rule {} does not cover this call: it would be asked about again",
+                "the rule {} does not cover this call: haft would ask about it again",
                 named.join(" and ")
             )),
             Err(error) => Some(error.to_string()),
@@ -144,7 +144,7 @@ fn head(workspace: &str) -> String {
     let workspace = workspace.replace(char::is_control, " ");
     format!(
         "# Rules that were approved with \"always\" in {workspace}.\n\
-         # haft adds to this file; `haft policy rules` lists, edits and removes what it holds. With `tool` and `arguments` a rule holds for calls\n\
-         # of that tool with the same remaining arguments alone; taking both lines out makes it hold for all it says.\n"
+         # haft adds to this file; `haft policy rules` lists, edits and removes its rules. With `tool` and `arguments` a rule applies only to\n\
+         # calls of that tool with the same remaining arguments; without both lines it applies to every call that it matches.\n"
     )
 }

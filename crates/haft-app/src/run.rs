@@ -418,7 +418,7 @@ fn principal_of(
 fn names_of(run: &RunId, folder: &Path) -> Result<Option<Vec<String>>, Problem> {
     narrowed::names(folder).map_err(|e| {
         Problem::failed(format!("read which tools run {run} has: {e}"))
-            .advise("without that it is not resumed; deny what it waits for")
+            .advise("without that it cannot be resumed; deny its pending request")
     })
 }
 

@@ -356,14 +356,14 @@ impl Servers {
                 notes.push(match &server.fault {
                     Some(why) => format!("the MCP server `{name}` offers no tools: {why}"),
                     None => format!(
-                        "the MCP server `{name}` offers no tools before you have seen them: haft mcp pin {name}"
+                        "the MCP server `{name}` offers no tools until you review them: haft mcp pin {name}"
                     ),
                 });
                 continue;
             };
             if let Some(why) = &server.fault {
                 notes.push(format!(
-                    "the MCP server `{name}`: {why}; what was pinned before still holds"
+                    "the MCP server `{name}`: {why}; the earlier pins stay in force"
                 ));
             }
             let (some, refused) = known.tools();

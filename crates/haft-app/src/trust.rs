@@ -45,7 +45,7 @@ impl Trust {
         let to_problem = |what: String| {
             Problem::settings(format!("read the trust store: {what}"))
                 .at(Place::file(&path))
-                .advise("move the file away and trust folders anew: haft trust DIR")
+                .advise("move the file away and trust the folders again: haft trust DIR")
         };
         match plain_file::read(&path, MAX_BYTES) {
             Ok(text) => serde_json::from_str(&text).map_err(|e| to_problem(e.to_string())),

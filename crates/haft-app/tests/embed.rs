@@ -177,7 +177,7 @@ async fn an_approval_holds_only_in_the_application_it_was_asked_for_in() {
     assert_eq!(outcome.to_model(), "closed ann");
     assert_eq!(outcome.run, asked.run);
     let twice = same.resume(&id).await.unwrap_err();
-    assert!(twice.to_string().contains("has run already"), "{twice}");
+    assert!(twice.to_string().contains("has already run"), "{twice}");
     same.shut().await;
 }
 

@@ -249,25 +249,26 @@ fn result(
     };
     let took = exit.took.as_secs_f64();
     if exit.timed_out {
-        let message = format!("the command was ended after {took:.1} s, with all it had started");
+        let message =
+            format!("the command was stopped after {took:.1} s, with everything it had started");
         let error = ToolError::new(ErrorKind::Timeout, message.clone())
             .with_advice("raise timeout_s, or use background=true or on_timeout=\"detach\"");
         return Ok(result.with_summary(message).with_error(error));
     }
     if exit.escaped_a_guard() {
-        let message = format!("the command was ended: {}", guard_events(exit));
+        let message = format!("the command was stopped: {}", guard_events(exit));
         let error = ToolError::denied(message.clone())
-            .with_advice("run it again, while no other program saves these files");
+            .with_advice("run it again while no other program writes these files");
         return Ok(result.with_summary(message).with_error(error));
     }
     if exit.over_memory {
         let (bound, limit) = started.running.memory();
         let limit = limit.map_or_else(String::new, |mib| format!("{mib} MiB of "));
         let message = format!(
-            "the command was ended: with all it had started it had more than {limit}memory ({bound})"
+            "the command was stopped: it and everything it had started used more than {limit}memory ({bound})"
         );
         let error = ToolError::failed(message.clone())
-            .with_advice("let it do less at once: fewer processes, smaller inputs");
+            .with_advice("make it do less at once: fewer processes, smaller inputs");
         return Ok(result.with_summary(message).with_error(error));
     }
     let mut words = match (exit.code, exit.signal) {

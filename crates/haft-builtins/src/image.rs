@@ -129,7 +129,7 @@ impl ViewImage {
 
 fn incomplete_image(url: &str, cut: Cut) -> ToolError {
     let why = match cut {
-        Cut::TooLarge => "pictures of at most 20 MiB are viewed",
+        Cut::TooLarge => "pictures may have at most 20 MiB",
         other => other.as_str(),
     };
     ToolError::failed(format!("the picture at {url} did not come whole: {why}"))
@@ -263,7 +263,7 @@ fn read(
     let size = place.bytes().unwrap_or(0);
     if size > MAX_FILE {
         let (path, size) = (place.display(), with_separators(size));
-        let message = format!("{path:?} has {size} bytes; pictures of at most 20 MiB are viewed");
+        let message = format!("{path:?} has {size} bytes; pictures may have at most 20 MiB");
         return Err(ToolError::failed(message));
     }
     let (bytes, stamp) = whole(files, &place, MAX_FILE)?;

@@ -194,7 +194,7 @@ fn risk(at_once: bool) -> Risk {
 }
 
 fn read_only_session() -> ToolError {
-    ToolError::invalid_arguments("the session's memory is its own record, and is not written")
+    ToolError::invalid_arguments("session memory is the record of the run and cannot be written")
         .with_advice("write to scope project, agent or user")
 }
 

@@ -68,10 +68,10 @@ impl TypedTool for ProposeRule {
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         let rule = input.rule.trim();
         if let Some(why) = refuse_proposal(rule, &self.classes, self.workspace.secret_names()) {
-            return Err(
-                ToolError::denied(format!("{rule} is not proposed to the user: {why}"))
-                    .with_advice("propose a narrower rule, or go on without one"),
-            );
+            return Err(ToolError::denied(format!(
+                "the rule {rule} was not proposed to the user: {why}"
+            ))
+            .with_advice("propose a narrower rule, or continue without one"));
         }
         Ok(vec![Permission {
             effect: proposal_effect(rule),

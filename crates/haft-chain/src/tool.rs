@@ -312,7 +312,7 @@ fn ended(resumption: &Resumption) -> ToolError {
     resumption.over();
     let message = "this script was suspended and has ended since; its outcome is lost";
     ToolError::unavailable(message)
-        .with_advice("look at what it changed; calling again runs it from its start")
+        .with_advice("check what it changed; calling again runs it from the start")
         .for_operator("`haft runs show` says what the run did")
 }
 

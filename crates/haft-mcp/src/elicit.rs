@@ -83,7 +83,7 @@ pub(crate) fn by_form(request: &ApprovalRequest, era: Era) -> Option<Value> {
             "type": "object",
             "properties": {
                 "decision": {"type": "string", "title": "Decision", "enum": ["deny", "approve"]},
-                "message": {"type": "string", "title": "A word for the caller", "maxLength": MAX_MESSAGE}
+                "message": {"type": "string", "title": "A message for the caller", "maxLength": MAX_MESSAGE}
             },
             "required": ["decision"]
         }),

@@ -144,7 +144,7 @@ fn result(run: &Run, outcome: Outcome, wanted: &Wanted) -> Result<Given, RpcErro
             None if subscribed => Ok(Given::Result(RawValue::NULL.to_owned())),
             _ => Err(RpcError::new(
                 RpcError::INTERNAL,
-                "the result is too large to be given whole: read it with a tool",
+                "the result is too large to return whole: read it with a tool",
             )),
         };
     };

@@ -279,7 +279,7 @@ impl Core {
             Given::Result(result) => out.extend_from_slice(result.get().as_bytes()),
             Given::Waits(approval) => {
                 let message = format!(
-                    "the request waits for approval {approval}: repeat it when that is decided"
+                    "the request waits for approval {approval}: repeat it once that is decided"
                 );
                 return Err(RpcError::new(RpcError::INTERNAL, message));
             }
@@ -365,6 +365,6 @@ fn check_subscriptions(run: &Run) -> Result<(), RpcError> {
     if offered::kinds(run).subscriptions {
         return Ok(());
     }
-    let message = "this server tells of no changes of single resources";
+    let message = "this server does not report changes of single resources";
     Err(RpcError::new(RpcError::METHOD_NOT_FOUND, message))
 }

@@ -319,13 +319,13 @@ impl Upstream {
         let (name, server) = (&tool.name, &self.name);
         match drift {
             link::Missing::Changed => ToolError::denied(format!(
-                "{server} describes its tool {name} otherwise than when it was pinned"
+                "{server} describes its tool {name} differently than when it was pinned"
             ))
             .for_operator(format!(
                 "`haft mcp inspect {server}` shows what has changed, `haft mcp pin {server}` accepts it"
             )),
             link::Missing::Gone => ToolError::unavailable(format!("{server} has no tool {name} now"))
-                .for_operator(format!("`haft mcp pin {server}` takes over what it has now")),
+                .for_operator(format!("`haft mcp pin {server}` accepts what it offers now")),
         }
     }
 }

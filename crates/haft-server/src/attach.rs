@@ -51,7 +51,7 @@ impl Attach {
                 *failed = Some(Instant::now());
                 let advice = problem.advice().unwrap_or_default();
                 self.app.warn(&format!(
-                    "there is no console for what waits: {problem}; {advice}"
+                    "there is no console for pending requests: {problem}; {advice}"
                 ));
                 None
             }

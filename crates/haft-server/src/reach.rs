@@ -91,13 +91,13 @@ impl Reach {
                 .advise("leave --no-auth out, or listen on 127.0.0.1 under no other name"));
         }
         if !local && !self.is_https() {
-            let what = "other machines reach this address, and nothing encrypts what they send";
+            let what = "other machines can reach this address, but nothing encrypts what they send";
             return Err(Problem::settings(what).at(address()).advise(
                 "set serve.tls.cert and serve.tls.key, or serve.behind_proxy = true where a proxy encrypts; or listen on 127.0.0.1",
             ));
         }
         if (!local || self.behind_proxy) && self.hosts.is_empty() {
-            let what = "other machines reach this server, and no name of it is known";
+            let what = "other machines can reach this server, but no host name of it is set";
             return Err(Problem::settings(what).at(address()).advise(
                 "name the hosts that clients write in their URLs: serve.hosts = [\"haft.example\"]",
             ));
@@ -169,7 +169,7 @@ fn address(http: Option<&str>, settings: &Settings) -> Result<SocketAddr, Proble
         };
         problem
             .at(Place::named(&text))
-            .advise("write it as 127.0.0.1:7420; port 0 takes a free one")
+            .advise("write it as 127.0.0.1:7420; port 0 picks a free one")
     };
     // `:0` is any free port on loopback.
     let full = if text.starts_with(':') {

@@ -49,11 +49,11 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// How long the background server stays without an open page.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4 * 60 * 60);
 /// The server's instructions for models.
-const INSTRUCTIONS: &str = "Tools on one folder, under a policy that the user set. Paths are relative to that folder. A call that is denied says why; large results are kept aside and can be read with read_artifact.";
+const INSTRUCTIONS: &str = "Tools on one folder, under a policy that the user set. Paths are relative to that folder. A denied call says why; large results are stored as artifacts: read them with read_artifact.";
 
 /// Added when only a few of the tools are listed.
 const LAZY_INSTRUCTIONS: &str =
-    "Few tools are listed: tool_search finds the others, and call_tool calls them.";
+    "Only a few tools are listed: tool_search finds the others, and call_tool calls them.";
 
 /// Options of a server.
 #[derive(Debug, Clone, Default)]
@@ -176,7 +176,7 @@ impl Serving<'_> {
         if self.is_background() {
             let alone = self.app.wanted_console().lock()?;
             let _alone = alone.ok_or_else(|| {
-                Problem::failed("a haft server runs in the background already")
+                Problem::failed("a haft server is already running in the background")
                     .advise("`haft console` opens its console; `haft console --stop` ends it")
             })?;
             let reach = Reach::background();

@@ -185,7 +185,7 @@ pub(crate) fn refusal(entry: &StoredApproval, event: Event) -> InboxError {
 /// Returns the error for one request too many.
 pub(crate) fn inbox_full() -> InboxError {
     unavailable(format!(
-        "{MAX_PENDING} requests wait already; decide about some, or let them expire"
+        "{MAX_PENDING} requests are already pending; decide some, or let them expire"
     ))
 }
 

@@ -144,13 +144,13 @@ impl ApprovalRequest {
         if self.principal != now.principal {
             let (was, is) = (&self.principal, &now.principal);
             return Some(format!(
-                "it was asked for {was}, and this session is of {is}"
+                "it was requested for {was}, but this session belongs to {is}"
             ));
         }
         if self.workspace != now.workspace {
             let (was, is) = (&self.workspace, &now.workspace);
             return Some(format!(
-                "it was asked in {was:?}, and this session works in {is:?}"
+                "it was requested in {was:?}, but this session works in {is:?}"
             ));
         }
         if self.fingerprint != now.fingerprint {
@@ -162,7 +162,7 @@ impl ApprovalRequest {
         let effects = self.snapshot.other_effects(&now.snapshot);
         effects.or_else(|| {
             let (was, is) = (self.risk, now.risk);
-            (was != is).then(|| format!("its risk was shown as {was} and is {is} now"))
+            (was != is).then(|| format!("its risk was shown as {was} but is now {is}"))
         })
     }
 }

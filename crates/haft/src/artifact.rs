@@ -56,7 +56,7 @@ pub enum ArtifactError {
     NotFound(String),
     /// Runs in use hold too much of the tenant's quota.
     #[error(
-        "an artifact of {bytes} bytes does not fit: runs in use hold all but {left} bytes of the quota"
+        "an artifact of {bytes} bytes does not fit: active runs hold all but {left} bytes of the quota"
     )]
     Quota {
         /// Its size in bytes.

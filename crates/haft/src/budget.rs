@@ -262,7 +262,7 @@ impl fmt::Display for UsedUp {
             write!(f, "is used up: {used} of {limit}")
         } else {
             let left = limit - used;
-            write!(f, "has room for {left} more, and the call has {wanted}")
+            write!(f, "has room for {left} more, but the call needs {wanted}")
         }
     }
 }
@@ -278,7 +278,7 @@ pub enum NoRoom {
     Unknown(#[from] LedgerError),
     /// The files that it deletes cannot be counted.
     #[error(
-        "what a command that works directly deletes cannot be counted, and there is a budget of deletions"
+        "haft cannot count the deletions of a command that works directly on the workspace, and a budget of deletions is set"
     )]
     Uncounted,
 }
@@ -288,13 +288,12 @@ impl NoRoom {
     pub(crate) fn operator(&self) -> String {
         match self {
             Self::UsedUp(used_up) => format!(
-                "budgets.{}.{} says how much there may be",
+                "budgets.{}.{} sets the limit",
                 used_up.period.as_str(),
                 used_up.counted.as_str()
             ),
             Self::Unknown(_) => LedgerError::ADVICE.to_owned(),
-            Self::Uncounted => "budgets.run.deletions and budgets.day.deletions say how much there may be; deletions of a command on \
-                 a copy of the workspace are counted (sandbox.changes)"
+            Self::Uncounted => "budgets.run.deletions and budgets.day.deletions set the limit; deletions of a command on a copy of the workspace are counted (sandbox.changes)"
                 .to_owned(),
         }
     }

@@ -116,7 +116,7 @@ pub enum CallerError {
     #[error("the client did not answer {} in time", .0.method())]
     Late(RequestKind),
     /// Too many calls or bytes are waiting for answers of clients.
-    #[error("the client cannot be asked {} now: too much waits for answers of clients", .0.method())]
+    #[error("the client cannot be asked {} now: too many questions to clients are pending", .0.method())]
     Busy(RequestKind),
 }
 

@@ -231,7 +231,8 @@ impl CallContext {
     /// `unavailable` if the host has no artifact store.
     pub fn artifacts(&self) -> Result<RunArtifacts, ToolError> {
         let store = self.host.artifacts();
-        let store = store.ok_or_else(|| ToolError::unavailable("this host keeps no artifacts"))?;
+        let store =
+            store.ok_or_else(|| ToolError::unavailable("this host has no artifact store"))?;
         Ok(RunArtifacts {
             store: Arc::clone(store),
             owner: self.session.owner().clone(),

@@ -575,11 +575,10 @@ async fn stages(
         resumed = Box::pin(again::before(open, settlement, key)).await?;
     }
     if open.how() != How::Asked && open.resumption().is_none() {
-        return Err(EarlyEnd::failed(
-            ErrorKind::Conflict,
-            "the call is not one that can be resumed",
-        )
-        .advise("nothing ran; make the call again"));
+        return Err(
+            EarlyEnd::failed(ErrorKind::Conflict, "this call cannot be resumed")
+                .advise("nothing ran; make the call again"),
+        );
     }
     let session = resumed.as_ref().unwrap_or(session);
     let strangers = untrusted::sources(cleared.spec(), cleared.judgement().permissions());

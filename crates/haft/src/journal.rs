@@ -173,7 +173,7 @@ pub struct RecordedCall {
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// Another process is working on this run.
-    #[error("run {0} is still at work in another process")]
+    #[error("run {0} is still active in another process")]
     Busy(RunId),
     /// The file's content is not what was written.
     #[error("journal of run {run}, line {line}: {problem}")]

@@ -181,16 +181,16 @@ pub enum MemoryError {
     #[error("memory {0} changed since it was read")]
     Changed(MemoryId),
     /// The record is no longer a candidate.
-    #[error("memory {0} is {as_it_is} already", as_it_is = .1.as_str())]
+    #[error("memory {0} is already {as_it_is}", as_it_is = .1.as_str())]
     Decided(MemoryId, State),
     /// Another accepted record has this path.
     #[error("{0} exists already")]
     Exists(String),
     /// The principal's memory or queue is full.
-    #[error("the memory holds {most} {what}, which is the most", most = .1, what = .0)]
+    #[error("the memory is full: it holds {most} {what}", most = .1, what = .0)]
     Full(&'static str, u64),
     /// The query has no words.
-    #[error("the query holds no word to look for")]
+    #[error("the query contains no words to search for")]
     NoWords,
     /// The underlying store failed.
     #[error("memory: {0}")]

@@ -74,7 +74,7 @@ impl Agent {
             };
             let skill = current.as_ref().and_then(|current| current.find(&name));
             let skill = skill.cloned().ok_or_else(|| {
-                gone("it was active in the run, and is not there any more; what it narrowed the run to cannot be held".to_owned())
+                gone("it was active in the run but no longer exists, so its limits cannot be enforced".to_owned())
             })?;
             let read = skill.clone();
             let body = run_blocking(move || read.instructions()).await?;
@@ -181,7 +181,7 @@ impl Agent {
             })?;
         }
         if count > 0 {
-            let text = format!("{count} old results kept aside");
+            let text = format!("{count} old results shortened");
             self.tell_watcher(AgentEvent::Notice { text: &text });
         }
         Ok(())
@@ -217,7 +217,7 @@ impl Agent {
                 Ok(reply) => reply,
                 Err(error) => {
                     let text = format!(
-                        "older turns stand as they are; they could not be summed up: {error}"
+                        "older turns stay as they are, as they could not be summarized: {error}"
                     );
                     self.tell_watcher(AgentEvent::Notice { text: &text });
                     return Ok(());
@@ -243,7 +243,7 @@ impl Agent {
             self.note(Entry::Host(skill))?;
         }
         self.tell_watcher(AgentEvent::Notice {
-            text: "older turns summed up",
+            text: "older turns summarized",
         });
         Ok(())
     }

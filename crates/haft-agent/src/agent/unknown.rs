@@ -48,7 +48,7 @@ impl Agent {
                 }
                 let answer = outcome.as_ref().map(answers::of);
                 let answer = answer.unwrap_or_else(|| {
-                    AnswerText::error("unknown: the call has run, and how it ended cannot be read")
+                    AnswerText::error("unknown: the call has run, but its outcome cannot be read")
                 });
                 self.answer(ready, answer, outcome.as_ref())
             }

@@ -49,7 +49,7 @@ impl ApiKey {
         };
         let mut value = HeaderValue::try_from(value).map_err(|_| {
             ModelError::Setting(format!(
-                "the value of {} is no key: it is not plain text",
+                "the value of {} is not a key: it is not plain text",
                 self.from
             ))
         })?;

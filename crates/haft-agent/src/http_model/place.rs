@@ -22,7 +22,8 @@ impl Place {
     pub(super) fn parse(base: &str) -> Result<Self, ModelError> {
         let shown = haft::text::clip(base, 200);
         let wrong = |why: &str| ModelError::Setting(format!("the base URL {shown:?} {why}"));
-        let url = Url::parse(base.trim()).map_err(|error| wrong(&format!("is none: {error}")))?;
+        let url =
+            Url::parse(base.trim()).map_err(|error| wrong(&format!("is not a URL: {error}")))?;
         let secure = match url.scheme() {
             "https" => true,
             "http" => false,
@@ -113,7 +114,7 @@ mod tests {
             assert_eq!(place.path("/v1/x"), path, "{base}");
         }
         for (base, says) in [
-            ("api.openai.com", "is none"),
+            ("api.openai.com", "is not a URL"),
             ("ftp://x.example", "begins with neither"),
             ("https://u:hush@x.example", "holds a user name"),
             ("https://x.example/?key=hush", "has more than a path"),

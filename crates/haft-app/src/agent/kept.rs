@@ -130,9 +130,8 @@ impl App {
             )));
         }
         if !is_kept(&folder) {
-            let other = format!(
-                "run {earlier} is no run of an agent: there is no conversation to go on with"
-            );
+            let other =
+                format!("run {earlier} is not an agent's run: it has no conversation to resume");
             return Err(Problem::usage(other)
                 .advise(format!("`haft runs show {earlier}` shows what it did")));
         }

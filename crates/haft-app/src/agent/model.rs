@@ -49,7 +49,7 @@ impl App {
         let default = settings.text("model.default");
         let Some(text) = task.model.as_deref().or(default) else {
             return Err(Problem::settings(format!(
-                "no model is named: write --model PROVIDER:MODEL or set `model.default`, {TRY_HINT}"
+                "no model is set: use --model PROVIDER:MODEL or set `model.default`, {TRY_HINT}"
             )));
         };
         if let Some(scenario) = text.strip_prefix(SCRIPTED) {

@@ -20,10 +20,10 @@ pub(super) fn options(
         && let Some(key) = budget_of_money(settings)
     {
         return Err(Problem::settings(format!(
-            "`{key}` needs to know what {model} costs"
+            "`{key}` needs the prices of {model}"
         ))
         .advise(format!(
-            "set `models.\"{model}\".input_price` and `models.\"{model}\".output_price`, or take `{key}` out"
+            "set `models.\"{model}\".input_price` and `models.\"{model}\".output_price`, or remove `{key}`"
         )));
     }
     let turns = u32::try_from(settings.get(typed::AGENT_TURNS)).unwrap_or(u32::MAX);
@@ -70,9 +70,9 @@ fn provided(settings: &Settings) -> Result<Vec<Provided>, Problem> {
         let Some(one) = known(word) else {
             let words: Vec<&str> = Provided::ALL.iter().map(|one| one.as_str()).collect();
             let problem = Problem::settings(format!(
-                "`agent.provided`: {word:?} is no tool that a provider defines"
+                "`agent.provided`: {word:?} is not a provider-defined tool"
             ));
-            let problem = problem.advise(format!("name some of {}", words.join(", ")));
+            let problem = problem.advise(format!("choose from {}", words.join(", ")));
             return Err(match &source.place {
                 Some(place) => problem.at(place.clone()),
                 None => problem,

@@ -25,7 +25,7 @@ pub(crate) struct SettingsFile {
 }
 
 /// What to do about a link that cannot be followed.
-const NO_FILE: &str = "it is a link that leads to no file: make that file, or remove the link";
+const NO_FILE: &str = "it is a link to a missing file: create that file, or remove the link";
 
 impl SettingsFile {
     /// Returns a settings file of haft itself. Links are followed. A new user file is only readable by its owner, for its secrets.

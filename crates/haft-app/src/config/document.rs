@@ -158,7 +158,7 @@ impl Reader<'_> {
         let message = error.message().trim_end_matches('.');
         Problem::settings(format!("this is not TOML: {message}"))
             .at(self.place(range))
-            .advise("mend the line; https://toml.io shows the form")
+            .advise("fix the line; https://toml.io describes the format")
     }
 
     fn table(

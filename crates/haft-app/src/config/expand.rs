@@ -42,7 +42,7 @@ impl Expander<'_> {
             collect_logins(given, &value, &mut used);
             // Rules are shown in full: in denials, explanations and records.
             if given.key.kind == Kind::Rules && !used.values.is_empty() {
-                return Err("a rule takes no secret: rules are shown as they are".to_owned());
+                return Err("a rule cannot contain a secret: rules are shown in full".to_owned());
             }
             Ok(value)
         });
@@ -51,7 +51,7 @@ impl Expander<'_> {
         expanded.map_err(|what| {
             Problem::settings(format!("`{}`: {what}", given.path.join(".")))
                 .at(given.place.clone())
-                .advise("set the variable or write the file, or take the reference out")
+                .advise("set the variable, create the file, or remove the reference")
         })
     }
 
@@ -90,7 +90,7 @@ impl Expander<'_> {
                 Some(("file", path)) => out.push_str(&self.file(path, secrets)?),
                 Some((word, after)) if !after.starts_with('-') => {
                     return Err(format!(
-                        "`${{{word}:…}}` is not known: ${{env:X}} and ${{file:PATH}} are"
+                        "unknown reference `${{{word}:…}}`: use ${{env:X}} or ${{file:PATH}}"
                     ));
                 }
                 _ => out.push_str(&tail[..=end]),

@@ -8,8 +8,8 @@ use crate::config::keys::{KEYS, Key, Kind};
 /// Returns the text.
 pub fn text() -> String {
     let mut out = String::from(
-        "# Settings of haft for this folder; they count once the folder is trusted (`haft trust`).\n\
-         # Every line is a comment showing the built-in value or an example. `haft config show` prints what counts.\n",
+        "# haft's settings for this folder; they apply once the folder is trusted (`haft trust`).\n\
+         # Every line is a comment showing the built-in value or an example. `haft config show` prints the effective settings.\n",
     );
     // Names of the user's (`tools.NAME`) come last: TOML wants a section's own keys before its tables.
     let (named, plain): (Vec<_>, Vec<_>) = KEYS.iter().partition(|key| key.path.contains('*'));

@@ -56,14 +56,14 @@ fn remove_legacy_list(text: String) -> String {
 
 fn damaged_rules(what: &str, shown: &str) -> Problem {
     with_file_advice(
-        Problem::settings(format!("read the rules kept with approvals: {what}"))
+        Problem::settings(format!("read the rules saved with approvals: {what}"))
             .at(Place::named(shown)),
     )
 }
 
 fn with_file_advice(problem: Problem) -> Problem {
     problem.advise(
-        "mend that line, or move the file away: calls that its rules covered are asked about again",
+        "fix that line, or move the file away: haft then asks again about the calls that its rules covered",
     )
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn layer(path: &Path, places: &Places) -> Result<Option<(Sheet, Vec<S
         Ok(_) => true,
         Err(why) => {
             warnings.push(format!(
-                "a rule kept with an approval covers nothing: {why}; `haft policy rules` shows and removes it"
+                "a rule saved with an approval covers nothing: {why}; `haft policy rules` shows and removes it"
             ));
             false
         }

@@ -142,7 +142,7 @@ fn read_layer(
         Err(e) => {
             return Err(Problem::settings(format!("read the settings: {e}"))
                 .at(Place::named(shown))
-                .advise("make it a readable UTF-8 text, or move it away"));
+                .advise("make it a readable UTF-8 file, or move it away"));
         }
     };
     Ok(Some(Sheet {
@@ -218,7 +218,7 @@ pub fn from_profile(profile: &str) -> Result<Sheet, Problem> {
             .max_by(|a, b| strsim::jaro(a, profile).total_cmp(&strsim::jaro(b, profile)));
         return Err(
             Problem::usage(format!("unknown profile `{profile}`")).advise(format!(
-                "did you mean `{}`? There are read-only, workspace and trusted",
+                "did you mean `{}`? The profiles are read-only, workspace and trusted",
                 near.copied().unwrap_or_default()
             )),
         );

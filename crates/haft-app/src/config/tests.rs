@@ -440,7 +440,7 @@ fn what_is_wrong_is_told_with_its_layer() {
                 ..Layers::default()
             },
             "extra.toml:1:13",
-            "`store.url`: `${evn:…}` is not known",
+            "`store.url`: unknown reference `${evn:…}`",
         ),
         (
             Layers {

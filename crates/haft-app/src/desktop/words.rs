@@ -40,7 +40,7 @@ impl Notice {
         let count = notices.len();
         let Some(first) = notices.drain(..).next() else {
             return Self {
-                title: "haft: a request waits".to_owned(),
+                title: "haft: a request is pending".to_owned(),
                 body: HOW_TO_DECIDE.to_owned(),
             };
         };
@@ -51,7 +51,7 @@ impl Notice {
             };
         }
         Self {
-            title: format!("haft: {count} requests wait for you"),
+            title: format!("haft: {count} requests are pending"),
             body: format!("The first: {}\n{HOW_TO_DECIDE}", first.body),
         }
     }
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(long.chars().count(), 161);
         assert!(long.ends_with('…'));
         let sum = Notice::combine(vec![notice("first"), notice("second"), notice("third")]);
-        assert_eq!(sum.title, "haft: 3 requests wait for you");
+        assert_eq!(sum.title, "haft: 3 requests are pending");
         assert_eq!(sum.body, "The first: first\nDecide with: haft console");
     }
 }

@@ -258,9 +258,8 @@ impl HaftBuilder {
         if let Some(policy) = &mut self.policy {
             if policy.workspace.is_some() {
                 let what = "the policy names a workspace, and the application has one";
-                return Err(
-                    Problem::usage(what).advise("say it once: `Haft::builder().workspace(folder)`")
-                );
+                return Err(Problem::usage(what)
+                    .advise("set it only once: `Haft::builder().workspace(folder)`"));
             }
             let commands = match policy.commands {
                 Commands::Copy => "copy",

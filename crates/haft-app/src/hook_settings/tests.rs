@@ -252,7 +252,7 @@ const ODD: [(Agent, &str, &str, &str); 11] = [
         Agent::Claude,
         ".claude/settings.json",
         "{\"hooks\": {}, \"hooks\": {}}",
-        "is there twice",
+        "appears twice",
     ),
     (
         Agent::Claude,

@@ -332,7 +332,7 @@ impl Reader<'_> {
         match env_file::read(&file) {
             Ok(variables) => {
                 self.notes.push(format!(
-                    "the variables of {} are those of now: what changes there is not taken over",
+                    "the variables of {} are copied as they are now: later changes there have no effect",
                     file.display()
                 ));
                 let variables = variables.into_iter();
@@ -389,19 +389,19 @@ impl Reader<'_> {
     fn secret(&mut self, name: &str, text: String, instead: SecretReplacement<'_>) -> String {
         if self.wishes.copy_secrets {
             self.notes.push(format!(
-                "the secret of `{name}` is copied into haft's settings as it is"
+                "the secret of `{name}` is copied into haft's settings in plain text"
             ));
             return text;
         }
         let SecretReplacement { before, variable } = instead;
         let Ok(reference) = self.context.variable(variable) else {
             self.refuse(format!(
-                "`{name}` holds a secret as it is: put it into the variable {variable} and import again (haft writes {before}${{env:{variable}}}), or copy it with --copy-secrets"
+                "`{name}` holds a secret in plain text: put it into the variable {variable} and import again (haft writes {before}${{env:{variable}}}), or copy it with --copy-secrets"
             ));
             return String::new();
         };
         self.notes.push(format!(
-            "the secret of `{name}` is not copied: haft takes the variable {variable}"
+            "the secret of `{name}` is not copied: haft uses the variable {variable}"
         ));
         format!("{before}{reference}")
     }
@@ -413,7 +413,7 @@ impl Reader<'_> {
             || named.any(|(name, value)| !value.starts_with('-') && is_secret(name, value));
         if holds && !self.wishes.copy_secrets {
             self.refuse(
-                "its arguments hold a secret as it is: put it into a variable there (${env:NAME}), or copy it with --copy-secrets",
+                "its arguments hold a secret in plain text: put it into a variable there (${env:NAME}), or copy it with --copy-secrets",
             );
         }
     }

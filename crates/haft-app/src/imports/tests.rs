@@ -165,7 +165,7 @@ fn what_is_not_carried_over_is_named() {
         (r#""type": "sse", "url": "https://x""#, "HTTP+SSE"),
         (
             r#""command": "s", "env": {"GITHUB_TOKEN": "ghx-plain-text"}"#,
-            "takes the variable GITHUB_TOKEN",
+            "uses the variable GITHUB_TOKEN",
         ),
     ] {
         let text = format!("{{\"mcpServers\": {{\"a\": {{{members}}}}}}}");

@@ -101,7 +101,7 @@ impl Context<'_> {
             }
             match (default, self.at.environment.get(name)) {
                 (Some(default), None) => {
-                    let note = format!("the variable {name} is not set: its default is taken");
+                    let note = format!("the variable {name} is not set: its default is used");
                     carried.notes.push(note);
                     carried.text.push_str(default);
                 }
@@ -180,7 +180,7 @@ impl Context<'_> {
         if self.at.environment.get(&name).is_some() {
             carried.push_reference(&format!("${{env:{name}}}"));
             carried.notes.push(format!(
-                "the client asks for `{id}`: haft takes the variable {name}"
+                "the client asks for `{id}`: haft uses the variable {name}"
             ));
             return Ok(());
         }
@@ -188,7 +188,7 @@ impl Context<'_> {
             carried.text.push_str(default);
             carried
                 .notes
-                .push(format!("the client asks for `{id}`: its default is taken"));
+                .push(format!("the client asks for `{id}`: its default is used"));
             return Ok(());
         }
         let about = text("description").map(|about| format!(" ({about})"));

@@ -231,7 +231,9 @@ fn key_place(text: &str, issuer: &str) -> Result<String, String> {
     let metadata: Metadata = serde_json::from_str(text)
         .map_err(|error| format!("the metadata of {issuer} cannot be read: {error}"))?;
     if metadata.issuer != issuer {
-        return Err(format!("the metadata at {issuer} are of another issuer"));
+        return Err(format!(
+            "the metadata at {issuer} belongs to another issuer"
+        ));
     }
     let url = metadata.jwks_uri;
     let url = url.ok_or_else(|| format!("the metadata of {issuer} name no jwks_uri"))?;

@@ -7,12 +7,12 @@ use crate::project::{FittingRule, Project};
 /// Returns the text.
 pub fn text(project: &Project) -> String {
     let mut out = String::from(
-        "# Settings of haft for this folder. They count while the folder is trusted; `haft trust --remove` ends that.\n\
+        "# haft's settings for this folder. They apply while the folder is trusted; `haft trust --remove` revokes the trust.\n\
          # `haft policy show` prints the rules in force, `haft config show` all settings, `haft config explain KEY` one.\n\
          \n\
          [policy]\n\
          # Where no rule below decides: reading runs; writing and the network need approval; a command runs in the jail, on a copy\n\
-         # of this folder, and needs approval only for what it changed. The others: \"read-only\" (stricter), \"trusted\" (looser).\n\
+         # of this folder, and needs approval only for what it changed. Other profiles: \"read-only\" (stricter), \"trusted\" (looser).\n\
          profile = \"workspace\"\n",
     );
     let allow = "# Commands that run without approval, in the jail; what they change here is applied. Each host that\n\

@@ -173,8 +173,8 @@ fn change_entries(
             for entry in entries.iter_mut().filter(|entry| same(entry)) {
                 let read: Result<RuleText, _> = entry.clone().try_into();
                 let mut text = read.map_err(|_| {
-                    Problem::usage("what is kept under this id is no rule")
-                        .advise("remove it, and keep the rule anew")
+                    Problem::usage("the entry with this id is not a rule")
+                        .advise("remove it, and save the rule again")
                 })?;
                 edit(&mut text, rule, any_call);
                 let new = Value::try_from(&text);
@@ -190,11 +190,12 @@ fn find<'r>(entries: &'r [Value], id: &str) -> Result<&'r Value, Problem> {
     let fits = |entry: &&Value| !id.is_empty() && self::id(entry).starts_with(id);
     let mut found = entries.iter().filter(fits);
     let first = found.next().ok_or_else(|| {
-        Problem::usage(format!("no rule {id:?} was kept in this workspace"))
+        Problem::usage(format!("no rule {id:?} was saved in this workspace"))
             .advise("`haft policy rules` lists them with their ids")
     })?;
     if found.any(|other| self::id(other) != self::id(first)) {
-        return Err(Problem::usage(format!("{id:?} begins several ids")).advise("write more of it"));
+        return Err(Problem::usage(format!("{id:?} matches several ids"))
+            .advise("give more of its characters"));
     }
     Ok(first)
 }

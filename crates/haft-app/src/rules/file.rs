@@ -51,7 +51,7 @@ impl RuleFile {
         for entry in after.iter().filter(|entry| !before.contains(entry)) {
             let rule: RuleText = entry.clone().try_into().map_err(|e| self.problem(e))?;
             if let Some(why) = check.refuse(&rule) {
-                return Err(Problem::usage(why).advise("the kept rules stay as they were"));
+                return Err(Problem::usage(why).advise("the saved rules are unchanged"));
             }
         }
         let text = self.render(&mut table, &after)?;
@@ -66,14 +66,15 @@ impl RuleFile {
         let body = toml::to_string(table).map_err(|e| self.problem(e))?;
         let text = format!("{}\n{body}", head(&self.workspace));
         if text.len() as u64 > MAX_BYTES {
-            let problem = Problem::usage(format!("the rules kept here are over {MAX_BYTES} bytes"));
+            let problem =
+                Problem::usage(format!("the rules saved here are over {MAX_BYTES} bytes"));
             return Err(
                 problem.advise("`haft policy rules remove ID` removes those that are not needed")
             );
         }
         let again: Table = text.parse().map_err(|e| self.problem(e))?;
         if kept::entries(&again) != entries {
-            return Err(self.problem("it would not say the same when it is read"));
+            return Err(self.problem("it would read back differently"));
         }
         let wrong = entries.iter().any(|entry| {
             let rule: Result<RuleText, _> = entry.clone().try_into();
@@ -86,7 +87,7 @@ impl RuleFile {
     }
 
     fn problem(&self, what: impl std::fmt::Display) -> Problem {
-        Problem::failed(format!("write the rules kept with approvals: {what}"))
+        Problem::failed(format!("write the rules saved with approvals: {what}"))
             .at(Place::file(&self.path))
     }
 }

@@ -123,7 +123,7 @@ impl Wanted {
             });
         }
         if !self.starts {
-            return Err(Problem::failed("no haft server runs here, and none is started")
+            return Err(Problem::failed("no haft server is running, and none is started")
                 .at(Place::named("console.start"))
                 .advise("start one with `haft serve`, or allow it: `haft console -c console.start=auto`"));
         }
@@ -222,10 +222,10 @@ impl Wanted {
                 });
             }
             let why = match ended {
-                Some(status) => format!("the server in the background ended at once ({status})"),
+                Some(status) => format!("the background server exited at once ({status})"),
                 None if Instant::now() >= until => {
                     format!(
-                        "the server in the background does not answer (process {})",
+                        "the background server does not answer (process {})",
                         started.pid()
                     )
                 }
@@ -299,8 +299,9 @@ fn wait_for(home: &Home, name: &str, until: Instant) -> Result<File, Problem> {
         }
         if Instant::now() >= until {
             let place = Place::file(&folder(home).join(name));
-            let problem =
-                Problem::failed("another haft has been starting or ending a server for too long");
+            let problem = Problem::failed(
+                "another haft process has been starting or stopping a server for too long",
+            );
             return Err(problem.at(place).advise(
                 "end the process that has the file open, and try again; `haft serve` starts a server in the foreground",
             ));

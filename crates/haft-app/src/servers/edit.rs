@@ -171,7 +171,7 @@ impl NewServer {
         }
         let problem = Problem::usage(format!("`{}` cannot be a server's name", self.name));
         Err(problem.advise(format!(
-            "take 1 to {MAX_SERVER_NAME} of letters, digits, `_` and `-`"
+            "use 1 to {MAX_SERVER_NAME} of letters, digits, `_` and `-`"
         )))
     }
 }

@@ -114,15 +114,13 @@ impl Servers {
     fn find_signable(&self, name: &str) -> Result<(&Address, &SignIn), Problem> {
         let server = self.find(name)?;
         let Some(address) = server.address.as_deref() else {
-            let problem = Problem::usage(format!("`{name}` is a process: nobody signs in there"));
+            let problem = Problem::usage(format!("`{name}` is a local process: it has no sign-in"));
             return Err(problem.advise(format!("its keys go into mcp.servers.{name}.env")));
         };
         let Some(sign_in) = address.sign_in() else {
-            let problem = Problem::usage(format!(
-                "`{name}` has a key in its settings, which is what lets haft in"
-            ));
+            let problem = Problem::usage(format!("`{name}` already has a key in its settings"));
             return Err(problem.advise(format!(
-                "take Authorization out of mcp.servers.{name}.headers to sign in instead"
+                "remove Authorization from mcp.servers.{name}.headers to sign in instead"
             )));
         };
         Ok((address, sign_in))

@@ -136,7 +136,7 @@ pub async fn report(app: &App) -> Report {
     checks.extend(servers::checks(app));
     checks.extend(access::checks(app).await);
     checks.push(check_scripts(at, app).await);
-    checks.push(program(at, "git", "commands may want it: install git"));
+    checks.push(program(at, "git", "commands may need it: install git"));
     Report { checks, sandbox }
 }
 
@@ -151,7 +151,8 @@ fn settings(app: &App) -> Check {
     }
     let own = plain_file::read_beneath(&app.site().workspace, FILE_NAME, MAX_BYTES);
     if own.is_ok_and(|text| is_empty(&text)) {
-        let holds = "a server that has read more in it holds to that; delete the file to lift it";
+        let holds =
+            "a running server keeps what it read from it before; delete the file to drop that";
         return check(
             "settings",
             true,
@@ -171,7 +172,7 @@ fn workspace(at: &Site) -> Check {
     match at.check_workspace() {
         Ok(()) => check("workspace", true, shown, ""),
         Err(problem) => {
-            let advice = "stand in a folder of its own, or name one with --workspace";
+            let advice = "change to a folder of its own, or name one with --workspace";
             check("workspace", false, format!("{shown}: {problem}"), advice)
         }
     }
@@ -191,7 +192,7 @@ fn home(at: &Site) -> Check {
             "make it writable, or choose another with --home",
         ),
         (Ok(()), Some(mode)) => {
-            let detail = format!("{shown}: others may enter (mode {mode:03o})");
+            let detail = format!("{shown}: other users have access (mode {mode:03o})");
             check("home", false, detail, &format!("chmod 700 {shown}"))
         }
         (Ok(()), None) => check("home", true, shown, ""),
@@ -227,7 +228,7 @@ async fn check_proxy(app: &App) -> Option<Check> {
         Some(Ok(address)) => Some(check(
             "proxy",
             true,
-            format!("{address} takes connections"),
+            format!("{address} accepts connections"),
             "",
         )),
         Some(Err(why)) => Some(check(
@@ -240,7 +241,7 @@ async fn check_proxy(app: &App) -> Option<Check> {
             let environment = &app.site().environment;
             let name = upstream::unused_variable(|name| environment.get(name).is_some())?;
             let detail = format!(
-                "{name} is set and not used: `network.proxy = \"${{env:{name}}}\"` has haft's own requests go through it"
+                "{name} is set but not used: `network.proxy = \"${{env:{name}}}\"` sends haft's own requests through it"
             );
             Some(check("proxy", true, detail, ""))
         }
@@ -301,12 +302,12 @@ async fn inbox(app: &App) -> Check {
         Ok(()) if !durable => check(
             "approvals",
             true,
-            "calls are not asked about (approval.mode)",
+            "haft does not ask about calls (approval.mode)",
             "",
         ),
         Ok(()) => check("approvals", true, format!("{waiting} waiting"), ""),
         Err(e) => {
-            let advice = "make room, or mend the database that store.url names";
+            let advice = "free disk space, or repair the database that store.url names";
             check("approvals", false, e.to_string(), advice)
         }
     }
@@ -361,13 +362,13 @@ fn unconfined(require: haft_sandbox::Strength) -> (Vec<Check>, Strength) {
             format!(
                 "sandbox.backend = \"passthrough\" is below sandbox.require = \"{require}\": no command runs"
             ),
-            "take sandbox.backend out of the settings; or, to run commands without any confinement, set sandbox.require = \"none\" as well",
+            "remove sandbox.backend from the settings; or, to run commands without any confinement, set sandbox.require = \"none\" as well",
         )
     } else {
-        let detail = "sandbox.backend = \"passthrough\": commands run unconfined and read and write whatever this user does";
+        let detail = "sandbox.backend = \"passthrough\": commands run unconfined and can read and write everything that this user can";
         (
             detail.to_owned(),
-            "take sandbox.backend out of the settings",
+            "remove sandbox.backend from the settings",
         )
     };
     let backend = "passthrough";
@@ -377,7 +378,7 @@ fn unconfined(require: haft_sandbox::Strength) -> (Vec<Check>, Strength) {
 
 /// Checks how changes of commands are applied, by running one on a copy of the workspace.
 fn changes(changes: &CommandChanges) -> Check {
-    let copy = "copy: what a command changed is judged and applied when it has ended";
+    let copy = "copy: a command's changes are judged and applied when it has ended";
     let review = "review: all that a command changed needs approval";
     let direct = "direct: commands change the workspace at once";
     let detail = match changes.mode() {
@@ -388,7 +389,7 @@ fn changes(changes: &CommandChanges) -> Check {
     match changes.usable() {
         Ok(()) => check("changes", true, detail, ""),
         Err(why) => {
-            let detail = format!("{direct}, for there can be no copy here: {why}");
+            let detail = format!("{direct}, because copies do not work here: {why}");
             let advice = "the profile workspace asks before a command runs; a copy needs overlays in user namespaces (Linux 5.11), \
                 nothing mounted below the workspace, and a state folder that is no overlay or network file system";
             check("changes", false, detail, advice)
@@ -402,13 +403,13 @@ fn network(app: &App, sandbox: &Strength) -> Check {
     let (word, meaning) = (network.word(), network.meaning());
     if app.sandbox().config().backend == Backend::Passthrough {
         let detail = format!(
-            "{word} does not hold: commands without a jail reach whatever this machine does"
+            "{word} has no effect: commands without a jail reach everything this machine can"
         );
         return check(
             "network",
             false,
             detail,
-            "take sandbox.backend out of the settings",
+            "remove sandbox.backend from the settings",
         );
     }
     let listed = matches!(word, "allow-list" | "install");

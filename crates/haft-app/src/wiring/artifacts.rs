@@ -36,7 +36,7 @@ pub(crate) fn artifacts(at: &Site, settings: &Settings) -> Result<Arc<dyn Artifa
         Some(url) if url.starts_with("s3:") => return bucket(at, settings, url, quota),
         Some(url) => match folder(url) {
             Some(folder) => folder,
-            None => return Err(refused("it names no store that is known")),
+            None => return Err(refused("it names no known store")),
         },
     };
     let store = Arc::new(DirArtifacts::new(root).with_quota(quota));
@@ -95,5 +95,5 @@ pub(crate) fn folder(url: &str) -> Option<PathBuf> {
 /// Neither the value nor its line is shown, since the value may contain a password.
 fn refused(why: &str) -> Problem {
     Problem::settings(format!("`artifacts.url`: {why}"))
-        .advise("write file:///PATH, s3://BUCKET/PREFIX or memory:, or take it out")
+        .advise("write file:///PATH, s3://BUCKET/PREFIX or memory:, or remove it")
 }

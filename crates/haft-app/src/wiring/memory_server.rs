@@ -35,7 +35,7 @@ pub(crate) fn build(settings: &Settings, server: &str) -> Result<MemoryServer, P
     let mode = settings.get(typed::MEMORY_WRITE_MODE);
     if mode == "candidate" {
         let problem = Problem::settings(format!(
-            "`memory.write_mode = \"candidate\"` needs memory.provider = \"local\": what waits for a review is kept by haft, and `{server}` knows nothing that waits"
+            "`memory.write_mode = \"candidate\"` needs memory.provider = \"local\": haft itself stores the candidates, and `{server}` has none"
         ));
         let problem = problem.advise("write memory.write_mode = \"external\": each write is then a call of the server's tool, which is asked about unless a rule allows it; or \"disabled\"");
         return Err(settings.at_setting(problem, "memory.write_mode"));
@@ -92,7 +92,7 @@ fn check_rules(
             let Some(nth) = about else { continue };
             let (own, other) = (STAND_INS[nth], [recall, write][nth]);
             let problem = Problem::settings(format!(
-                "`{rule}` in `{key}` holds for no call: with `memory.provider` a call of `{own}` is one of `{}`",
+                "`{rule}` in `{key}` matches no call: with `memory.provider` a call of `{own}` is a call of `{}`",
                 other.name
             ));
             let problem = problem.advise(format!("write a rule for `{}`", other.name));

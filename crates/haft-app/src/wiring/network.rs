@@ -20,7 +20,7 @@ pub(crate) fn network(at: &Site, settings: &Settings) -> Result<CommandNetwork, 
     let passthrough = settings.get(SANDBOX_BACKEND) == "passthrough";
     if passthrough && matches!(word, "allow-list" | "install") {
         let what = format!("`sandbox.network = \"{word}\"` needs the jail");
-        return Err(Problem::settings(what).advise("take `sandbox.backend` out of the settings"));
+        return Err(Problem::settings(what).advise("remove `sandbox.backend` from the settings"));
     }
     let packages = packages(at);
     let upstream = upstream(settings)?;

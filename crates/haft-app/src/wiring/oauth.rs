@@ -61,7 +61,7 @@ pub(crate) fn resource_server(
 fn url(key: &str, text: &str) -> Result<String, Problem> {
     let wrong = |what: &str| {
         Problem::settings(format!("`{key}` is `{text}`: {what}"))
-            .advise("write it as `https://HOST/PATH`, without `?` and `#`; `http` is for 127.0.0.1 and localhost alone")
+            .advise("write it as `https://HOST/PATH`, without `?` and `#`; `http` is only for 127.0.0.1 and localhost")
     };
     let parsed: Uri = text.parse().map_err(|_| wrong("it is not a URL"))?;
     let host = parsed.host().ok_or_else(|| wrong("it has no host"))?;

@@ -349,7 +349,7 @@ pub(crate) fn view(
 
 fn binding_problem(error: impl std::fmt::Display) -> Problem {
     Problem::settings(format!("bind a tool's arguments: {error}"))
-        .advise("`haft tools NAME` shows the arguments there are")
+        .advise("`haft tools NAME` shows its arguments")
 }
 
 /// What configures individual tools: settings, and deny rules without a specifier.

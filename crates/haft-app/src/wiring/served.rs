@@ -155,7 +155,7 @@ pub(crate) fn names(settings: &Settings) -> Result<BTreeSet<String>, Problem> {
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
         if name.is_empty() || name.len() > MAX_NAME || !name.bytes().all(plain) {
             let wrong = Problem::settings(format!("`{name}` cannot be a view's name")).advise(
-                format!("take 1 to {MAX_NAME} of letters, digits, `_` and `-`"),
+                format!("use 1 to {MAX_NAME} of letters, digits, `_` and `-`"),
             );
             let place = entry
                 .sources

@@ -80,7 +80,7 @@ impl ServerBuilder<'_> {
             return Err(self
                 .wrong(&format!("`{name}` cannot be a server's name"))
                 .advise(format!(
-                    "take 1 to {MAX_SERVER_NAME} of letters, digits, `_` and `-`"
+                    "use 1 to {MAX_SERVER_NAME} of letters, digits, `_` and `-`"
                 )));
         }
         let mut address = None;
@@ -98,7 +98,7 @@ impl ServerBuilder<'_> {
             _ => {
                 return Err(self
                     .wrong("has neither `command` nor `url`, or both")
-                    .advise("name one of them"));
+                    .advise("set exactly one of them"));
             }
         };
         Ok(Made {
@@ -213,7 +213,7 @@ impl ServerBuilder<'_> {
         if prefix.len() > MAX_SERVER_NAME || !prefix.bytes().all(plain) {
             let why = format!("`prefix`: `{prefix}` cannot stand before a tool's name");
             return Err(self.wrong(&why).advise(format!(
-                "take at most {MAX_SERVER_NAME} of letters, digits, `_`, `.` and `-`, or `\"\"`"
+                "use at most {MAX_SERVER_NAME} of letters, digits, `_`, `.` and `-`, or `\"\"`"
             )));
         }
         Ok(Some(prefix.to_owned()))

@@ -52,7 +52,7 @@ pub(crate) fn stores(at: &Site, settings: &Settings) -> Result<Stores, Problem> 
     }
     let (store, inbox, journal): (_, _, Arc<dyn Journal>) =
         match (settings.text("store.url"), file(at, settings)) {
-            (Some(_), None) => return Err(refused("it names no database that is known")),
+            (Some(_), None) => return Err(refused("it names no known database")),
             (_, Some(path)) => {
                 let journal = DbJournal::sqlite(path.clone(), home);
                 let inbox = SqliteInbox::at(path.clone());
@@ -110,5 +110,5 @@ fn is_postgres(url: &str) -> bool {
 /// The value is not shown, since it may contain a password.
 fn refused(why: &str) -> Problem {
     Problem::settings(format!("`store.url`: {why}"))
-        .advise("write sqlite:PATH or postgres://USER@HOST/DATABASE, or take it out")
+        .advise("write sqlite:PATH or postgres://USER@HOST/DATABASE, or remove it")
 }

@@ -28,11 +28,13 @@ pub(crate) fn upstream(settings: &Settings) -> Result<Option<UpstreamProxy>, Pro
     }
     let written = entry.written.as_str().unwrap_or_default();
     if has_password(written) {
-        return Err(
-            wrong("network.proxy", "its password stands in the settings").advise(
-                "write http://USER:${env:PROXY_PASSWORD}@HOST:PORT, or ${file:PATH} in its place",
-            ),
-        );
+        return Err(wrong(
+            "network.proxy",
+            "its password is in the settings in plain text",
+        )
+        .advise(
+            "write http://USER:${env:PROXY_PASSWORD}@HOST:PORT, or ${file:PATH} in its place",
+        ));
     }
     let direct = settings.items("network.no_proxy");
     let direct = direct.iter().filter_map(|(value, _)| value.as_str());
@@ -40,7 +42,7 @@ pub(crate) fn upstream(settings: &Settings) -> Result<Option<UpstreamProxy>, Pro
         UpstreamError::Direct { .. } => wrong("network.no_proxy", &error.to_string()),
         // Neither the value nor its line is shown, since the value may contain a password.
         _ => wrong("network.proxy", &error.to_string())
-            .advise("write http://HOST:PORT or https://HOST:PORT, or take it out"),
+            .advise("write http://HOST:PORT or https://HOST:PORT, or remove it"),
     })?;
     Ok(Some(proxy))
 }
@@ -139,7 +141,7 @@ mod tests {
         for (options, say) in [
             (
                 &["network.proxy=http://ann:hush@proxy.example:3128"][..],
-                "its password stands in the settings",
+                "its password is in the settings in plain text",
             ),
             (&["network.proxy=socks5://hush.example"], "neither http://"),
             (

@@ -117,7 +117,7 @@ fn asked_decided_and_resumed_in_three_starts() {
         assert_eq!(code, 0, "{resumed}");
         assert_eq!(fs::read_to_string(&file).unwrap(), text, "{resumed}");
         let (code, again) = later(at, &["resume", id]);
-        assert!(code == 1 && again.contains("has run already"), "{again}");
+        assert!(code == 1 && again.contains("has already run"), "{again}");
     }
     let (code, wrong) = later(at, &["decide", "ap-none"]);
     assert!(code == 1 && wrong.starts_with("error: "), "{wrong}");

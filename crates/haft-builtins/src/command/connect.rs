@@ -224,7 +224,7 @@ impl TypedTool for Connect {
             return Ok(ToolResult::data(&ConnectData { connected })?.with_summary(summary));
         }
         let message = format!(
-            "`{}` has ended: nothing was connected to {places}, and this decision changes nothing for it",
+            "`{}` has ended: it made no connection to {places}, and this decision has no effect on it",
             input.program
         );
         Err(ToolError::conflict(message).with_advice("run the command again"))

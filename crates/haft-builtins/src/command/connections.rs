@@ -192,7 +192,7 @@ impl Connections {
         let (wanted, hear) = Wanted::new(place.clone());
         if decided.len() >= MAX_PLACES {
             wanted.refuse(
-                format!("the command has asked for {MAX_PLACES} hosts already"),
+                format!("the command has already asked for {MAX_PLACES} hosts"),
                 None,
             );
             return hear;
@@ -364,7 +364,8 @@ impl Connections {
             return Ok(());
         }
         Err((
-            "the decision was changed to another host, and this command asked for this one".into(),
+            "the approval was edited to another host than the one that this command asked for"
+                .into(),
             None,
         ))
     }
@@ -372,7 +373,7 @@ impl Connections {
     /// Returns the decision of the rules when nobody can be asked.
     fn decide_by_rules(&self, place: &Place) -> Answer {
         let Some(judged) = self.verdicts(std::slice::from_ref(place)).pop() else {
-            return Err(refusal(place, "no rule speaks of it".into(), None));
+            return Err(refusal(place, "no rule covers it".into(), None));
         };
         if judged.verdict == Verdict::Allow {
             return Ok(if judged.names_place {
@@ -382,7 +383,7 @@ impl Connections {
             });
         }
         let why = format!(
-            "{}; a command in the background is not asked about",
+            "{}; haft does not ask about background commands",
             judged.reason
         );
         let mut rules = self.rules.rules_for(CONNECT, &[place.permission()]);

@@ -109,7 +109,7 @@ impl Commands {
         view.leave_caches();
         if is_ending(context).await {
             // There is no time left for a decision, so the result comes without the changes.
-            let words = "the call was ended, and nothing that the command changed was applied";
+            let words = "the call was stopped, and none of the command's changes were applied";
             let failed = result.error.is_some();
             return Ok(if failed {
                 result

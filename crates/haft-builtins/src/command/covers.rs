@@ -81,17 +81,17 @@ fn shutting_down(error: JoinError) -> ToolError {
 /// Builds the error for more paths than can be covered, with the setting that helps.
 fn too_many_denied(denied: &[Guard]) -> ToolError {
     let all = format!(
-        "deny rules and the names of secrets cover {} files and folders of the workspace, and at most {MAX_DENIED} can be covered for a command",
+        "deny rules and secret names match {} files and folders in the workspace, but haft can hide at most {MAX_DENIED} from a command",
         denied.len()
     );
     let Some((folder, count)) = crowd::most_crowded(denied) else {
         return ToolError::unavailable(all).for_operator(
-            "move them into a folder, and deny it in policy.deny, as in Read(/secrets/**); policy.secret_names = [\"!NAME\"] takes the name of a secret out",
+            "move them into a folder, and deny it in policy.deny, as in Read(/secrets/**); policy.secret_names = [\"!NAME\"] removes a secret name",
         );
     };
     let folder = folder.display();
     ToolError::unavailable(format!("{all}: {count} of them lie in {folder}/")).for_operator(format!(
-        "deny the folder as a whole with Read(/{folder}/**) in policy.deny; or take it out, if it holds no secrets, with policy.secret_names = [\"!/{folder}/\"]"
+        "deny the folder as a whole with Read(/{folder}/**) in policy.deny; or, if it holds no secrets, exclude it with policy.secret_names = [\"!/{folder}/\"]"
     ))
 }
 
@@ -102,7 +102,7 @@ fn stopped(stop: Stop) -> ToolError {
                 "the workspace has more than {MAX_ENTRIES} entries: the files that no command may read or change cannot be found in it"
             );
             ToolError::unavailable(message).for_operator(
-                "start haft in a smaller workspace; or take large folders out of the look with policy.secret_names = [\"!FOLDER/\"], and anchor deny rules at the root, as in Read(/config/.env)",
+                "start haft in a smaller workspace; or exclude large folders with policy.secret_names = [\"!FOLDER/\"], and anchor deny rules at the root, as in Read(/config/.env)",
             )
         }
         Stop::Unlistable(error) => {

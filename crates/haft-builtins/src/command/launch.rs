@@ -137,7 +137,7 @@ impl Commands {
             }
             (None, Some(_)) => Err(ToolError::invalid_arguments("argv names no program")),
             _ => Err(ToolError::invalid_arguments(
-                "give either command or argv, not both and not neither",
+                "give exactly one of command and argv",
             )),
         }
     }
@@ -367,7 +367,7 @@ impl Commands {
     ) -> Result<CommandSpec, ToolError> {
         if input.cwd != "." {
             let message = "cwd: with sandbox.network = \"install\" a command runs in the folder of packages, without the workspace";
-            return Err(ToolError::invalid_arguments(message).with_advice("leave cwd out"));
+            return Err(ToolError::invalid_arguments(message).with_advice("omit cwd"));
         }
         let folder = CommandNetwork::packages_folder(folder)?;
         let spec = variables(CommandSpec::new(program, &folder), input)?;
@@ -454,7 +454,7 @@ impl Commands {
         );
         let mut finding = format!("{}{}", out.text, err.text);
         if exit.timed_out {
-            finding.push_str("[it took too long and was ended]");
+            finding.push_str("[it took too long and was stopped]");
         }
         Ok(Finding {
             ok: exit.success(),

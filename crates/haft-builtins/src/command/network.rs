@@ -104,10 +104,9 @@ impl CommandNetwork {
     /// Describes the mode in one line for the user.
     pub fn meaning(&self) -> String {
         match &self.mode {
-            Mode::None => "commands reach nothing".to_owned(),
+            Mode::None => "commands have no network".to_owned(),
             Mode::Ask(..) => {
-                "commands are asked about when they connect, unless a Network rule decides"
-                    .to_owned()
+                "haft asks when a command connects, unless a Network rule decides".to_owned()
             }
             Mode::AllowList(proxy) => format!(
                 "commands reach {} hosts of sandbox.allow_hosts",
@@ -118,7 +117,9 @@ impl CommandNetwork {
                 proxy.hosts(),
                 folder.display()
             ),
-            Mode::Full => "commands reach whatever this machine does; each is critical".to_owned(),
+            Mode::Full => {
+                "commands reach everything this machine can; each command is critical".to_owned()
+            }
         }
     }
 
@@ -136,7 +137,7 @@ impl CommandNetwork {
                 proxy.allowed(),
                 folder.display()
             ),
-            Mode::Full => "everything that this machine reaches".to_owned(),
+            Mode::Full => "everything this machine can reach".to_owned(),
         }
     }
 

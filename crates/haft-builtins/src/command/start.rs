@@ -99,12 +99,10 @@ fn start_failure(error: StartError, line: bool) -> ToolError {
             let error_text = ToolError::failed(message);
             if absent && line {
                 error_text.with_advice(
-                    "a line with shell syntax is read as bash reads it, and run by no other shell; give argv",
+                    "haft reads shell syntax as bash does and runs it in no other shell; give argv instead",
                 )
             } else if absent {
-                error_text.with_advice(
-                    "there is no such program in the jail's PATH; give its name or path",
-                )
+                error_text.with_advice("no such program on the jail's PATH; give its name or path")
             } else {
                 error_text
             }

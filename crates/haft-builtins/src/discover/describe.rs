@@ -140,7 +140,7 @@ fn render(data: &DescribeData) -> String {
     }
     for (what, names) in [
         ("no such tools", &data.invalid_tools),
-        ("left out, ask for them alone", &data.left_out),
+        ("left out, request them separately", &data.left_out),
     ] {
         if !names.is_empty() {
             let _ = writeln!(text, "{what}: {}", names.join(", "));

@@ -339,7 +339,7 @@ fn render(data: &ToolSearchData, notice: Option<&str>) -> String {
     }
     if text.is_empty() {
         text.push_str(
-            "nothing fits; try other words, or neither query nor category to see what there is\n",
+            "nothing found; try other words, or omit query and category to list the categories\n",
         );
     }
     if let Some(total) = data.total.filter(|total| *total > data.tools.len()) {

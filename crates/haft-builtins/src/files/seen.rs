@@ -51,8 +51,7 @@ impl Purpose {
         let error = ToolError::conflict(format!("{path:?} exists and was not read in this run"));
         error.with_advice(match self {
             Self::Change => {
-                "show it with read_file (a picture: view_image), then change it; what neither shows is not \
-                 overwritten by file tools: write to another path"
+                "read it with read_file (a picture: view_image), then change it; file tools do not overwrite what neither can show: write to another path"
             }
             Self::Move => {
                 "read it with read_file, then move it; of a file that is not text, the type and size that \
@@ -77,8 +76,7 @@ fn not_shown(path: &str) -> ToolError {
         "{path:?} is not a text file: its content was not shown in this run"
     ))
     .with_advice(
-        "view_image shows a picture; what is not shown is not overwritten by file tools: write to another path, \
-         or move it away first",
+        "view_image shows a picture; file tools do not overwrite what was not shown: write to another path, or move it away first",
     )
 }
 

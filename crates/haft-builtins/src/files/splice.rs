@@ -131,7 +131,7 @@ fn places(
         (Some(find), None, None) => splice_by_text(text, number, edit, find, into),
         (None, Some(start), end) => {
             if edit.all {
-                return malformed("all belongs to find");
+                return malformed("all works only with find");
             }
             splice_by_lines(text, number, start..end.unwrap_or(start), edit, into)
         }

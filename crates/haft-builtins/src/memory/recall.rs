@@ -89,7 +89,7 @@ impl TypedTool for RecallMemory {
             scope => self.recall_from_store(scope, &input, context).await?,
         };
         let summary = match records.len() {
-            0 => "nothing remembered fits".to_owned(),
+            0 => "no memory matches".to_owned(),
             1 => "1 memory".to_owned(),
             n => format!("{n} memories"),
         };

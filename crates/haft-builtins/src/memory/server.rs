@@ -197,7 +197,7 @@ impl Tool for ServerMemory {
         let message = format!("{own} stands for {other}, whose arguments are written from its own");
         let error = ToolError::invalid_arguments(message)
             .with_advice("give its arguments as plain text: no artifact and no bound value")
-            .for_operator(format!("take `tools.{own}.bind` out of the settings"));
+            .for_operator(format!("remove `tools.{own}.bind` from the settings"));
         Box::pin(std::future::ready(Err(error)))
     }
 }

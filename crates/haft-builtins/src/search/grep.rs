@@ -226,7 +226,7 @@ fn left_out(mut secrets: Vec<String>) -> Option<String> {
         (named, more) => format!("{named} and {more} more"),
     };
     Some(format!(
-        "{named} left out, which may hold secrets: name one as path to have the user asked"
+        "{named} left out because they may hold secrets: pass one as path to ask the user"
     ))
 }
 

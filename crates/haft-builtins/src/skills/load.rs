@@ -344,13 +344,13 @@ fn check_open(skill: &Skill, for_person: bool) -> Result<(), ToolError> {
     let name = skill.name();
     if for_person && !front.user_invocable {
         return Err(
-            ToolError::denied(format!("the skill {name} is for models alone"))
+            ToolError::denied(format!("only models may load the skill {name}"))
                 .with_advice("load_skill loads it"),
         );
     }
     if !for_person && !front.model_invocable {
         return Err(
-            ToolError::denied(format!("the skill {name} is for users to choose")).for_operator(
+            ToolError::denied(format!("only users may choose the skill {name}")).for_operator(
                 "choose it as a prompt of the MCP server, or with `haft call invoke_skill`",
             ),
         );
@@ -400,10 +400,8 @@ fn notes(skill: &Skill, text: &str, active: &Activated, files: &Resources) -> Ve
     let mut notes = Vec::new();
     if let Some(only) = skill.restricts_to() {
         notes.push(match only {
-            [] => {
-                "while this skill is active no tool works but those that find, load and keep lists"
-                    .to_owned()
-            }
+            [] => "while this skill is active, only the tools that find, load and keep lists work"
+                .to_owned(),
             only => format!(
                 "while this skill is active only these work: {}",
                 only.join(", ")
@@ -424,17 +422,16 @@ fn notes(skill: &Skill, text: &str, active: &Activated, files: &Resources) -> Ve
     }
     if !active.unread.is_empty() {
         notes.push(format!(
-            "these of its limits cannot be read and let nothing through: {}",
+            "these of its limits cannot be read and allow nothing: {}",
             active.unread.join(", ")
         ));
     }
     if holds_commands(text) {
-        notes
-            .push("commands written as !`…` in it were not run and stand there as text".to_owned());
+        notes.push("commands written as !`…` in it were not run and appear as text".to_owned());
     }
     if !active.evicted.is_empty() {
         notes.push(format!(
-            "no longer active, with their limits, to keep the budget of tokens: {}",
+            "no longer active, with their limits, to stay within the token budget: {}",
             active.evicted.join(", ")
         ));
     }

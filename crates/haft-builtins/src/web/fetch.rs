@@ -67,7 +67,7 @@ impl FetchUrlInput {
             }
             (None, Some(_)) => Err(ToolError::invalid_arguments("urls takes 1 to 10 URLs")),
             _ => Err(ToolError::invalid_arguments(
-                "give either url or urls, not both and not neither",
+                "give exactly one of url and urls",
             )),
         }
     }

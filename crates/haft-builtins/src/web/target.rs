@@ -23,7 +23,7 @@ const MAX_URL: usize = 8 * 1024;
 #[non_exhaustive]
 pub enum Refused {
     /// The URL is not absolute, or parsers disagree about it.
-    #[error("it is no URL that all parsers read alike ({0})")]
+    #[error("it is not a URL that all parsers read the same way ({0})")]
     Malformed(String),
     /// The scheme is neither `http` nor `https`.
     #[error("only http and https are fetched, not {0}")]
@@ -232,7 +232,7 @@ mod tests {
             ),
             ("http://@example.com/", "a user name"),
             ("http://example.com:22/", "port 22"),
-            ("http://example.com:65536/", "no URL that all parsers"),
+            ("http://example.com:65536/", "not a URL that all parsers"),
         ];
         for (text, say) in rows {
             let refused = check(text).unwrap_err().to_string();

@@ -82,11 +82,15 @@ async fn wrong_commands_say_what_is_wrong() {
     let scene = scene();
     scene.put("file", "");
     let rows = [
-        (json!({}), InvalidArguments, "either command or argv"),
+        (
+            json!({}),
+            InvalidArguments,
+            "exactly one of command and argv",
+        ),
         (
             json!({"command": "a", "argv": ["a"]}),
             InvalidArguments,
-            "either command or argv",
+            "exactly one of command and argv",
         ),
         (json!({"command": "  "}), InvalidArguments, "empty"),
         (
@@ -211,7 +215,7 @@ async fn a_flood_keeps_its_beginning_and_its_end() {
     );
     assert!((6 << 20..8 << 20).contains(&outcome.artifacts[0].bytes));
     let shown = data["stdout"].as_str().unwrap();
-    assert!(shown.contains("cut: of 30000011 bytes the first") && shown.ends_with("y\nlast\n"));
+    assert!(shown.contains("of 30000011 bytes are stored") && shown.ends_with("y\nlast\n"));
 }
 
 #[tokio::test]

@@ -359,7 +359,7 @@ fn bad_files() -> Vec<(Vec<u8>, &'static str)> {
         (b"hello, I am text\n".to_vec(), "it is not a picture"),
         (b"%PDF-1.7".to_vec(), "its content is application/pdf"),
         (b"BM\x46\0\0\0\0\0\0\0".to_vec(), "it is not a picture"),
-        (huge, "pictures of at most 20 MiB"),
+        (huge, "pictures may have at most 20 MiB"),
     ]
 }
 

@@ -125,7 +125,7 @@ async fn every_way_to_a_secret_asks_and_a_no_holds() {
         assert!(!shown.contains("needle"), "{tool} {args}: {shown}");
         let asked = person.requests();
         assert!(
-            asked.len() == 1 && asked[0].contains("holds secrets by its name"),
+            asked.len() == 1 && asked[0].contains("may hold secrets, judging by its name"),
             "{tool} {args}: {asked:?}"
         );
     }
@@ -201,13 +201,11 @@ async fn edited_arguments_are_judged_again_where_secrets_are_denied() {
     scene.executor = Executor::new(policy.build().unwrap()).with_approver(person.clone());
     let args = json!({"path": "plain.txt", "content": "x"});
     scene
-        .fails("write_file", args, Denied, "holds secrets")
+        .fails("write_file", args, Denied, "hold secrets")
         .await;
     assert_eq!(scene.text(".env"), "KEY=needle");
     let read = json!({"path": "link.txt"});
-    scene
-        .fails("read_file", read, Denied, "holds secrets")
-        .await;
+    scene.fails("read_file", read, Denied, "hold secrets").await;
 }
 
 #[tokio::test]

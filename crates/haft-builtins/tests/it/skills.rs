@@ -277,7 +277,7 @@ async fn the_oldest_skill_goes_over_the_budget_and_the_answer_says_so() {
     let (text, data) = scene.gives("load_skill", json!({"skill": "two"})).await;
     assert_eq!(data["evicted"], json!(["one"]));
     assert!(
-        text.contains("no longer active, with their limits, to keep the budget of tokens: one"),
+        text.contains("no longer active, with their limits, to stay within the token budget: one"),
         "{text}"
     );
     assert!(scene.listed().contains(&"write_file".to_owned()));

@@ -144,7 +144,7 @@ async fn what_is_no_page_comes_as_what_it_is() {
         matches!(&png.content[0], Content::Image { mime_type, .. } if mime_type == "image/png")
     );
     for (path, says) in [
-        ("lie", "no PNG"),
+        ("lie", "not a PNG"),
         ("pdf", "could not be extracted"),
         ("zip", "not text"),
     ] {
@@ -166,7 +166,7 @@ async fn w3_a_program_without_a_reader_keeps_pages_raw() {
     })
     .await;
     let scene = scene_with(&town, false, None);
-    for (path, says) in [("html", "converts no HTML"), ("pdf", "reads no PDF")] {
+    for (path, says) in [("html", "cannot convert HTML"), ("pdf", "cannot read PDF")] {
         let url = format!("http://example.com/{path}");
         let outcome = scene.call("fetch_url", json!({"url": url})).await;
         let got = data(&outcome);

@@ -89,7 +89,7 @@ pub(crate) async fn run(
         view.failed(&problem);
         match problem.advice() {
             Some(_) => problem,
-            None => problem.advise(format!("`haft run --resume {id}` goes on from here")),
+            None => problem.advise(format!("`haft run --resume {id}` continues from here")),
         }
     })
 }
@@ -106,7 +106,7 @@ fn prompt(args: &args::Run) -> Result<Option<String>, Problem> {
         Some(text) => not_blank(text.to_owned()).map(Some),
         None if args.resume.is_some() || is_interactive() => Ok(None),
         None => Err(Problem::usage("there is no prompt").advise(
-            "write it behind `haft run`, or - to read it from stdin; a conversation needs a terminal",
+            "pass it to `haft run`, or - to read it from stdin; a conversation needs a terminal",
         )),
     }
 }
@@ -114,9 +114,8 @@ fn prompt(args: &args::Run) -> Result<Option<String>, Problem> {
 /// Returns the prompt if it is not blank: providers refuse an empty one.
 fn not_blank(prompt: String) -> Result<String, Problem> {
     if prompt.trim().is_empty() {
-        return Err(Problem::usage("the prompt is empty").advise(
-            "write what is to be done behind `haft run`, or on stdin behind `haft run -`",
-        ));
+        return Err(Problem::usage("the prompt is empty")
+            .advise("pass the task to `haft run`, or on stdin to `haft run -`"));
     }
     Ok(prompt)
 }
@@ -215,7 +214,7 @@ impl Talk<'_> {
             let id = self.agent.id();
             self.at
                 .screen
-                .say(&format!("  `haft run --resume {id}` goes on then"));
+                .say(&format!("  `haft run --resume {id}` then continues"));
         }
         Ok(self.exit(&finished.end))
     }

@@ -58,7 +58,7 @@ async fn list(at: &Invocation, app: &App) -> Done {
     }
     at.screen.out(&list.render())?;
     if all.is_empty() {
-        at.screen.say(&styled(DIM, "no result was kept aside"));
+        at.screen.say(&styled(DIM, "there are no artifacts"));
     }
     Ok(Exit::Done)
 }

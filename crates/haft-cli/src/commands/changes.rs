@@ -58,7 +58,7 @@ pub(super) async fn undo(at: &Invocation, app: &App, of: &OfRun, how: How) -> Do
     undo.run.release().await;
     call::print_outcome(at, &outcome)?;
     if outcome.is_ok() {
-        let again = format!("`haft runs undo {}` brings it back", outcome.run);
+        let again = format!("`haft runs undo {}` restores it", outcome.run);
         at.screen.detail(&again);
     }
     Ok(Exit::of(&outcome, true))
@@ -70,7 +70,7 @@ fn selection(app: &App, of: &OfRun) -> Result<Selection, Problem> {
 
 fn plan_problem(refusal: &Refusal, forced: bool) -> Problem {
     let look = "`haft runs diff` shows what the run changed; undo later changes first";
-    let force = ", or keep what was changed since beside it with --force";
+    let force = ", or use --force, which saves the later version beside it";
     let force = if forced || refusal.conflicts.is_empty() {
         ""
     } else {
@@ -87,9 +87,9 @@ fn confirm(at: &Invocation, plan: &UndoPlan, yes: bool) -> Result<(), Problem> {
     if let Some(first) = plan.left_alone.first() {
         let path = visible::line(first);
         let line = match plan.left_alone.len() {
-            1 => format!("left alone {path}: only git changes it back"),
+            1 => format!("left alone {path}: only git can restore it"),
             count => {
-                format!("left alone {count} files of git, {path} first: only git changes them back")
+                format!("left alone {count} files of git, {path} first: only git can restore them")
             }
         };
         at.screen.say(&styled(DIM, &line));
@@ -97,7 +97,7 @@ fn confirm(at: &Invocation, plan: &UndoPlan, yes: bool) -> Result<(), Problem> {
     if yes {
         return Ok(());
     }
-    if consent::agree(at, "take this back?", "undo")? {
+    if consent::agree(at, "undo these changes?", "undo")? {
         return Ok(());
     }
     Err(Problem::usage("not undone").advise("nothing was changed"))

@@ -102,13 +102,13 @@ fn init(at: &Invocation) -> Done {
     match written {
         Ok(()) => {
             at.screen.say(&format!(
-                "wrote {}; `haft trust` lets it count",
+                "wrote {}; to use it: `haft trust`",
                 path.display()
             ));
             Ok(Exit::Done)
         }
         Err(e) if e.kind() == ErrorKind::AlreadyExists => {
-            Err(Problem::usage(format!("{FILE_NAME} is there already"))
+            Err(Problem::usage(format!("{FILE_NAME} already exists"))
                 .at(Place::file(&path))
                 .advise("edit it, or move it away first"))
         }

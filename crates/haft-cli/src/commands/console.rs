@@ -71,9 +71,9 @@ fn stop(at: &Invocation) -> Done {
     if at.screen.json {
         at.screen.document(&json!({ "stopped": stopped }))?;
     } else if stopped {
-        at.screen.say("the server in the background has ended");
+        at.screen.say("the background server has stopped");
     } else {
-        at.screen.say("no server runs in the background");
+        at.screen.say("no background server is running");
     }
     Ok(Exit::Done)
 }
@@ -83,7 +83,7 @@ fn say_what_runs(at: &Invocation, found: &Reached) {
     let record = &found.server.record;
     if found.fresh {
         at.screen
-            .say("started a server in the background; `haft console --stop` ends it");
+            .say("started a background server; `haft console --stop` stops it");
     }
     let own = env!("CARGO_PKG_VERSION");
     if record.version == own {

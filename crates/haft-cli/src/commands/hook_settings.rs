@@ -200,13 +200,13 @@ fn say_installed(at: &Invocation, typed: &HookFiles, agent: Agent, edits: &[Edit
     for edit in edits {
         let file = visible::line(&edit.file.display().to_string());
         let line = match (edit.changes(), typed.dry_run) {
-            (false, _) => format!("{file} has haft already"),
+            (false, _) => format!("{file} already has haft"),
             (true, true) => format!("would change {file}"),
             (true, false) => format!("put haft into {file}"),
         };
         at.screen.say(&line);
         if let Some(backup) = &edit.backup {
-            let line = format!("  the file as it was: {}", backup.display());
+            let line = format!("  backup of the file: {}", backup.display());
             at.screen.say(&styled(DIM, &visible::line(&line)));
         }
         if edit.changes() && edit.file.starts_with(&at.site.workspace) {

@@ -157,7 +157,7 @@ impl Settled<'_> {
         });
         let path = visible::line(&self.path.display().to_string());
         if !self.is_new {
-            screen.say(&format!("{path} is there already: left as it is"));
+            screen.say(&format!("{path} already exists: left unchanged"));
             if !self.trusted {
                 screen.say("  it is not trusted; read it, then: haft trust");
             }
@@ -192,12 +192,12 @@ impl Settled<'_> {
         let screen = at.screen;
         let why = if self.trusted || self.would_trust {
             if self.skills.is_empty() {
-                "  from now on its haft.toml counts in full, and so do skills that are put into .haft/skills, .agents/skills or .claude/skills"
+                "  from now on haft uses its haft.toml in full, and skills that are put into .haft/skills, .agents/skills or .claude/skills"
             } else {
-                "  from now on its haft.toml counts in full, and agents may load these skills:"
+                "  from now on haft uses its haft.toml in full, and agents may load these skills:"
             }
         } else if dry_run {
-            "  it brings skills, which agents follow; haft asks about trust at a terminal, --yes says so beforehand:"
+            "  it brings skills, which agents follow; haft asks about trust at a terminal, --yes grants it without asking:"
         } else {
             "  it brings skills, which agents follow; read them, then: haft trust"
         };

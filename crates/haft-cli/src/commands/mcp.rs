@@ -59,7 +59,7 @@ pub(crate) fn say_installed(
 ) -> Result<(), Problem> {
     let file = visible::line(&edit.file.display().to_string());
     if !edit.changes() {
-        at.screen.say(&format!("{file} has haft already"));
+        at.screen.say(&format!("{file} already has haft"));
     } else if dry_run {
         at.screen.out(&diff(edit))?;
         at.screen.say(&format!("would change {file}"));
@@ -75,7 +75,7 @@ pub(crate) fn say_installed(
 fn say_replaced(at: &Invocation, edit: &Edit) {
     if edit.replaces {
         at.screen.say(
-            "  in place of an entry named haft that starts something else: uninstall puts it back",
+            "  it replaces an entry named haft that starts something else: uninstall restores it",
         );
     }
 }
@@ -99,12 +99,12 @@ pub(crate) fn install(
 /// Says what the user should know after an installation.
 fn say_after(at: &Invocation, client: &Client, edit: &Edit) {
     if let Some(backup) = &edit.backup {
-        let line = format!("  the file as it was: {}", backup.display());
+        let line = format!("  backup of the file: {}", backup.display());
         at.screen.say(&styled(DIM, &visible::line(&line)));
     }
     if edit.file.starts_with(&at.site.workspace) {
         let line =
-            "  it holds paths of this machine: leave it out of version control, or use --user";
+            "  it contains paths of this machine: keep it out of version control, or use --user";
         at.screen.say(&styled(DIM, line));
     }
     at.screen.say(&format!(

@@ -80,9 +80,9 @@ async fn list(at: &Invocation, app: &App, state: State) -> Done {
         at.screen.out(&table(records.iter()))?;
         if records.is_empty() {
             let what = if state == State::Candidate {
-                "no memory is proposed"
+                "there are no memory candidates"
             } else {
-                "nothing is remembered"
+                "there are no memories"
             };
             at.screen.say(&styled(DIM, what));
         }
@@ -104,7 +104,7 @@ async fn search(at: &Invocation, app: &App, text: &str) -> Done {
     } else {
         at.screen.out(&table(hits.iter().map(|hit| &hit.record)))?;
         if hits.is_empty() {
-            at.screen.say(&styled(DIM, "no memory fits"));
+            at.screen.say(&styled(DIM, "no memory matches"));
         }
     }
     Ok(Exit::Done)
@@ -209,7 +209,7 @@ fn to_problem(error: &MemoryError) -> Problem {
             .advise("`haft memory list` and `haft memory candidates` show what there is"),
         MemoryError::Decided(..) => Problem::usage(what).advise("a decision is final"),
         MemoryError::Changed(_) | MemoryError::Exists(_) => Problem::usage(what)
-            .advise("the file is no longer as the candidate's writer saw it: reject the candidate"),
+            .advise("the file has changed since the candidate was written: reject the candidate"),
         MemoryError::NoWords => {
             Problem::usage(what).advise("name at least one word, at most 1,000 characters")
         }

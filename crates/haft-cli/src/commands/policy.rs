@@ -229,7 +229,9 @@ fn rules(at: &Invocation, app: &App, action: Option<&RulesAction>) -> Done {
     }
     let rule = visible::line(&old.rule);
     at.screen.say(&match change {
-        Change::Remove => format!("removed {rule}: calls that it covered are asked about again"),
+        Change::Remove => {
+            format!("removed {rule}: haft asks again about the calls that it covered")
+        }
         Change::Edit { rule: new, .. } => format!("{rule} is now {}", visible::line(new)),
     });
     Ok(Exit::Done)
@@ -242,8 +244,7 @@ fn list_rules(at: &Invocation, app: &App) -> Done {
         return Ok(Exit::Done);
     }
     if rules.is_empty() {
-        at.screen
-            .say("no rules were kept with approvals in this workspace");
+        at.screen.say("approvals saved no rules in this workspace");
         return Ok(Exit::Done);
     }
     let mut list = List::new(&[

@@ -42,7 +42,7 @@ fn list(at: &Invocation) -> Done {
     }
     if tokens.all().is_empty() {
         at.screen
-            .say("no access tokens: haft token add NAME makes one");
+            .say("no access tokens: haft token add NAME creates one");
         return Ok(Exit::Done);
     }
     let mut list = List::new(&[
@@ -81,7 +81,7 @@ fn add(at: &Invocation, new: &NewToken) -> Done {
     let reaches = token.view.as_deref();
     let reaches = reaches.map_or_else(|| "all tools".to_owned(), |view| format!("the view {view}"));
     at.screen.say(&format!(
-        "the token of {}, for {reaches}, until {}; it is shown this once",
+        "the token of {}, for {reaches}, until {}; it is shown only once",
         token.name, token.expires
     ));
     Ok(Exit::Done)

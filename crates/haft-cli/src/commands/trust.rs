@@ -26,8 +26,8 @@ pub(crate) fn run(at: &Invocation, args: &args::Trust) -> Done {
     }
     let shown = shown.display();
     at.screen.say(&match (args.remove, was) {
-        (false, false) => format!("{shown} is trusted: its haft.toml counts in full"),
-        (false, true) => format!("{shown} was trusted already"),
+        (false, false) => format!("{shown} is trusted: haft uses its haft.toml in full"),
+        (false, true) => format!("{shown} was already trusted"),
         (true, true) => format!("{shown} is no longer trusted"),
         (true, false) => format!("{shown} was not trusted"),
     });

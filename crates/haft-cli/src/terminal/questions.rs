@@ -105,7 +105,7 @@ fn option(question: &Question, word: &str) -> Result<String, &'static str> {
     if named || question.allow_other {
         return Ok(word.to_owned());
     }
-    Err("that is none of the options")
+    Err("that is not one of the options")
 }
 
 #[cfg(test)]
@@ -123,7 +123,7 @@ mod tests {
         let rows = [
             ("single", false, "2", Ok(Some(json!("right")))),
             ("single", false, "left", Ok(Some(json!("left")))),
-            ("single", false, "3", Err("that is none of the options")),
+            ("single", false, "3", Err("that is not one of the options")),
             ("single", true, "up", Ok(Some(json!("up")))),
             ("single", false, "", Ok(None)),
             (
@@ -132,7 +132,12 @@ mod tests {
                 "1, 2",
                 Ok(Some(json!(["left", "right"]))),
             ),
-            ("multiple", false, "1,9", Err("that is none of the options")),
+            (
+                "multiple",
+                false,
+                "1,9",
+                Err("that is not one of the options"),
+            ),
             ("text", false, " words ", Ok(Some(json!("words")))),
             ("number", false, "3", Ok(Some(json!(3)))),
             ("number", false, "3.5", Ok(Some(json!(3.5)))),

@@ -34,7 +34,7 @@ fn an_install_shows_the_change_and_does_nothing_unasked() {
     assert!(read().contains("haft hook claude") && read().contains("\"onFailure\": \"block\""));
     let again = lab.haft(&["hook", "install", "claude"]);
     assert!(
-        text(&again.stderr).contains("has haft already"),
+        text(&again.stderr).contains("already has haft"),
         "{}",
         text(&again.stderr)
     );

@@ -181,7 +181,7 @@ await play({ settings, args: ["--trust"], expected: [/status of 40[04]/] }, asyn
   for (const rule of ["Edit(/x", "no_such_tool"]) {
     await page.locator("li", { has: page.locator("code", { hasText: rule }) }).getByText("It covers nothing: ").waitFor();
   }
-  await page.getByText("no_such_tool is no rule here").waitFor();
+  await page.getByText("no_such_tool is not a valid rule here").waitFor();
   await accessible(page, "kept rules that do not load");
   for (const rule of ["Edit(/x", "no_such_tool"]) await page.getByRole("button", { name: `Remove ${rule}` }).click();
   await page.getByText("keeps a rule here").waitFor();

@@ -29,7 +29,7 @@ const ROWS: &[Row] = &[
     Row { name: "a tool that is off", tool: "delete_file", arguments: r#"{"path":"b"}"#, settings: &[], operator: Some("tools.enable") },
     Row { name: "a tool that lacks its settings", tool: "web_search", arguments: r#"{"query":"x"}"#, settings: &[], operator: Some("web.search.provider") },
     Row { name: "outside the workspace", tool: "write_file", arguments: r#"{"path":"/etc/b","content":"x"}"#, settings: &[], operator: None },
-    Row { name: "a protected path", tool: "write_file", arguments: r#"{"path":".git/config","content":"x"}"#, settings: &[], operator: Some("no rule lifts this") },
+    Row { name: "a protected path", tool: "write_file", arguments: r#"{"path":".git/config","content":"x"}"#, settings: &[], operator: Some("no rule can override this") },
     Row { name: "a script in a script's budget", tool: "tool_chain", arguments: r#"{"code":"tools.list_files()\ntools.list_files()"}"#, settings: &["-c", "limits.max_calls=2"], operator: None },
     Row { name: "a call over its time", tool: "run_command", arguments: r#"{"command":"sleep 600","timeout_s":600}"#, settings: &["--profile", "trusted", "-c", "tools.enable=[\"commands\"]", "-c", "limits.call_timeout_s=1"], operator: Some("raise limits.call_timeout_s") },
     Row { name: "a script over its time", tool: "tool_chain", arguments: r#"{"code":"while True: pass"}"#, settings: &["-c", "chain.total_timeout_s=1"], operator: Some("raise chain.total_timeout_s") },

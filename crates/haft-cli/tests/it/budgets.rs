@@ -153,7 +153,7 @@ fn processes_share_the_budget_of_a_day_and_the_request_says_what_is_used_up() {
 #[test]
 fn a_command_that_works_directly_is_asked_about_where_deletions_have_a_budget() {
     let lab = lab();
-    let said = "cannot be counted, and there is a budget of deletions";
+    let said = "haft cannot count the deletions of a command";
     let background = json!({"command": "rm f0 f1 f2", "background": true});
     let detached = json!({"command": "rm f0 f1 f2", "on_timeout": "detach"});
     let plain = json!({"command": "rm f0 f1 f2"});
@@ -267,7 +267,7 @@ fn a_run_asks_before_it_costs_more_than_a_day_may() {
     assert!(
         unpriced
             .stderr
-            .contains("`budgets.day.money` needs to know"),
+            .contains("`budgets.day.money` needs the prices"),
         "{}",
         unpriced.stderr
     );

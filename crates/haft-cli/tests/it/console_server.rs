@@ -88,7 +88,7 @@ fn all_that_want_a_console_at_once_get_one_server() {
         .run(&["serve", "--background", "--home", home.to_str().unwrap()]);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     assert!(
-        ran.stderr.contains("runs in the background already"),
+        ran.stderr.contains("already running in the background"),
         "{}",
         ran.stderr
     );
@@ -123,7 +123,7 @@ fn the_link_logs_in_once_and_the_server_serves_no_mcp() {
     let refused = scene.ask(&post("/api/v1/calls", "", &call));
     assert_eq!(refused.status, 409, "{}", refused.body);
     assert!(
-        refused.body.contains("stands in no folder"),
+        refused.body.contains("has no workspace"),
         "{}",
         refused.body
     );
@@ -179,7 +179,7 @@ fn a_server_that_was_killed_is_replaced_and_one_that_is_stopped_is_gone() {
     // A server that is started while another one exits takes its place.
     assert_eq!(scene.0.run(&["console", "--stop"]).code, 0);
     assert_eq!(console(&scene.0).json()["started"], true);
-    for (stopped, says) in [(true, "has ended"), (false, "no server runs")] {
+    for (stopped, says) in [(true, "has stopped"), (false, "no background server")] {
         let ran = scene.0.run(&["console", "--stop"]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         assert!(ran.stderr.contains(says), "{stopped}: {}", ran.stderr);

@@ -322,14 +322,14 @@ fn p18_a_critical_call_is_approved_once_and_keeps_no_rule() {
     let id = waiting(&lab, "delete_file", &json!({"path": "a.txt"}), &settings);
     for scope in ["session", "always"] {
         let scope = [&["--scope", scope][..], &settings].concat();
-        refused(&lab, &id, &scope, "approved each time");
+        refused(&lab, &id, &scope, "needs approval each time");
     }
     let rule = [
         &["--scope", "always", "--rule", "delete_file"][..],
         &settings,
     ]
     .concat();
-    refused(&lab, &id, &rule, "approved each time");
+    refused(&lab, &id, &rule, "needs approval each time");
     let ran = lab.run(&[&["approvals", "approve", &id, "--yes"], &settings[..]].concat());
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(!lab.work().join("a.txt").exists());

@@ -173,10 +173,7 @@ fn without_a_model_or_a_key_a_session_is_refused_with_what_to_set() {
     for (args, says) in [
         (&["run", "--acp", "hi"][..], "--acp"),
         (&["run", "--acp", "--dry-run"], "--acp"),
-        (
-            &["run", "--acp", "--workspace", "."],
-            "leave --workspace out",
-        ),
+        (&["run", "--acp", "--workspace", "."], "omit --workspace"),
     ] {
         let ran = lab.run(args);
         assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{args:?}");

@@ -82,7 +82,7 @@ fn init_never_overwrites_and_trusts_nothing_unseen() {
     );
     let said = lab.run(&["init"]).stderr;
     assert!(
-        said.contains("left as it is") && said.contains("haft trust"),
+        said.contains("left unchanged") && said.contains("haft trust"),
         "{said}"
     );
     let wrong = lab.run(&["init", "--client", "emacs"]);
@@ -90,7 +90,7 @@ fn init_never_overwrites_and_trusts_nothing_unseen() {
     // A dangling link counts as existing, too.
     fs::remove_file(lab.work().join("haft.toml")).unwrap();
     std::os::unix::fs::symlink("/nowhere", lab.work().join("haft.toml")).unwrap();
-    assert!(lab.run(&["init"]).stderr.contains("left as it is"));
+    assert!(lab.run(&["init"]).stderr.contains("left unchanged"));
     let mut home = lab.command(&["init"]);
     home.env("HOME", lab.work());
     let refused = crate::harness::ended(home.spawn().unwrap());

@@ -214,7 +214,7 @@ fn a_rule_that_is_chosen_after_haft_was_killed_is_kept_and_the_answer_says_what_
     ended(running);
     let ran = approve_always(&lab, &request);
     let said = format!("{}{}", ran.stdout, ran.stderr);
-    assert!(said.contains("has ended: nothing was connected"), "{said}");
+    assert!(said.contains("has ended: it made no connection"), "{said}");
     assert_eq!(page.requests(), 0);
     assert_eq!(
         kept_rules(&lab),

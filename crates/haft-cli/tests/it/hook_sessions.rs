@@ -402,11 +402,11 @@ fn a_question_about_secrets_says_how_many_and_what_an_approval_opens() {
     for (line, words) in [
         (
             "cat .env",
-            "holds secrets by its name; an approval lets this call alone read it",
+            "may hold secrets, judging by its name; an approval lets only this call read it",
         ),
         (
             "cat .env id_rsa",
-            "and 1 other file hold secrets by their names; an approval lets this call alone read them",
+            "and 1 other file may hold secrets, judging by their names; an approval lets only this call read them",
         ),
     ] {
         let (verdict, why) = decision(&hook(&lab, &before(&lab, "t-1", "Bash", &bash(line))));

@@ -109,7 +109,7 @@ fn every_client_is_connected_and_disconnected() {
         }
         let again = lab.run(&args);
         assert!(
-            again.stderr.contains("has haft already"),
+            again.stderr.contains("already has haft"),
             "{client}: {}",
             again.stderr
         );
@@ -302,7 +302,7 @@ fn an_entry_named_haft_that_is_not_haft_s_is_said_and_comes_back() {
     let file = lab.file(".mcp.json", text);
     let ran = lab.run(&["mcp", "install", "claude-code"]);
     assert!(
-        ran.code == 0 && ran.stderr.contains("in place of an entry named haft"),
+        ran.code == 0 && ran.stderr.contains("replaces an entry named haft"),
         "{}",
         ran.stderr
     );

@@ -224,7 +224,10 @@ fn h2_a_kept_rule_that_does_not_load_covers_nothing_and_can_be_removed() {
             "unknown parameter",
         ),
         ("[[policy.allow]]\nrule = \"Edit(\"\n", "bracket"),
-        ("[[policy.allow]]\nrule = \"*(a:b)\"\n", "names its tool"),
+        (
+            "[[policy.allow]]\nrule = \"*(a:b)\"\n",
+            "must name its tool",
+        ),
         (
             "[[policy.allow]]\nrule = \"Edit(/c)\"\ntool = \"write_file\"\n",
             "limited to calls",

@@ -74,7 +74,7 @@ fn rules_that_decide_nothing_are_marked_with_the_reason() {
     ] {
         assert!(ran.stdout.contains(row), "{row}: {}", ran.stdout);
     }
-    let says = "the allow rule Edit(/src/gen/**) decides nothing: the deny rule Edit(/src/**) of user decides all that it covers";
+    let says = "the allow rule Edit(/src/gen/**) decides nothing: the deny rule Edit(/src/**) of user already decides everything that it covers";
     assert!(ran.stderr.contains(says), "{}", ran.stderr);
 }
 

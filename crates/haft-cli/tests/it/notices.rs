@@ -179,7 +179,7 @@ fn doctor_names_the_console_and_what_shows_notices() {
     assert!(detail(&[], "notices").ends_with("bin/notify-send"));
     let off = detail(&["-c", "console.notify=never"], "notices");
     assert_eq!(off, "none: console.notify = never");
-    assert!(detail(&[], "console").starts_with("none runs; one is started"));
+    assert!(detail(&[], "console").starts_with("none is running; haft starts one"));
     let server = Server::start(&lab, &[]);
     assert!(detail(&[], "console").contains(&server.address));
 }

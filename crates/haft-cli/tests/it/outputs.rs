@@ -174,7 +174,7 @@ fn j14_all_artifacts_together_stay_below_their_bound() {
     assert!(large.get("artifacts").is_none(), "{large}");
     let shown = large["data"]["stdout"].as_str().unwrap();
     assert!(
-        shown.contains("not kept") && shown.contains("of the quota"),
+        shown.contains("not stored") && shown.contains("of the quota"),
         "{shown}"
     );
     assert!(!large.to_string().contains("artifacts.max_bytes"), "U6");

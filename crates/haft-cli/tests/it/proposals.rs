@@ -119,7 +119,7 @@ fn wide_proposals_are_refused_at_once_and_a_run_proposes_a_few() {
         outcome["error"]["message"]
             .as_str()
             .unwrap()
-            .contains("as many rules"),
+            .contains("maximum number of rules"),
         "{outcome}"
     );
     assert_eq!(rules(&server), Vec::<String>::new());

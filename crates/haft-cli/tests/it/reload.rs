@@ -97,7 +97,7 @@ fn what_needs_a_new_start_is_named_and_left_alone() {
     lab.file("haft.toml", text);
     let said = voice.until("changed settings are in force: policy.profile");
     assert!(
-        said.contains("count from the next start of haft on: sandbox.memory_mb, serve.hosts"),
+        said.contains("apply when haft starts the next time: sandbox.memory_mb, serve.hosts"),
         "{said}"
     );
     let write = json!({"path": "b.txt", "content": "x"});
@@ -148,7 +148,7 @@ fn a_file_that_was_emptied_lifts_nothing_until_it_is_deleted() {
     for empty in ["", " \n\n\t", "\u{feff}"] {
         lab.file("haft.toml", empty);
         let said = voice.until("do not load");
-        let fault = "haft.toml is empty now: what it said before holds; delete the file to lift it";
+        let fault = "haft.toml is now empty: its previous settings stay in force; delete the file to drop them";
         assert!(said.contains(fault), "{empty:?}: {said}");
         assert!(health().contains(fault), "{}", health());
         assert_eq!(status(&server, "read_file", &read), "denied", "{empty:?}");
@@ -160,12 +160,12 @@ fn a_file_that_was_emptied_lifts_nothing_until_it_is_deleted() {
         );
         lab.file("haft.toml", rules);
         voice.until("load again");
-        assert!(!health().contains("is empty now"), "{}", health());
+        assert!(!health().contains("is now empty"), "{}", health());
     }
     // The same for every file of the settings.
     lab.file("more.toml", "");
     let said = voice.until("do not load");
-    assert!(said.contains("more.toml is empty now"), "{said}");
+    assert!(said.contains("more.toml is now empty"), "{said}");
     lab.file("more.toml", "# nothing but this\n");
     voice.until("changed settings are in force: policy.deny");
 
@@ -176,7 +176,7 @@ fn a_file_that_was_emptied_lifts_nothing_until_it_is_deleted() {
     lab.file("haft.toml", "");
     lab.file("more.toml", "[policy]\nask = [\"Read(a.txt)\"]\n");
     let said = voice.until("changed settings are in force: policy.ask");
-    assert!(!said.contains("is empty now"), "{said}");
+    assert!(!said.contains("is now empty"), "{said}");
     server.end(Signal::TERM);
 }
 
@@ -194,7 +194,11 @@ fn emptied_files_of_haft_s_own_change_nothing_either() {
     let trusts = std::fs::read_to_string(&trust).unwrap();
     let (server, mut voice) = serve(&lab, &[]);
     for (file, text, fault) in [
-        (&kept, rule, ".toml is empty now: what it said before holds"),
+        (
+            &kept,
+            rule,
+            ".toml is now empty: its previous settings stay in force",
+        ),
         (&trust, trusts.as_str(), "read the trust store"),
     ] {
         std::fs::write(file, "").unwrap();

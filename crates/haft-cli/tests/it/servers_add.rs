@@ -184,7 +184,7 @@ fn a_folder_s_own_server_counts_once_the_folder_is_trusted() {
     // A server in another file is not removed from here.
     let wrong = lab.run(&["mcp", "remove", "docs", "--global"]);
     assert!(
-        wrong.code == 2 && wrong.stderr.contains("stands elsewhere"),
+        wrong.code == 2 && wrong.stderr.contains("defined elsewhere"),
         "{}",
         wrong.stderr
     );
@@ -199,7 +199,7 @@ fn a_server_that_is_removed_must_be_pinned_anew() {
     let text = fs::read_to_string(user_file(&lab)).unwrap();
     let removed = lab.run(&["mcp", "remove", "sum"]);
     assert!(
-        removed.stderr.contains("is forgotten"),
+        removed.stderr.contains("its pins are deleted"),
         "{}",
         removed.stderr
     );
@@ -235,9 +235,9 @@ fn at_a_terminal_its_tools_are_shown_and_pinned_at_once() {
         ],
     );
     for question in [
-        "look at its tools now",
-        "start or reach it now?",
-        "take these tools over?",
+        "review its tools now",
+        "connect to it now?",
+        "pin these tools?",
     ] {
         pty.expect(question);
         pty.enter("y");

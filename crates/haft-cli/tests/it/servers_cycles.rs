@@ -144,7 +144,10 @@ fn cycles_until(lab: &Lab, server: &Server, count: usize) {
         failed = outcome["ok"] == false;
         if failed {
             let said = outcome["error"]["message"].as_str().unwrap();
-            assert!(said.contains("broke off"), "call {nth}, {how}: {outcome}");
+            assert!(
+                said.contains("closed the connection"),
+                "call {nth}, {how}: {outcome}"
+            );
         }
         nth += 1;
         assert!(nth < 4 * cycles(), "{nth} calls, {} starts", starts(lab));

@@ -138,7 +138,7 @@ fn calls_under_way_go_on_over_a_new_pin_and_fail_honestly_when_the_server_goes()
     let outcome = call.join().unwrap();
     assert_eq!(outcome["status"], "error", "{outcome}");
     let said = outcome["error"].to_string();
-    assert!(said.contains("may have been done"), "{said}");
+    assert!(said.contains("may have run anyway"), "{said}");
     assert_eq!(status(&server, "sum.add")["error"]["kind"], "not_found");
     // Nothing of it remains.
     let script = folder.join("server.py").display().to_string();
@@ -171,7 +171,7 @@ fn what_is_broken_changes_nothing_and_is_named() {
     let file = pins.flatten().next().unwrap().path();
     let pinned = fs::read_to_string(&file).unwrap();
     fs::write(&file, "garbage").unwrap();
-    let said = voice.until("what was pinned before still holds");
+    let said = voice.until("the earlier pins stay in force");
     assert!(said.contains("not a manifest"), "{said}");
     assert_eq!(status(&server, "sum.add")["ok"], true);
     assert!(health(&server).contains("not a manifest"));
@@ -196,7 +196,7 @@ fn what_tools_must_be_kept_away_from_waits_for_the_next_start() {
     ] {
         let now = settings(&folder, &format!("{more}{ALLOWED}"));
         lab.user_settings(&now.replace("env = { SUM_KEY", "# env = { SUM_KEY"));
-        voice.until("count from the next start of haft on: mcp.servers.sum");
+        voice.until("apply when haft starts the next time: mcp.servers.sum");
         assert_eq!(status(&server, "sum.add")["ok"], true, "{more}");
     }
     server.end(Signal::TERM);

@@ -99,7 +99,7 @@ fn init_writes_a_first_file_and_never_over_one() {
     assert_eq!(lab.run(&["config", "show", "--trust"]).code, 0);
     let ran = lab.run(&["config", "init"]);
     assert_eq!(ran.code, 2);
-    assert!(ran.stderr.contains("is there already"));
+    assert!(ran.stderr.contains("already exists"));
 }
 
 #[test]
@@ -202,10 +202,13 @@ fn p17_a_workspace_s_settings_are_no_link_and_where_untrusted_not_quoted() {
 fn p16_no_error_or_view_of_the_settings_shows_a_secret() {
     let lab = Lab::new();
     for (setting, says) in [
-        ("policy.allow=[\"${env:HUSH}\"]", "a rule takes no secret"),
+        (
+            "policy.allow=[\"${env:HUSH}\"]",
+            "a rule cannot contain a secret",
+        ),
         (
             "policy.deny=[{rule=\"Bash\",reason=\"${env:HUSH}\"}]",
-            "a rule takes no secret",
+            "a rule cannot contain a secret",
         ),
         ("tools.enable=[\"${env:HUSH}\"]", "tools.enable"),
         ("tools.read_file.bind={none=\"${env:HUSH}\"}", "none"),

@@ -17,7 +17,7 @@ pub enum ClientError {
     #[error("the arguments are not a JSON object: {0}")]
     Arguments(String),
     /// It disconnected; the request may have been executed.
-    #[error("the server broke off{}", after(.said))]
+    #[error("the server closed the connection{}", after(.said))]
     Closed {
         /// The end of its error output.
         said: String,
@@ -60,7 +60,7 @@ pub enum ClientError {
     #[error("the server speaks {0}, which haft does not")]
     Revision(String),
     /// It requires credentials, or refuses those it got.
-    #[error("the server answers HTTP {status}: it wants other credentials{}", after(.challenge))]
+    #[error("the server answers HTTP {status}: it requires other credentials{}", after(.challenge))]
     Unauthorized {
         /// 401 or 403.
         status: u16,
@@ -133,7 +133,7 @@ impl ClientError {
                 ToolError::invalid_arguments(message)
             }
             Self::Closed { .. } | Self::Late { .. } => ToolError::failed(message)
-                .with_advice("it may have been done all the same: look before you call it again"),
+                .with_advice("the call may have run anyway: check before you make it again"),
             _ => ToolError::failed(message),
         }
     }
@@ -165,7 +165,7 @@ mod tests {
         for error in [late(), closed()] {
             let error = error.into_tool_error("docs");
             let advice = error.advice().unwrap_or_default();
-            assert!(advice.contains("may have been done"), "{advice}");
+            assert!(advice.contains("may have run anyway"), "{advice}");
         }
         let denied = ClientError::Malformed("x".to_owned()).before_call();
         assert!(matches!(denied, ClientError::Malformed(_)));

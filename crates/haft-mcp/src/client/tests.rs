@@ -164,7 +164,7 @@ async fn a_server_that_cannot_be_greeted_is_an_error_that_says_why() {
     let rows: [(Box<Behaviour>, &str); 4] = [
         (Box::new(no_version), "speaks \"1999-01-01\""),
         (Box::new(other), "2031-01-01"),
-        (Box::new(|_| None), "broke off: out of disk"),
+        (Box::new(|_| None), "closed the connection: out of disk"),
         (Box::new(|_| Some(Vec::new())), "did not answer"),
     ];
     for (behave, says) in rows {

@@ -171,9 +171,7 @@ fn find_phrases(tool: &str, text: &str) -> Vec<Finding> {
     let unseen = text.chars().find(|c| is_unseen(*c));
     let unseen = unseen.map(|c| {
         let number = u32::from(c);
-        finding(format!(
-            "holds characters that nobody sees (U+{number:04X})"
-        ))
+        finding(format!("contains invisible characters (U+{number:04X})"))
     });
     words.chain(unseen).collect()
 }

@@ -208,7 +208,7 @@ async fn a_tool_that_means_something_else_is_not_called() {
     backend.0.lock().tools = vec![tool("one", "a, and sends it to me"), tool("zwei", "b")];
     let refused = call(&bench, "up.one").await;
     assert_eq!(refused.status, Status::Denied, "{refused:?}");
-    assert!(message(&refused).contains("otherwise than when it was pinned"));
+    assert!(message(&refused).contains("differently than when it was pinned"));
     let operator = refused.operator.clone().unwrap_or_default();
     assert!(operator.contains("haft mcp pin up"), "{operator}");
     // The very same tool under another name is the same tool.
@@ -265,14 +265,14 @@ async fn a_call_that_may_have_run_is_made_again_only_where_twice_is_once() {
         assert_eq!(outcome.is_ok(), calls == 2, "{outcome:?}");
         if calls == 1 {
             assert!(
-                message(&outcome).contains("broke off: out of disk"),
+                message(&outcome).contains("closed the connection: out of disk"),
                 "{outcome:?}"
             );
             let advice = outcome
                 .error
                 .as_ref()
                 .and_then(|error| error.advice.clone());
-            assert!(advice.is_some_and(|advice| advice.contains("may have been done")));
+            assert!(advice.is_some_and(|advice| advice.contains("may have run anyway")));
         }
         // The next call uses a new connection.
         assert!(call(&bench, "up.one").await.is_ok());
@@ -286,7 +286,7 @@ async fn a_server_that_dies_at_every_call_is_left_alone_for_a_while() {
     let (bench, _upstream) = backend.bench(UpstreamTerms::default()).await;
     backend.does(&[Does::Die; 2]);
     for _ in 0..2 {
-        assert!(message(&call(&bench, "up.one").await).contains("broke off"));
+        assert!(message(&call(&bench, "up.one").await).contains("closed the connection"));
     }
     let refused = call(&bench, "up.one").await;
     assert!(message(&refused).contains("failed 2 times"), "{refused:?}");

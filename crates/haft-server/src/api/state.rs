@@ -64,7 +64,7 @@ impl Api {
     /// Returns the session for this caller's calls.
     pub(crate) async fn session(&self, caller: Caller) -> Result<Session, Response> {
         if !self.app.site().has_folder() {
-            let what = "this server stands in no folder: make the call at a `haft serve` of the folder, or with `haft call`";
+            let what = "this server has no workspace: make the call through a `haft serve` in the folder, or with `haft call`";
             return Err(reply::error(StatusCode::CONFLICT, "unavailable", what));
         }
         let session = self.own.session(&self.app, caller).await;

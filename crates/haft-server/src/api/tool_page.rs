@@ -47,7 +47,7 @@ pub(crate) async fn page(
     asked: HeaderMap,
 ) -> Response {
     if asked.get(FETCH_DEST).is_some_and(|place| place != "iframe") {
-        let why = "a tool's page is shown in the console's frame alone";
+        let why = "a tool's page is shown only in the console's frame";
         return reply::error(StatusCode::FORBIDDEN, "forbidden", why);
     }
     let (_, page) = match read(&state, caller, &name).await {

@@ -63,7 +63,7 @@ pub(crate) async fn take(
     };
     let choice = match webhook_reply.decision {
         Word::Approve if entry.request.risk == Risk::Critical => {
-            let why = "a critical call is approved in the console or at a terminal alone";
+            let why = "a critical call can be approved only in the console or at a terminal";
             return reply::error(StatusCode::FORBIDDEN, "denied", why);
         }
         Word::Approve => Choice::Approve {

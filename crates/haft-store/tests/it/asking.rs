@@ -189,7 +189,7 @@ async fn e3_p9_a_resumed_call_is_compared_before_its_approval_is_claimed() {
     let other = |change: fn(TestTool) -> TestTool| session(counting(change, spec()).0);
     let conflict = ErrorKind::Conflict;
     let bob = || session(plain().0).with_principal(Principal::local("bob"));
-    refused(workspace(), bob(), conflict, "it was asked for").await;
+    refused(workspace(), bob(), conflict, "it was requested for").await;
     let (elsewhere, tools) = (over("/elsewhere"), session(plain().0));
     refused(elsewhere, tools, conflict, "/elsewhere").await;
     let described = ToolSpec {
@@ -354,7 +354,7 @@ async fn w12_of_one_run_a_hundred_requests_wait_and_no_more() {
     let says = |outcome: &Outcome| {
         let error = outcome.error.as_ref().unwrap();
         assert_eq!(error.kind, ErrorKind::Unavailable);
-        let expect = "100 requests of this run are pending already";
+        let expect = "too many requests are already pending: 100 of this run";
         assert!(error.message.contains(expect), "{}", error.message);
     };
     refused.iter().for_each(says);
@@ -405,7 +405,7 @@ fn holding(ended: Arc<Notify>) -> ToolRegistry {
 #[tokio::test]
 async fn a_call_that_is_of_no_use_later_leaves_no_request_however_its_wait_ends() {
     for (how, says) in [
-        (Undecided::Later, "Denied there was no decision while"),
+        (Undecided::Later, "Denied no decision was made while"),
         (Undecided::Left, "Cancelled the session ended"),
         (Undecided::Ended, "Cancelled the session ended"),
     ] {

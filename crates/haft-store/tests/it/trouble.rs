@@ -210,7 +210,10 @@ async fn ten_thousand_wait_and_no_more() {
             assert_eq!(filed.await.unwrap(), Ok(Submission::New));
         }
         let told = why(inbox.submit(&request("more", "more")).await);
-        assert!(told.contains("10000 requests wait already"), "{told}");
+        assert!(
+            told.contains("10000 requests are already pending"),
+            "{told}"
+        );
         let mut other = request("other", "other");
         other.principal = haft::call::Principal::new("other", "ada");
         assert_eq!(

@@ -68,13 +68,13 @@ impl Form {
         for (nth, question) in self.questions.iter().enumerate() {
             let twice = self.questions.iter().take(nth).any(|q| q.id == question.id);
             if question.id.is_empty() || twice {
-                problems.push(format!("questions[{nth}].id: each needs a name of its own"));
+                problems.push(format!(
+                    "questions[{nth}].id: each question needs a unique id"
+                ));
             }
             let choice = matches!(question.kind, Kind::Single | Kind::Multiple);
             if choice && question.options.is_empty() && !question.allow_other {
-                problems.push(format!(
-                    "questions[{nth}].options: there is nothing to choose"
-                ));
+                problems.push(format!("questions[{nth}].options: a choice needs options"));
             }
             if question.options.len() > MAX_OPTIONS {
                 problems.push(format!("questions[{nth}].options: at most {MAX_OPTIONS}"));

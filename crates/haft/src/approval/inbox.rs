@@ -303,7 +303,7 @@ pub enum InboxError {
     #[error("no approval {0}")]
     NotFound(ApprovalId),
     /// The request was decided already.
-    #[error("approval {id} was decided already: {status}, by {by}")]
+    #[error("approval {id} was already decided: {status}, by {by}")]
     Decided {
         /// The request.
         id: ApprovalId,
@@ -324,7 +324,7 @@ pub enum InboxError {
     #[error("approval {0} is not decided yet")]
     Open(ApprovalId),
     /// Another call runs it or has run it.
-    #[error("approval {0} was taken already")]
+    #[error("approval {0} was already claimed")]
     Claimed(ApprovalId),
     /// The storage does not answer, or is full.
     #[error("the inbox cannot be used: {0}")]

@@ -78,7 +78,7 @@ impl MemoryInbox {
             let oldest = entries.iter().position(over);
             let oldest = oldest.ok_or_else(|| {
                 InboxError::Unavailable(Failure::new(format!(
-                    "{MAX_REQUESTS} requests wait already"
+                    "{MAX_REQUESTS} requests are already pending"
                 )))
             })?;
             entries.remove(oldest);

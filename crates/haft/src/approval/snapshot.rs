@@ -48,7 +48,7 @@ impl Snapshot {
             .find(|name| value(self, name) != value(now, name))
             .map(|name| {
                 let (was, is) = (value(self, name), value(now, name));
-                format!("{name} was shown as {was} and is {is} now")
+                format!("{name} was shown as {was} but is now {is}")
             })
     }
 
@@ -67,11 +67,11 @@ impl Snapshot {
         Some(match (removed, new) {
             (Some(removed), Some(new)) => {
                 let (was, is) = (describe(removed), describe(new));
-                format!("it was shown as {was} and would be {is} now")
+                format!("it was shown as {was} but would now be {is}")
             }
             (None, Some(new)) => format!("{} was not shown", describe(new)),
             (Some(removed), None) => format!("{} is no longer part of it", describe(removed)),
-            (None, None) => "its effects are in another order or number than shown".to_owned(),
+            (None, None) => "its effects differ in order or number from those shown".to_owned(),
         })
     }
 
@@ -153,7 +153,7 @@ mod tests {
             (
                 write(linked("t1")),
                 write(PathClaim::plain("ln")),
-                "would be write ln",
+                "would now be write ln",
             ),
             (write(PathClaim::plain("a")), risky, "risk critical"),
             (
@@ -169,9 +169,13 @@ mod tests {
             (
                 under("network", "none"),
                 under("network", "full"),
-                "`full` now",
+                "is now `full`",
             ),
-            (under("sandbox", "jail"), Snapshot::default(), "not set now"),
+            (
+                under("sandbox", "jail"),
+                Snapshot::default(),
+                "is now not set",
+            ),
             (
                 Snapshot::default(),
                 under("sandbox", "none"),

@@ -229,7 +229,7 @@ impl RunFilter {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IndexError {
     /// A run is opened twice.
-    #[error("run {0} is in the index already")]
+    #[error("run {0} is already in the index")]
     Exists(RunId),
     /// The run is unknown, or closed and therefore final.
     #[error("run {0} is not open in the index")]

@@ -206,7 +206,7 @@ impl State {
         let run = &event.run;
         match event.what {
             EventKind::RunStarted(_) | EventKind::RunResumed(_) if self.runs.contains_key(run) => {
-                Err(AuditError::new(format!("run {run} is open already")))
+                Err(AuditError::new(format!("run {run} is already open")))
             }
             EventKind::RunStarted(_) | EventKind::RunResumed(_) => {
                 self.runs.insert(run.clone(), Ok(()));

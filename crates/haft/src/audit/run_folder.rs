@@ -182,7 +182,7 @@ fn lock_folder(dir: &Path, run: &RunId) -> io::Result<File> {
     }
     Err(io::Error::new(
         io::ErrorKind::ResourceBusy,
-        format!("run {run} is still at work in another process"),
+        format!("run {run} is still active in another process"),
     ))
 }
 

@@ -25,7 +25,9 @@ const MAX_ID: usize = 128;
 #[derive(Debug, thiserror::Error)]
 pub enum RunsError {
     /// The id is not valid as a folder name.
-    #[error("run id {0:?} is not 1 to 128 of A-Z a-z 0-9 _ . - (and begins with none of . -)")]
+    #[error(
+        "invalid run id {0:?}: use 1 to 128 characters of A-Z a-z 0-9 _ . -, not starting with . or -"
+    )]
     BadId(String),
     /// There is no such run.
     #[error("no run {0}")]

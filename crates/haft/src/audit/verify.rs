@@ -259,7 +259,7 @@ impl Check {
             && let Some((line, problem)) = &mut self.bad
         {
             *line -= 1;
-            *problem = "edited: the line after it has another hash of it".into();
+            *problem = "edited: the next line holds a different hash of it".into();
         }
     }
 
@@ -305,7 +305,7 @@ impl Check {
                     agree &= self.errors.matches_view(text, self.seq)?;
                 }
                 if !agree {
-                    self.fault(self.seq, "a view of it in logs/ says otherwise");
+                    self.fault(self.seq, "a view of it in logs/ differs");
                 }
             }
             kind::CLOSED => {
@@ -332,7 +332,7 @@ impl Check {
             (Some(closed), Some(known)) if closed != known => {
                 self.fault(
                     self.seq,
-                    "another end than the one that was sealed: rewritten",
+                    "its end differs from the one that was sealed: rewritten",
                 );
             }
             _ => {}

@@ -46,15 +46,15 @@ impl Today {
         let written: Written = serde_json::from_slice(text).map_err(|e| e.to_string())?;
         if written.v != VERSION {
             return Err(format!(
-                "it is of version {}, and this haft reads version {VERSION}",
+                "it has version {}, but this haft reads version {VERSION}",
                 written.v
             ));
         }
         if !written.money.is_finite() || written.money < 0.0 {
-            return Err(format!("{} is no amount of money", written.money));
+            return Err(format!("invalid amount of money {}", written.money));
         }
         let day = written.day.parse();
-        let day = day.map_err(|_| format!("{:?} is no day", written.day))?;
+        let day = day.map_err(|_| format!("invalid day {:?}", written.day))?;
         Ok(Self {
             day,
             uses: Uses {

@@ -45,7 +45,7 @@ pub struct LedgerError {
 impl LedgerError {
     /// What the operator can do about it.
     pub(super) const ADVICE: &str =
-        "make the file readable and writable, or remove it: the day begins at nothing then";
+        "make the file readable and writable, or remove it: the day's counts then start at zero";
 }
 
 impl Ledger {
@@ -140,7 +140,7 @@ impl Ledger {
         // A clock that is set back does not start the day anew.
         let tomorrow = day.checked_add(1.day()).unwrap_or(day);
         if known.day > tomorrow {
-            return Err(self.error(&format!("it is of {}, and today is {day}", known.day)));
+            return Err(self.error(&format!("it is for {}, but today is {day}", known.day)));
         }
         Ok(known)
     }
@@ -151,7 +151,7 @@ impl Ledger {
         let options = options.read(true).custom_flags(flags.bits().cast_signed());
         let file = options.open(self.file())?;
         if !file.metadata()?.is_file() {
-            return Err(io::Error::other("it is no regular file"));
+            return Err(io::Error::other("it is not a regular file"));
         }
         let mut text = Vec::new();
         file.take(MAX_FILE_BYTES + 1).read_to_end(&mut text)?;

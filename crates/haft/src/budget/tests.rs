@@ -103,7 +103,7 @@ fn a_budget_that_is_used_up_is_said_with_its_numbers() {
         (
             uses(18, 0, 0),
             uses(5, 0, 0),
-            Some("the budget of 20 deletions a day has room for 2 more, and the call has 5"),
+            Some("the budget of 20 deletions a day has room for 2 more, but the call needs 5"),
         ),
         (
             uses(0, 0, 1),

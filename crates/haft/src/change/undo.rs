@@ -154,7 +154,7 @@ impl Planning<'_> {
                 return Ok(false);
             }
             let why = match net.after.as_ref().map(|is| &is.state) {
-                Some(State::File { sha256: None, .. }) => "it is too large to be compared",
+                Some(State::File { sha256: None, .. }) => "it is too large to compare",
                 _ => "it was changed after the run",
             };
             if !self.set_aside(net.path(), now.as_ref(), why)? {
@@ -284,7 +284,7 @@ impl Planning<'_> {
             State::Folder { mode } => return Ok(Ok(Target::Folder(*mode))),
             State::Link { target } => return Ok(Ok(Target::Link(target.0.clone()))),
             State::Other => return Ok(Err("it was a pipe, a socket, a device or unreadable")),
-            State::File { sha256: None, .. } => return Ok(Err("it was too large to be kept")),
+            State::File { sha256: None, .. } => return Ok(Err("it was too large to save")),
             State::File {
                 sha256: Some(sha256),
                 bytes,
@@ -296,7 +296,7 @@ impl Planning<'_> {
         };
         if self.bytes > MAX_BYTES {
             return Ok(Err(
-                "it is more than 512 MiB at once: undo one call after the other",
+                "it is more than 512 MiB at once: undo one call at a time",
             ));
         }
         let found = match self.log.load_file(self.run, sha256)? {
@@ -308,7 +308,7 @@ impl Planning<'_> {
                 content: Content::Bytes(bytes.into()),
                 mode,
             }),
-            None => Err("what it was is not kept"),
+            None => Err("its earlier state was not saved"),
         })
     }
 

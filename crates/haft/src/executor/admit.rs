@@ -322,7 +322,7 @@ impl Parts {
         let absent = || {
             EarlyEnd::failed(
                 ErrorKind::NotFound,
-                format!("no tool {name:?} of the host's own"),
+                format!("the host has no tool {name:?} of its own"),
             )
         };
         let entry = tools.entry(name).ok_or_else(absent)?;

@@ -80,9 +80,9 @@ async fn resume(
         call.outcome.is_some() && open.how() != How::Asked
     });
     if ended {
-        let message = format!("{} has been resumed already, and has ended", open.id());
+        let message = format!("{} has already been resumed and has ended", open.id());
         let stop = EarlyEnd::failed(ErrorKind::Conflict, message);
-        return Err(stop.advise("nothing ran; make the call again to hear how it ended"));
+        return Err(stop.advise("nothing ran; make the call again to get its outcome"));
     }
     if let Some(noted) = noted.as_ref().filter(|call| call.outcome.is_some()) {
         // The call ended between the client's look and this one.
@@ -395,8 +395,7 @@ pub(super) fn unknown(error: &SuspendedError) -> EarlyEnd {
 
 fn still_pending(call: &SuspendedCall) -> EarlyEnd {
     let words = format!(
-        "This call was made before, as {} of run {}, and is not done yet (approval {}). Calling again with the same \
-         arguments gives the result when it is.",
+        "This call was already made, as {} of run {}, and has not finished yet (approval {}). Call again with the same arguments to get the result once it has.",
         call.call, call.run, call.approval
     );
     EarlyEnd::pending_elsewhere(&call.approval, words)
@@ -406,11 +405,11 @@ fn interrupted(call: &SuspendedCall) -> EarlyEnd {
     EarlyEnd::failed(
         ErrorKind::Unavailable,
         format!(
-            "this call was made before, as {} of run {}, and its process ended while it was resumed: it may have run in part",
+            "this call was already made, as {} of run {}, and its process ended while it was resumed: it may have run in part",
             call.call, call.run
         ),
     )
-    .advise("the user has to resume it; calling again then gives the result")
+    .advise("the user has to resume it; call again after that to get the result")
     .for_operator(format!("`haft runs resume {}`", call.run))
 }
 
@@ -418,10 +417,10 @@ fn outcome_lost(call: &SuspendedCall) -> EarlyEnd {
     EarlyEnd::failed(
         ErrorKind::Unavailable,
         format!(
-            "this call was made before, as {} of run {}, and has ended there; its outcome is lost",
+            "this call was already made, as {} of run {}, and has ended there; its outcome is lost",
             call.call, call.run
         ),
     )
-    .advise("look at what it changed; calling again runs it from its start")
-    .for_operator(format!("`haft runs show {}` says what it did", call.run))
+    .advise("check what it changed; calling again runs it from the start")
+    .for_operator(format!("`haft runs show {}` shows what it did", call.run))
 }

@@ -38,7 +38,7 @@ async fn clear_ahead(
     let (parts, session) = (open.parts(), open.session());
     parts.open(session)?;
     let Admission::Admitted(admitted) = admit::admit(parts, session, open)? else {
-        let refused = "a call with references to results is not asked about ahead";
+        let refused = "haft cannot ask in advance about a call that refers to results";
         return Err(EarlyEnd::failed(ErrorKind::InvalidArguments, refused));
     };
     let judged = judge::judge(open, admitted)?;

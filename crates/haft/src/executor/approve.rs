@@ -94,15 +94,18 @@ fn check_proposal(parts: &Parts, session: &Session, rule: &str) -> Result<(), Ea
     let alone = alone.map_err(|error| refuse(error.to_string()))?;
     let unknown = alone.unknown_names(&session.tools().specs(), &[]);
     if let Some(unknown) = unknown.first() {
-        let reason = format!("{rule} is not proposed to the user: {}", unknown.finding());
+        let reason = format!(
+            "the rule {rule} was not proposed to the user: {}",
+            unknown.finding()
+        );
         let refusal = refuse(reason);
-        return Err(refusal.advise("propose a rule for a tool and an argument that there are"));
+        return Err(refusal.advise("propose a rule for an existing tool and argument"));
     }
     if session.queue().may_propose() {
         return Ok(());
     }
-    let refusal = "this run proposed as many rules as one run may".to_owned();
-    Err(refuse(refusal).advise("go on without another rule"))
+    let refusal = "this run has already proposed the maximum number of rules".to_owned();
+    Err(refuse(refusal).advise("continue without another rule"))
 }
 
 /// Checks that a pending call would still do what was shown, and that the current policy lets a user decide about it.
@@ -148,9 +151,9 @@ fn fits(shown: &ApprovalRequest, now: &ApprovalRequest) -> Result<(), EarlyEnd> 
 
 /// The failure of a call that no longer does what its approval shows.
 pub(super) fn conflict(id: &ApprovalId, difference: &str) -> EarlyEnd {
-    let message = format!("approval {id} does not hold for this call: {difference}; nothing ran");
+    let message = format!("approval {id} does not apply to this call: {difference}; nothing ran");
     EarlyEnd::failed(ErrorKind::Conflict, message)
-        .advise("look at what changed, then call again to ask again")
+        .advise("check what changed, then call again to request approval again")
 }
 
 /// Clears a resumed call. The decision holds only for what was shown; anything else is a conflict, which leaves the decision
@@ -319,7 +322,7 @@ async fn edited(open: &mut OpenCall<'_>, judged: Judged, text: String) -> Result
 
 fn no_approver(ruling: &Ruling) -> EarlyEnd {
     let message = format!(
-        "the call needs approval ({}), and there is no approver here",
+        "the call needs approval ({}), but no approver is available",
         ruling.rule
     );
     EarlyEnd::failed(ErrorKind::Denied, message)

@@ -487,13 +487,13 @@ async fn notify(parts: &Parts, session: &Session, request: &ApprovalRequest) {
 pub(super) fn not_recorded(error: &InboxError) -> EarlyEnd {
     let message = format!("the call needs approval, and the request could not be stored: {error}");
     EarlyEnd::failed(ErrorKind::Unavailable, message)
-        .advise("nothing ran; call again when requests can be kept")
-        .for_operator("make room or mend the database: `haft doctor` says what is wrong")
+        .advise("nothing ran; call again when requests can be stored")
+        .for_operator("free disk space or repair the database: `haft doctor` shows what is wrong")
 }
 
 fn too_many_pending(request: &ApprovalRequest) -> EarlyEnd {
     let message = format!(
-        "the call needs approval ({}), and {MAX_PENDING} requests of this run are pending already, or {MAX_CLIENT_REQUESTS} or {} MiB of all clients",
+        "the call needs approval ({}), but too many requests are already pending: {MAX_PENDING} of this run, or {MAX_CLIENT_REQUESTS} or {} MiB of all clients",
         request.rule,
         MAX_CLIENT_BYTES >> 20
     );
@@ -503,7 +503,7 @@ fn too_many_pending(request: &ApprovalRequest) -> EarlyEnd {
 
 fn no_approver(request: &ApprovalRequest) -> EarlyEnd {
     let message = format!(
-        "the call needs approval ({}), and there is no approver here",
+        "the call needs approval ({}), but no approver is available",
         request.rule
     );
     EarlyEnd::failed(ErrorKind::Denied, message)
@@ -511,38 +511,37 @@ fn no_approver(request: &ApprovalRequest) -> EarlyEnd {
 
 fn decision_timeout(request: &ApprovalRequest, limit: Duration) -> EarlyEnd {
     let message = format!(
-        "there was no decision within {} s (approval {})",
+        "no decision was made within {} s (approval {})",
         limit.as_secs(),
         request.id
     );
-    EarlyEnd::failed(ErrorKind::Denied, message)
-        .advise("call again to ask again, when an approver is there")
+    EarlyEnd::failed(ErrorKind::Denied, message).advise("call again when an approver is available")
 }
 
 fn not_decided_in_time(request: &ApprovalRequest) -> EarlyEnd {
     let message = format!(
-        "there was no decision while the call could wait (approval {}, withdrawn)",
+        "no decision was made while the call could wait (approval {}, withdrawn)",
         request.id
     );
-    EarlyEnd::failed(ErrorKind::Denied, message)
-        .advise("call again to ask again, when an approver is there")
+    EarlyEnd::failed(ErrorKind::Denied, message).advise("call again when an approver is available")
 }
 
 fn withdrawn(entry: &StoredApproval) -> EarlyEnd {
     let approved = entry.decision.as_ref().map(|decision| &decision.choice);
     if let Some(Choice::Approve { .. }) = approved {
         let id = &entry.request.id;
-        let message = format!("approval {id} no longer held when it was given; nothing ran");
+        let message = format!("approval {id} no longer applied when it was given; nothing ran");
         return EarlyEnd::failed(ErrorKind::Conflict, message)
-            .advise("look at what changed, then call again to ask again");
+            .advise("check what changed, then call again to request approval again");
     }
     EarlyEnd::failed(ErrorKind::Cancelled, "the approval request was withdrawn")
-        .advise("nothing ran; call again to ask again, where it is still wanted")
+        .advise("nothing ran; if the call is still needed, call again to request approval again")
 }
 
 pub(super) fn in_doubt(id: &ApprovalId) -> EarlyEnd {
     let message =
         format!("approval {id} was claimed by a process that exited; the call may have run");
-    EarlyEnd::failed(ErrorKind::Unavailable, message)
-        .advise("look at what it would have changed before you call again with other words")
+    EarlyEnd::failed(ErrorKind::Unavailable, message).advise(
+        "check whether its changes were made before you call again with different arguments",
+    )
 }

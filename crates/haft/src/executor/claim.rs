@@ -75,7 +75,7 @@ pub(super) fn repeat_outcome(id: &ApprovalId, outcome: Option<&str>) -> EarlyEnd
         Some(result) => EarlyEnd::answered(result),
         None => EarlyEnd::failed(
             ErrorKind::Unavailable,
-            format!("approval {id} has run, and how it ended cannot be read"),
+            format!("the call of approval {id} has run, but its outcome cannot be read"),
         ),
     }
 }

@@ -273,7 +273,7 @@ impl From<AuditError> for EarlyEnd {
             format!("the call was refused: {error}"),
         )
         .advise("nothing runs unrecorded; call again when the record can be written")
-        .for_operator("make room or mend the state folder")
+        .for_operator("free disk space or repair the state folder")
     }
 }
 

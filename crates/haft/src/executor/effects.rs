@@ -18,7 +18,7 @@ fn catch_panic<T>(ask: impl FnOnce() -> T) -> Result<T, EarlyEnd> {
     let message = "the tool could not say what the call would do";
     catch_unwind(AssertUnwindSafe(ask)).map_err(|_| {
         EarlyEnd::failed(ErrorKind::Denied, message)
-            .advise("this is a fault of the tool; the run continues")
+            .advise("this is a bug in the tool; the run continues")
     })
 }
 
@@ -84,7 +84,7 @@ impl ToolInput {
         if let Some(workspace) = catch_panic(|| self.tool.workspace())? {
             policy.judges(workspace).map_err(|misplaced| {
                 EarlyEnd::failed(ErrorKind::Unavailable, misplaced.to_string()).advise(
-                    "this is a fault of the host: it builds the policy and the tools on one workspace",
+                    "this is a bug in the host: the policy and the tools must use the same workspace",
                 )
             })?;
         }

@@ -78,7 +78,7 @@ impl Host for Parts {
             approval,
             by,
         };
-        let failed = |error| ToolError::unavailable(format!("keep the rule: {error}"));
+        let failed = |error| ToolError::unavailable(format!("save the rule: {error}"));
         self.policy.accept(&kept).map_err(failed)
     }
 }

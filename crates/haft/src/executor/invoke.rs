@@ -300,7 +300,7 @@ impl TimeLimit {
         ToolError::new(
             ErrorKind::Timeout,
             format!(
-                "the call was ended after {} s, by {}",
+                "the call was stopped after {} s by {}",
                 self.time.as_secs_f64(),
                 self.name
             ),
@@ -323,14 +323,14 @@ impl Future for CatchPanic<'_> {
 }
 
 fn conflict(difference: &str) -> EarlyEnd {
-    let message = format!("the approval does not hold for this call: {difference}; nothing ran");
+    let message = format!("the approval does not apply to this call: {difference}; nothing ran");
     EarlyEnd::failed(ErrorKind::Conflict, message)
-        .advise("look at what changed, then call again to ask again")
+        .advise("check what changed, then call again to request approval again")
 }
 
 fn panicked() -> ToolError {
     ToolError::failed("the tool panicked")
-        .with_advice("this is a fault of the tool; the run continues")
+        .with_advice("this is a bug in the tool; the run continues")
 }
 
 fn cancelled() -> ToolError {

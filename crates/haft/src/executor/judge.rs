@@ -199,7 +199,7 @@ fn ask_over_budget(ruling: &Ruling, no_room: &NoRoom) -> Ruling {
         rule: BUDGET_RULE.into(),
         layer: "guard".into(),
         reason: reason.into(),
-        advice: "do without it, or tell the user that it needs approval".into(),
+        advice: "continue without it, or tell the user that it needs approval".into(),
         operator: no_room.operator().into(),
         ..ruling.clone()
     }

@@ -31,8 +31,8 @@ pub(super) async fn ask(
     }
     let session = &context.session;
     if !ask::can_get_decision(parts, session) {
-        return Err(ToolError::unavailable("there is no approver here")
-            .with_advice("decide without an answer, and say what was assumed"));
+        return Err(ToolError::unavailable("no approver is available")
+            .with_advice("decide without an answer, and state what you assumed"));
     }
     let again = RepeatKey::of(parts, context, arguments);
     let request = match again.find_earlier(parts).await? {

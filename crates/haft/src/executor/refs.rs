@@ -61,7 +61,7 @@ async fn read(
         return Err(wrong(at, format_args!("a ref is {form}")));
     };
     let Some(store) = &parts.artifacts else {
-        let message = "this host keeps no artifacts";
+        let message = "this host has no artifact store";
         return Err(EarlyEnd::failed(ErrorKind::Unavailable, message));
     };
     let missing = |error: ArtifactError| match error {
@@ -69,7 +69,7 @@ async fn read(
             ErrorKind::NotFound,
             format!("argument {}: {error}", at.pointer()),
         )
-        .advise("a ref is good in the run that made it, and only there"),
+        .advise("a ref is valid only in the run that created it"),
         other => EarlyEnd::failed(
             ErrorKind::Unavailable,
             format!("argument {}: {other}", at.pointer()),
@@ -109,7 +109,7 @@ fn written(
         return Ok(quoted(&STANDARD.encode(bytes)));
     }
     let text = std::str::from_utf8(bytes).map_err(|_| {
-        let what = format!("the artifact is binary ({media_type}), the argument takes text");
+        let what = format!("the artifact is binary ({media_type}), but the argument takes text");
         wrong(at, what).advise("read it in the script, or pass it to a tool that takes files")
     })?;
     if takes == Accepted::Text {
@@ -118,7 +118,7 @@ fn written(
     if scan::scan(text).is_err() {
         return Err(wrong(
             at,
-            "the artifact holds no JSON, the argument is not text",
+            "the artifact is not JSON, and the argument does not take text",
         ));
     }
     Ok(text.to_owned())

@@ -174,7 +174,7 @@ fn violation(entry: &ToolEntry, result: &ToolResult) -> Option<EarlyEnd> {
     let lines: Vec<String> = violations.iter().map(ToString::to_string).collect();
     let name = &entry.spec().name;
     let message = format!(
-        "the result of {name} is not what its output schema promises: {}",
+        "the result of {name} does not match its output schema: {}",
         lines.join("; ")
     );
     Some(EarlyEnd::failed(ErrorKind::Failed, message))
@@ -194,7 +194,7 @@ async fn with_result(
     let bytes = Bytes::copy_from_slice(text.as_bytes());
     match store.keep("application/json", bytes).await {
         Ok(artifact) => {
-            let advice = format!("the result as it came is artifact {}", artifact.reference);
+            let advice = format!("the original result is artifact {}", artifact.reference);
             stop.advise(advice).with_artifact(artifact)
         }
         Err(_) => stop,

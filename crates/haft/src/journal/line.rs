@@ -195,7 +195,7 @@ impl<'a> Reader<'a> {
                 let at = self.chain(number, &chain)?;
                 let call = at.calls.iter_mut().find(|known| known.call.seq == seq);
                 let Some(call) = call else {
-                    return Err(self.damaged(number, format!("call {seq} ended and never began")));
+                    return Err(self.damaged(number, format!("call {seq} ended but never began")));
                 };
                 if call.reply.is_none() {
                     call.reply = Some(reply);

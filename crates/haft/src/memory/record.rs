@@ -227,7 +227,7 @@ impl Draft {
     pub fn check(&self) -> Result<(), MemoryError> {
         if self.shelf.scope == Scope::Session {
             return Err(MemoryError::Invalid(
-                "the session's memory is its own record, and is not written".into(),
+                "session memory is the record of the run and cannot be written".into(),
             ));
         }
         if self.content.is_empty() && !self.deletes && self.path.is_none() {
@@ -240,7 +240,7 @@ impl Draft {
         }
         match self.ttl {
             Some(ttl) if ttl.is_zero() || ttl > MAX_TTL => Err(MemoryError::Invalid(format!(
-                "a time to live is above 0 and at most {} seconds",
+                "the time to live must be above 0 and at most {} seconds",
                 MAX_TTL.as_secs()
             ))),
             _ => Ok(()),
@@ -307,7 +307,7 @@ pub fn digest(content: &str) -> String {
 pub(crate) fn check_content(content: &str) -> Result<(), MemoryError> {
     if content.len() > MAX_CONTENT {
         return Err(MemoryError::Invalid(format!(
-            "the memory has {} bytes; one holds at most {MAX_CONTENT}",
+            "the memory has {} bytes; the limit is {MAX_CONTENT}",
             content.len()
         )));
     }
@@ -325,7 +325,7 @@ pub(crate) fn check_tags(tags: &[String]) -> Result<(), MemoryError> {
     for tag in tags {
         if tag.trim().is_empty() || tag.chars().count() > MAX_TAG {
             return Err(MemoryError::Invalid(format!(
-                "a tag has 1 to {MAX_TAG} characters"
+                "a tag must have 1 to {MAX_TAG} characters"
             )));
         }
         check_visible("a tag", tag, &[])?;
@@ -410,6 +410,9 @@ mod tests {
         check(|d| d.ttl = Some(Duration::ZERO), Some("above 0"));
         check(|d| d.ttl = Some(MAX_TTL), None);
         check(|d| d.ttl = Some(Duration::MAX), Some("above 0"));
-        check(|d| d.shelf.scope = Scope::Session, Some("own record"));
+        check(
+            |d| d.shelf.scope = Scope::Session,
+            Some("record of the run"),
+        );
     }
 }

@@ -18,7 +18,7 @@ pub enum NotPublic {
     #[error("it is a name of this machine or of a private network")]
     Name,
     /// A number that only some parsers read as an address, or not a valid name.
-    #[error("it is neither an address nor a name that all parsers read alike")]
+    #[error("it is neither an address nor a name that all parsers read the same way")]
     Unclear,
 }
 

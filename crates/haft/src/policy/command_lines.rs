@@ -84,7 +84,7 @@ pub(super) fn is_critical_removal(
 /// Returns the minimum verdict for running these words.
 fn judge_words<W: AsWord>(words: &[W], ground: &RemovalContext<'_>) -> MinimumVerdict {
     if layers(words).truncated {
-        return MinimumVerdict::ask("it runs too many wrappers within wrappers");
+        return MinimumVerdict::ask("it nests too many wrappers");
     }
     if removes_critical(words, ground) {
         return MinimumVerdict::ask("it removes a critical path");
@@ -127,7 +127,7 @@ fn target(call: &JudgedCall<'_>, claim: &PathClaim) -> MinimumVerdict {
     let path = &claim.path;
     if path.starts_with('~') || path.contains(['$', '*', '?', '[', '{', '`', '(']) {
         return MinimumVerdict::ask(format!(
-            "which file {} is, is only known when it is written",
+            "which file {} names is only known when it is written",
             clip(path)
         ))
         .advise("write the path without ~, variables and patterns");
@@ -138,7 +138,7 @@ fn target(call: &JudgedCall<'_>, claim: &PathClaim) -> MinimumVerdict {
             "the command changes its folder, so {} may be another file",
             clip(path)
         ))
-        .advise("leave out cd, and name the path from the workspace");
+        .advise("leave out cd, and write the path relative to the workspace");
     }
     MinimumVerdict::NONE
 }

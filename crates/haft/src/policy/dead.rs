@@ -66,7 +66,7 @@ impl Policy {
                 at,
                 cause: DeadCause::Shadowed,
                 problem: format!(
-                    "the {} rule {} of {} decides all that it covers",
+                    "the {} rule {} of {} already decides everything that it covers",
                     wider.list, wider.text, wider.layer
                 ),
                 advice: format!("remove it, or narrow the {} rule", wider.list),
@@ -81,7 +81,7 @@ impl Policy {
             return Some(DeadRule {
                 at,
                 cause: DeadCause::Repeated,
-                problem: format!("{} holds the same rule", before[by].layer),
+                problem: format!("{} contains the same rule", before[by].layer),
                 advice: "remove one of the two".to_owned(),
                 by: Some(by),
             });
@@ -89,8 +89,8 @@ impl Policy {
         self.is_outside(rule).then(|| DeadRule {
             at,
             cause: DeadCause::Outside,
-            problem: "its paths lie outside the workspace, where file tools reach nothing and commands are asked about".to_owned(),
-            advice: "name a path of the workspace, or start haft with --workspace there".to_owned(),
+            problem: "its paths are outside the workspace, where file tools have no access and commands need approval".to_owned(),
+            advice: "name a path in the workspace, or start haft with --workspace there".to_owned(),
             by: None,
         })
     }

@@ -287,7 +287,7 @@ impl Guard for ProtectedPaths {
         if by_command {
             return Ok(MinimumVerdict::ask(reason));
         }
-        Ok(MinimumVerdict::deny(reason).advise("let the user change that file"))
+        Ok(MinimumVerdict::deny(reason).advise("ask the user to change that file"))
     }
 }
 
@@ -340,7 +340,7 @@ impl Guard for PrivateAddresses {
         }
         let rule = rule_for(host, port_of(url), leads_to);
         Ok(MinimumVerdict::ask(format!(
-            "{what} is private ({why}): what answers there may trust every program of this machine"
+            "{what} is private ({why}): services there may trust every program on this machine"
         ))
         .for_operator(format!("allow it with the rule {rule}")))
     }

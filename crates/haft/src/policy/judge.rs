@@ -255,7 +255,7 @@ impl Policy {
         match &judged.source {
             Source::Secret(_, secret) => secret.reason(call.spec, 0),
             Source::Guard(_, floor) if !floor.reason().is_empty() => floor.reason(),
-            Source::Guard(name, _) => format!("the guard {name} stands against {what}").into(),
+            Source::Guard(name, _) => format!("the guard {name} applies to {what}").into(),
             Source::Rule(Rule {
                 reason: Some(reason),
                 ..
@@ -304,7 +304,7 @@ impl Policy {
             Source::Guard(..) if judged.verdict == Verdict::Ask => {
                 "it needs approval each time".into()
             }
-            Source::Guard(..) => "no rule lifts this".into(),
+            Source::Guard(..) => "no rule can override this".into(),
             Source::Rule(rule) => format!(
                 "remove or narrow the {} rule {} of {}",
                 rule.list,
@@ -341,7 +341,7 @@ impl Policy {
                 "allow it with --profile trusted".into()
             }
             (Profile::ReadOnly, false, true) => {
-                "have it asked about with --profile workspace".into()
+                "use --profile workspace to be asked about it".into()
             }
             (Profile::ReadOnly, false, false) => {
                 format!("allow it with --profile workspace and {}", with_rules()).into()

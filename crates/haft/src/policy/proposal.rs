@@ -37,7 +37,9 @@ impl Guard for RuleProposals {
         if !self.concerns(&permission.effect) {
             return Ok(MinimumVerdict::NONE);
         }
-        Ok(MinimumVerdict::ask("a rule changes what runs unasked"))
+        Ok(MinimumVerdict::ask(
+            "a rule changes what runs without asking",
+        ))
     }
 }
 
@@ -66,7 +68,7 @@ pub fn refuse_proposal(rule: &str, classes: &Classes, secrets: &SecretNames) -> 
     }
     match &read.specifier {
         Specifier::All | Specifier::Nothing => {
-            Some("it covers every call: say which, in brackets".to_owned())
+            Some("it covers every call: say which in parentheses".to_owned())
         }
         Specifier::Command(_) => commands::refuse(text_in_parentheses(rule)),
         Specifier::Path(pattern) => paths::refuse(pattern, secrets),
@@ -118,17 +120,17 @@ pub fn rule_coverage(rule: &str, classes: &Classes) -> Option<String> {
             let value = inner.split_once(':').map_or("", |(_, value)| value.trim());
             let name = &pattern.path;
             Some(format!(
-                "covers every call of {tool} whose {name} is {value}, whatever else it says"
+                "covers every call of {tool} whose {name} is {value}, whatever its other arguments are"
             ))
         }
         Specifier::Domain(_) => {
-            Some("covers the usual ports alone: 80 for http, 443 for https".to_owned())
+            Some("covers only the default ports: 80 for http, 443 for https".to_owned())
         }
         Specifier::Network(pattern) => {
             let ports = if pattern.is_exact() {
-                "this port alone"
+                "only this port"
             } else {
-                "the ports 80 and 443, where it names none"
+                "ports 80 and 443, as it names none"
             };
             let who = if tool == "Network" {
                 "for every command"

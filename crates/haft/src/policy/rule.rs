@@ -237,7 +237,7 @@ pub(crate) fn parse(text: &str, list: List, places: &Places) -> Result<Parsed, U
         },
         Selector::Any if list == List::Allow => {
             return Err(unreadable(
-                "an allow on a parameter names its tool",
+                "an allow rule on a parameter must name its tool",
                 &format!("some_tool({inner})"),
             ));
         }
@@ -289,7 +289,7 @@ fn selector(tool: &str, list: List) -> Result<Selector, Unreadable> {
         let literal = tool.split('*').next().unwrap_or_default();
         if list == List::Allow && !literal.contains('.') {
             return Err(unreadable(
-                "an allow may hold a * only after the server's name",
+                "an allow rule may contain a * only after the server's name",
                 "server.* or name each tool",
             ));
         }
@@ -302,12 +302,18 @@ fn selector(tool: &str, list: List) -> Result<Selector, Unreadable> {
 fn of_server(rest: &str, whole: &str, list: List) -> Result<Selector, Unreadable> {
     let Some((server, tool)) = rest.split_once("__") else {
         if rest.contains('*') && list == List::Allow || rest.is_empty() {
-            return Err(unreadable("an allow names its server", "mcp__server__*"));
+            return Err(unreadable(
+                "an allow rule must name its server",
+                "mcp__server__*",
+            ));
         }
         return Ok(Selector::Glob(Glob::parse(&format!("{rest}.*"))));
     };
     if server.contains('*') && list == List::Allow {
-        return Err(unreadable("an allow names its server", "mcp__server__*"));
+        return Err(unreadable(
+            "an allow rule must name its server",
+            "mcp__server__*",
+        ));
     }
     if whole.contains('*') {
         return Ok(Selector::Glob(Glob::parse(&format!("{server}.{tool}"))));
@@ -336,7 +342,7 @@ fn parse_class(class: ToolClass, tool: &str, inner: &str, at: RuleContext<'_>) -
     if let Some((name, value)) = inner.split_once(':')
         && covered_parameters(class).contains(&name)
     {
-        let why = format!("{tool} rules do not speak of the parameter {name}");
+        let why = format!("{tool} rules do not support the parameter {name}");
         let form = match class {
             ToolClass::WebFetch => format!("{tool}(domain:example.com)"),
             _ => format!("{tool}({value})"),
@@ -362,7 +368,10 @@ fn parse_standard_tool(class: ToolClass, tool: &str, inner: &str, at: RuleContex
 fn parse_command(tool: &str, inner: &str) -> Read {
     match CommandPattern::parse(inner) {
         Ok(pattern) => Ok(Ok(Specifier::Command(pattern))),
-        Err(NotPlain::Open) => Err(unreadable("a quote is open", &format!("{tool}(npm run *)"))),
+        Err(NotPlain::Open) => Err(unreadable(
+            "a quote is not closed",
+            &format!("{tool}(npm run *)"),
+        )),
         Err(NotPlain::Syntax) => Ok(Err(never(
             "a command line is split at ; & | and newlines before it is matched, and targets of > are writes",
             &format!("a rule for each part, e.g. {tool}(curl *), and Edit(…) for a target"),
@@ -401,7 +410,7 @@ fn parse_network(tool: &str, inner: &str) -> Result<Specifier, Never> {
     );
     NetworkPattern::parse(inner)
         .map(Specifier::Network)
-        .ok_or_else(|| never(no_host(inner, "is no host and no bundle"), &form))
+        .ok_or_else(|| never(no_host(inner, "is neither a host nor a bundle"), &form))
 }
 
 fn of_path(tool: &str, inner: &str, at: RuleContext<'_>) -> Read {
@@ -414,7 +423,7 @@ fn of_path(tool: &str, inner: &str, at: RuleContext<'_>) -> Read {
             &format!("{tool}({}) in another list", inner.trim_start_matches('!')),
         )),
         Err(PathProblem::Escapes) => Ok(Err(never(
-            "a path of a call never holds ..",
+            "paths of calls never contain ..",
             &format!("{tool}(//absolute/path/**)"),
         ))),
         Err(PathProblem::NoHome) => Ok(Err(never(
@@ -428,7 +437,7 @@ fn parse_parameter(tool: &str, inner: &str) -> Result<Specifier, Never> {
     ParamPattern::parse(inner)
         .map(Specifier::Param)
         .ok_or_else(|| {
-            let why = format!("a rule for {tool} speaks of a parameter");
+            let why = format!("a rule for {tool} must name a parameter");
             never(why, &format!("{tool}(parameter:value)"))
         })
 }

@@ -78,14 +78,20 @@ impl Secret {
     /// Says why a call is stopped that touches this secret and `others` more.
     pub(super) fn reason(&self, spec: &ToolSpec, others: usize) -> Label {
         let (what, it) = match others {
-            0 => (format!("{} holds secrets by its name", self.path), "it"),
+            0 => (
+                format!("{} may hold secrets, judging by its name", self.path),
+                "it",
+            ),
             1 => (
-                format!("{} and 1 other file hold secrets by their names", self.path),
+                format!(
+                    "{} and 1 other file may hold secrets, judging by their names",
+                    self.path
+                ),
                 "them",
             ),
             more => (
                 format!(
-                    "{} and {more} other files hold secrets by their names",
+                    "{} and {more} other files may hold secrets, judging by their names",
                     self.path
                 ),
                 "them",
@@ -94,7 +100,7 @@ impl Secret {
         match (self.verdict, self.reads) {
             (Verdict::Deny, _) => format!("{what}, and no call may touch {it}"),
             (_, true) if spec.is_foreign() => {
-                format!("{what}; an approval lets this call alone read {it}")
+                format!("{what}; an approval lets only this call read {it}")
             }
             (_, true) => format!(
                 "{what}; once reading {it} is approved, this run and its commands can read {it}"
@@ -106,17 +112,17 @@ impl Secret {
 
     /// Returns what the caller can do instead.
     pub(super) fn advice() -> Label {
-        "do without what the file holds, or use an example of it that holds no secrets".into()
+        "continue without the file, or use an example of it without secrets".into()
     }
 
     /// Returns what the operator can do about it.
     pub(super) fn operator(&self) -> Label {
         if self.verdict == Verdict::Deny {
-            return "policy.secret_files = \"ask\" has it asked about".into();
+            return "set policy.secret_files = \"ask\" to be asked about it".into();
         }
         let class = if self.reads { "Read" } else { "Edit" };
         let path = escape_path(&self.path);
-        format!("approve it, or allow it with the rule {class}({path}); policy.secret_names = [\"!NAME\"] takes a name out")
+        format!("approve it, or allow it with the rule {class}({path}); policy.secret_names = [\"!NAME\"] removes a name")
             .into()
     }
 }

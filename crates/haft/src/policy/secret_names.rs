@@ -402,7 +402,7 @@ fn read(text: &str) -> Result<Entry, SecretNameError> {
         None => (rest, false),
     };
     if rest.trim() != rest || rest.chars().any(char::is_control) {
-        return fail("it begins or ends with a blank, or holds a control character");
+        return fail("it begins or ends with a space, or contains a control character");
     }
     let mut names: Vec<Box<[Box<str>]>> = Vec::new();
     for part in rest.split('/') {
@@ -410,7 +410,7 @@ fn read(text: &str) -> Result<Entry, SecretNameError> {
             return fail("write a name such as `.env.*`, `tokens/` or `deploy/*.json`");
         }
         if part.chars().all(|c| c == '*') {
-            return fail("a `*` alone names every file");
+            return fail("a lone `*` matches every file");
         }
         names.push(part.split('*').map(Into::into).collect());
     }

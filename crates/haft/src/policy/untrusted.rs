@@ -87,17 +87,17 @@ impl Guard for UntrustedContent {
             more => format!(" and {more} other sources"),
         };
         let reason = format!(
-            "the run has read {}{more}: whoever wrote that may be behind this call",
+            "the run has read {}{more}, which may have caused this call",
             first.label()
         );
         let floor = match self.verdict {
             Verdict::Allow => return Ok(MinimumVerdict::NONE),
             Verdict::Ask => MinimumVerdict::ask(reason),
             Verdict::Deny => MinimumVerdict::deny(reason)
-                .advise("do without it, or have the user do it in a run of its own"),
+                .advise("continue without it, or ask the user to do it in a separate run"),
         };
         Ok(floor.for_operator(
-            "policy.untrusted_content says whether such calls are asked about, denied or left to the rules",
+            "policy.untrusted_content sets whether such calls are asked about, denied or left to the rules",
         ))
     }
 }

@@ -161,11 +161,11 @@ impl Active {
             let outside = policy.outside(&skill.restriction, call)?;
             let name = &skill.name;
             let reason = format!(
-                "the active skill {name} limits this run to {}; {} is outside",
+                "the active skill {name} limits this run to {}, which excludes {}",
                 outside.within, outside.what
             );
             let advice = format!(
-                "use only what the skill {name} works with; its limits end with the run, or when newer skills take its place"
+                "use only what the skill {name} allows; its limits end with the run, or when newer skills replace it"
             );
             Some(Ruling {
                 verdict: Verdict::Deny,

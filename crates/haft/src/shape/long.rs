@@ -398,7 +398,7 @@ mod tests {
         let text = &shown[0].text;
         assert!(text.ends_with(" …\nthe end"), "{text}");
         assert!(
-            text.contains("cut: of 1000000 bytes the first 5000 are kept"),
+            text.contains("cut: the first 5000 of 1000000 bytes are stored"),
             "{text}"
         );
     }

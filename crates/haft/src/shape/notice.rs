@@ -32,7 +32,7 @@ impl Whole {
             Self::Lost(reason) => {
                 let end = reason.floor_char_boundary(MAX_REASON);
                 let reason = reason.get(..end).unwrap_or_default();
-                format!("cut and not kept ({reason})")
+                format!("cut and not stored ({reason})")
             }
         }
     }
@@ -44,7 +44,7 @@ pub(super) fn of_cut(total: u64, kept: u64, offset: usize, whole: &Whole) -> Str
         Whole::Kept(reference) => {
             let read = read(reference, offset);
             format!(
-                "\n… cut: of {total} bytes the first {kept} are kept, read them with {read} …\n"
+                "\n… cut: the first {kept} of {total} bytes are stored, read them with {read} …\n"
             )
         }
         Whole::Cut | Whole::Lost(_) => of_text(total, 0, offset, whole),

@@ -324,7 +324,7 @@ fn without_a_store_or_with_a_full_one_it_is_cut() {
     assert!(fitted.artifacts.is_empty() && format!("{:?}", fitted.content).contains("lines cut …"));
     let long = vec![Content::text(lines(999))];
     let fitted = wait(fit(long, None, &bounds, Some(&Full)));
-    assert!(format!("{:?}", fitted.content).contains("cut and not kept (an artifact of 9 bytes"));
+    assert!(format!("{:?}", fitted.content).contains("cut and not stored (an artifact of 9 bytes"));
     assert!(cost(&TOKENS, &fitted) <= 200);
 }
 

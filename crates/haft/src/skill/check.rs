@@ -80,7 +80,7 @@ pub fn check_text(bytes: &[u8], overlay: Option<&[u8]>, folder: &str, rigour: Ri
     };
     let declared = declare(&head, overlay.as_deref(), folder);
     let utf8 = std::str::from_utf8(bytes).is_ok();
-    let no_text = || "SKILL.md holds bytes that are no UTF-8".to_owned();
+    let no_text = || "SKILL.md contains bytes that are not UTF-8".to_owned();
     let mut problems = declared.problems;
     match rigour {
         Rigour::Lenient if !utf8 => problems.push(Problem::warning(no_text())),

@@ -68,7 +68,7 @@ fn front_node(head: &Head<'_>, overlaid: bool, problems: &mut Vec<Problem>) -> N
             Ok(split) => split,
             Err(NoFrontMatter::Missing) if overlaid => {
                 problems.push(Problem::warning(
-                    "SKILL.md has no front matter; skill.yaml stands in",
+                    "SKILL.md has no front matter; skill.yaml is used instead",
                 ));
                 return nothing();
             }
@@ -109,7 +109,7 @@ fn mapping(split: &Split<'_>) -> Result<yaml::Read, String> {
 }
 
 fn mapping_in(front: &str, above: usize) -> Result<yaml::Read, String> {
-    let read = yaml::read(front, above).map_err(|e| format!("is no YAML that can be read: {e}"))?;
+    let read = yaml::read(front, above).map_err(|e| format!("is not valid YAML: {e}"))?;
     match &read.node {
         Node::Map(_) => Ok(read),
         node if node.is_null() => Err("is empty".to_owned()),
@@ -178,7 +178,7 @@ fn needs_quoting(value: &str) -> bool {
 fn report_notes(notes: &[Note], problems: &mut Vec<Problem>) {
     for note in notes {
         if let Note::Duplicate(key, line, depth) = note {
-            let message = format!("line {line}: `{key}` is there already; the first one counts");
+            let message = format!("line {line}: `{key}` appears twice; the first one counts");
             // It is unclear which of two limits was meant.
             let narrows = *depth == 0 && NARROWING.contains(&key.as_str());
             problems.push(if narrows {

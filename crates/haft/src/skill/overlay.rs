@@ -23,7 +23,7 @@ pub(super) fn read(text: &str, problems: &mut Vec<Problem>) -> Overlay {
     let read = match yaml::read(text, 0) {
         Ok(read) => read,
         Err(e) => {
-            fail(format!("is no YAML that can be read: {e}"));
+            fail(format!("is not valid YAML: {e}"));
             return Overlay::default();
         }
     };
@@ -33,7 +33,7 @@ pub(super) fn read(text: &str, problems: &mut Vec<Problem>) -> Overlay {
     }
     for note in read.notes {
         if let Note::Duplicate(key, line, _) = note {
-            fail(format!("line {line}: `{key}` is there already"));
+            fail(format!("line {line}: `{key}` appears twice"));
         }
     }
     let value = |key| node.get(key).filter(|value| !value.is_null());

@@ -113,7 +113,7 @@ impl Walk<'_> {
                 entries.push((name.to_owned(), entry.file_type()));
             } else {
                 let name = name.to_string_lossy().into_owned();
-                self.skip_with_problem(&relative.join(name), "its name is no UTF-8");
+                self.skip_with_problem(&relative.join(name), "its name is not UTF-8");
             }
         }
         Ok(entries)

@@ -44,7 +44,7 @@ fn mapping(text: &str) -> Result<Node, String> {
         return Err(format!("the front matter holds the character {odd:?}"));
     }
     let read = yaml::read(split.front, 0)
-        .map_err(|e| format!("the front matter is no YAML that can be read: {e}"))?;
+        .map_err(|e| format!("the front matter is not valid YAML: {e}"))?;
     if let Some(note) = read.notes.first() {
         return Err(forbidden(note));
     }
@@ -64,7 +64,7 @@ fn forbidden(note: &Note) -> String {
         Note::Anchor(line) => format!("line {line}: anchors (`&name`) are not part of the format"),
         Note::Tag(line) => format!("line {line}: tags (`!name`) are not part of the format"),
         Note::Tab(line) => format!("line {line}: a tab outside quotes is not part of the format"),
-        Note::Duplicate(key, line, _) => format!("line {line}: `{key}` is there already"),
+        Note::Duplicate(key, line, _) => format!("line {line}: `{key}` appears twice"),
         Note::Indentation(line) => format!("line {line}: indented unlike the mapping before"),
     }
 }
@@ -85,7 +85,7 @@ fn fields(node: &Node, folder: &str) -> Vec<String> {
         foreign.sort_unstable();
         let (foreign, known) = (foreign.join(", "), KEYS.join(", "));
         faults.push(format!(
-            "fields that the format does not know: {foreign} (it knows {known})"
+            "unknown fields: {foreign} (the format has {known})"
         ));
     }
     match node.get("name") {
@@ -140,12 +140,12 @@ pub(super) fn name_faults(name: &str, folder: &str) -> Vec<String> {
     }
     if name.contains("--") {
         faults.push(format!(
-            "the name {name:?} must not hold two hyphens in a row"
+            "the name {name:?} must not contain two hyphens in a row"
         ));
     }
     if !name.chars().all(|c| c == '-' || is_letter_or_digit(c)) {
         faults.push(format!(
-            "the name {name:?} must hold letters, digits and hyphens alone"
+            "the name {name:?} must contain only letters, digits and hyphens"
         ));
     }
     if folder.nfkc().collect::<String>() != name {

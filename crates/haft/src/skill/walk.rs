@@ -307,7 +307,7 @@ fn declared(dir: &Path, file: &str, folder_name: &str) -> Result<Declared, Skill
     };
     let mut declared = declare(&head, overlay.as_deref(), folder_name);
     if matches!(text, Cow::Owned(_)) && head.whole {
-        let message = "SKILL.md holds bytes that are no UTF-8";
+        let message = "SKILL.md contains bytes that are not UTF-8";
         declared.problems.push(Problem::warning(message));
     }
     Ok(declared)

@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
                 self.check_flow(span)?;
                 self.map(depth)
             }
-            Event::Alias(_) => Err(format!("line {line}: aliases (`*name`) are not taken")),
+            Event::Alias(_) => Err(format!("line {line}: aliases (`*name`) are not supported")),
             _ => Err(format!("line {line}: a value is missing")),
         }
     }

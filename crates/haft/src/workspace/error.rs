@@ -15,7 +15,7 @@ pub enum WorkspaceError {
     #[error("path {0:?} leaves the workspace")]
     Outside(String),
     /// haft's own state, settings or secrets.
-    #[error("path {0:?} is haft's own and out of reach for tools")]
+    #[error("path {0:?} is haft's own and off limits for tools")]
     Own(String),
     /// A path at or below a `.git` entry, or a tree that contains one.
     #[error("path {0:?} belongs to a repository's .git and may only be read")]
@@ -70,7 +70,7 @@ pub enum WorkspaceError {
         before: String,
     },
     /// The change could not be recorded first, so it could not be undone.
-    #[error("what would be changed cannot be noted, so nothing was: {0}")]
+    #[error("the change cannot be recorded, so nothing was changed: {0}")]
     NotNoted(io::Error),
     /// The disk is full, or a quota or file size limit is reached.
     #[error("no space left to write {0:?}")]
@@ -115,7 +115,7 @@ impl WorkspaceError {
                 path,
                 source: io::Error::new(
                     io::ErrorKind::Unsupported,
-                    "this kernel has no openat2 (Linux 5.6), without which the workspace's edge cannot be held",
+                    "this kernel has no openat2 (Linux 5.6), which haft needs to keep paths inside the workspace",
                 ),
             },
             other => Self::Io {
@@ -159,8 +159,8 @@ impl WorkspaceError {
                 ..
             } => "list_files shows what the folder holds",
             Self::NotAFile { .. } => "only regular files can be read or written",
-            Self::NotEmpty(_) => "recursive=true deletes a folder with all it holds",
-            Self::Changed(_) => "another process moved it: look again, then repeat the call",
+            Self::NotEmpty(_) => "recursive=true deletes a folder and everything in it",
+            Self::Changed(_) => "another process moved it: check again, then repeat the call",
             Self::Full(_) => "nothing was changed; free some space or write less",
             _ => return None,
         };

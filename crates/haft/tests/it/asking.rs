@@ -148,7 +148,7 @@ async fn u6_what_ends_an_asked_call_is_advised_by_its_cause() {
     inbox.end(&id, Ending::Withdrawn).await.unwrap();
     let error = asked.await.unwrap().error.unwrap();
     assert_eq!(error.kind, ErrorKind::Cancelled);
-    let again = "nothing ran; call again to ask again, where it is still wanted";
+    let again = "nothing ran; if the call is still needed, call again to request approval again";
     assert_eq!(error.advice.as_deref(), Some(again));
     let (tools, executor) = (counting().0, Executor::new(Policy::workspace()));
     let error = executor.execute(&Session::new(tools), call()).await.error;

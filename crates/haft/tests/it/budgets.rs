@@ -224,7 +224,7 @@ async fn commands_whose_deletions_cannot_be_counted_are_asked_about_where_there_
  {
     let home = tempfile::tempdir().unwrap();
     let day = |limits| Budgets::default().with_day(limits, Ledger::in_folder(home.path()));
-    let said = "what a command that works directly deletes cannot be counted, and there is a budget of deletions";
+    let said = "haft cannot count the deletions of a command that works directly on the workspace, and a budget of deletions is set";
     let all = || {
         ToolRegistry::new()
             .with(direct("jailed", true, Risk::High))

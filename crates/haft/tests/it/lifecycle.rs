@@ -235,7 +235,7 @@ async fn f4_the_limit_of_a_call_bounds_every_tool_and_keeps_what_it_has() {
         assert_eq!(outcome.text(), text, "{tool}");
         let said = outcome.error.unwrap().message;
         // U6: only the operator is told the name of the setting.
-        let expect = "the call was ended after 0.15 s, by the time limit of each call";
+        let expect = "the call was stopped after 0.15 s by the time limit of each call";
         assert_eq!(said, expect, "{tool}");
         let raise = outcome.operator.unwrap();
         assert_eq!(raise, "raise limits.call_timeout_s", "{tool}");

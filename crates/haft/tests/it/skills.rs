@@ -100,7 +100,7 @@ async fn a_tool_outside_is_not_listed_and_calling_it_is_denied_by_the_skill() {
     let error = denied.error.unwrap();
     assert_eq!(
         error.message,
-        "the active skill pdf limits this run to a, nest; calls of b is outside"
+        "the active skill pdf limits this run to a, nest, which excludes calls of b"
     );
     assert!(error.advice.unwrap().contains("the skill pdf"));
     let events = scene.audit.events();

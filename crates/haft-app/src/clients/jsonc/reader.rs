@@ -61,7 +61,7 @@ impl Object {
         let first = all.next();
         match all.next() {
             Some((_, twice)) => wrong(
-                format!("the key `{key}` is there twice"),
+                format!("the key `{key}` appears twice"),
                 twice.start..twice.value.start,
             ),
             None => Ok(first),
@@ -284,7 +284,7 @@ impl<'a> Reader<'a> {
 
     fn object(&mut self, depth: usize) -> Result<Object, Wrong> {
         if depth > MAX_DEPTH {
-            return wrong("the JSON nests too deep", self.current_range());
+            return wrong("the JSON is nested too deeply", self.current_range());
         }
         let open = self.at;
         self.at += 1;
@@ -369,7 +369,7 @@ impl<'a> Reader<'a> {
 
     fn items(&mut self, depth: usize) -> Result<Object, Wrong> {
         if depth > MAX_DEPTH {
-            return wrong("the JSON nests too deep", self.current_range());
+            return wrong("the JSON is nested too deeply", self.current_range());
         }
         let open = self.at;
         self.at += 1;

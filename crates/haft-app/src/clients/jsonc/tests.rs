@@ -113,7 +113,7 @@ fn what_is_not_understood_is_refused_with_its_place() {
         ("{} {}", "something after", 3),
         (
             "{\"mcpServers\": {}, \"mcpServers\": {}}",
-            "is there twice",
+            "appears twice",
             19,
         ),
     ];

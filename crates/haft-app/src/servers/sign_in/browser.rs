@@ -91,7 +91,7 @@ impl Visit for Browser {
             match timeout(USER_TIMEOUT, self.wait_for_redirect(&state)).await {
                 Ok(query) => query.map_err(|e| format!("wait for the page's answer: {e}")),
                 Err(_) => Err(format!(
-                    "nobody came back within {} s",
+                    "the sign-in page did not answer within {} s",
                     USER_TIMEOUT.as_secs()
                 )),
             }
@@ -110,7 +110,10 @@ async fn answer(mut stream: TcpStream, state: String) -> io::Result<Option<Strin
     let head = String::from_utf8_lossy(&head);
     let query = query(head.lines().next().unwrap_or_default(), &state);
     let (status, text) = match &query {
-        Some(_) => ("200 OK", "haft has the answer. You can close this page."),
+        Some(_) => (
+            "200 OK",
+            "haft has received the answer. You can close this page.",
+        ),
         None => ("404 Not Found", "There is nothing here."),
     };
     let reply = format!(

@@ -30,7 +30,7 @@ fn tokens(app: &App) -> Option<Check> {
     let lost: Vec<String> = lost.collect();
     if !lost.is_empty() {
         let detail = format!("settings do not have the views of {}", lost.join(", "));
-        let advice = "name the views in settings, or make the tokens anew: haft token";
+        let advice = "name the views in settings, or create the tokens again: haft token";
         return Some(check("access tokens", false, detail, advice));
     }
     let all = tokens.all().len();

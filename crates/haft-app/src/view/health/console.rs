@@ -15,7 +15,7 @@ pub(super) async fn checks(app: &App) -> [Check; 2] {
             let advice = problem.advice().unwrap_or_default().to_owned();
             check("console", false, problem.what(), &advice)
         }
-        Err(_) => check("console", false, "the look at it failed", "see the log"),
+        Err(_) => check("console", false, "the check failed", "see the log"),
     };
     [console, notices(&app.0.console.desktop)]
 }
@@ -31,9 +31,9 @@ fn console(app: &App, server: Option<&Server>) -> Check {
             format!("{}, {place}, haft {}", record.url, record.version)
         }
         None if app.wanted_console().starts() => {
-            "none runs; one is started when it is wanted (console.start = auto)".to_owned()
+            "none is running; haft starts one when it is needed (console.start = auto)".to_owned()
         }
-        None => "none runs, and none is started (console.start = never)".to_owned(),
+        None => "none is running, and haft starts none (console.start = never)".to_owned(),
     };
     check("console", true, detail, "")
 }

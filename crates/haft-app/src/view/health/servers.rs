@@ -10,7 +10,7 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
     let on = servers.filter(|server| server.state != ServerState::Disabled);
     let line = |server: ListedServer| {
         let (name, place) = (&server.name, &server.place);
-        let advice = format!("`haft mcp pin {name}` shows it and takes its tools over");
+        let advice = format!("`haft mcp pin {name}` shows it and pins its tools");
         match (server.state, &server.error) {
             (state, None) if state.is_offered() => {
                 let now = match state {
@@ -27,7 +27,7 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
             }
             (_, Some(why)) => check("mcp server", false, format!("{name}: {why}"), &advice),
             _ => {
-                let detail = format!("{name} offers nothing before it is pinned; {place}");
+                let detail = format!("{name} offers no tools until it is pinned; {place}");
                 check("mcp server", false, detail, &advice)
             }
         }

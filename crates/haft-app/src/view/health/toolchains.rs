@@ -41,12 +41,12 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
         check("toolchains", false, detail, advice)
     }));
     checks.extend(app.absent_surroundings().iter().map(|path| {
-        let detail = format!("`{}` in sandbox settings is not there", path.display());
+        let detail = format!("`{}` in sandbox settings does not exist", path.display());
         check(
             "toolchains",
             false,
             detail,
-            "make it, or take it out of the settings",
+            "create it, or remove it from the settings",
         )
     }));
     checks

@@ -168,7 +168,7 @@ fn check(changes: &PendingChanges, input: &ApplyChangesInput) -> Result<(), Tool
         "this decision applied nothing: read the files as they are now, and run the command again",
     )
     .for_operator(format!(
-        "`haft runs diff {}` shows what a haft that was killed in the middle had applied",
+        "`haft runs diff {}` shows what was applied before haft was killed",
         input.run
     )))
 }
@@ -187,7 +187,7 @@ fn cleared(
         return Ok(());
     }
     Err(
-        ToolError::conflict("what applying these changes does is not what was decided about")
+        ToolError::conflict("applying these changes would not do what was approved")
             .with_advice("this decision applied nothing: run the command again"),
     )
 }

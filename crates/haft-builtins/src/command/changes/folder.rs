@@ -26,7 +26,7 @@ pub(super) fn lock(folder: &Path) -> io::Result<File> {
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
         Err(rustix::io::Errno::WOULDBLOCK) => {
-            Err(io::Error::other("another process decides about it"))
+            Err(io::Error::other("another process is deciding it"))
         }
         Err(error) => Err(error.into()),
     }

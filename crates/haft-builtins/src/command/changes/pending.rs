@@ -161,8 +161,7 @@ impl PendingChanges {
         };
         let (run, call) = self.with_note(|note| (note.run.to_string(), note.call.to_string()));
         error.for_operator(format!(
-            "applying failed in the middle: `haft runs undo {run} {call}` takes back what was applied; all that the command \
-             left is kept in {} until the run is deleted",
+            "applying failed midway: `haft runs undo {run} {call}` undoes what was applied; everything that the command left is kept in {} until the run is deleted",
             upper.display()
         ))
     }
@@ -238,7 +237,7 @@ impl WhyNot {
             ),
             Self::Failed => (
                 ErrorKind::Failed,
-                "the command ran on a copy: what was not applied is not in the workspace; mend what failed, and run it again",
+                "the command ran on a copy: what was not applied is not in the workspace; fix what failed, and run it again",
             ),
         };
         ToolError::new(kind, words).with_advice(advice)

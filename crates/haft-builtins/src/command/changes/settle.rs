@@ -160,8 +160,7 @@ async fn ask(
         && let Some(approval) = &outcome.approval
     {
         let notice = format!(
-            "The command has ended. Changes that it made on its copy wait for a person (approval {approval}) and are not in the \
-             workspace yet. Calling again with the same arguments gives the result when it is decided."
+            "The command has ended. The changes on its copy need approval (approval {approval}) and are not in the workspace yet. Call again with the same arguments to get the result once it is decided."
         );
         return Err(ToolError::suspended(
             ApprovalId::new(approval.clone()),

@@ -77,7 +77,7 @@ impl Look<'_> {
     /// Returns why an index must not be applied, or `None` if it may be.
     fn at(&self, path: &Path) -> Option<String> {
         let unknown = || {
-            Some("it cannot be told what it records of files that commands cannot read".to_owned())
+            Some("haft cannot tell what it records of files that commands cannot read".to_owned())
         };
         let read = |of: &Workspace| index::recorded(of, path);
         let Some(after) = self.upper.as_ref().and_then(read) else {
@@ -95,7 +95,7 @@ impl Look<'_> {
         })?;
         let name = String::from_utf8_lossy(other);
         Some(format!(
-            "it records {name} otherwise than before, which commands cannot read: leave that file out of what git adds"
+            "it records a change to {name}, which commands cannot read: leave that file out of what git adds"
         ))
     }
 

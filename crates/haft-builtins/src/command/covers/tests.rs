@@ -502,7 +502,7 @@ async fn very_many_secrets_refuse_no_command_where_a_folder_holds_nothing_else()
     let refused = find(policy.denials(), workspace, true).await.unwrap_err();
     let said = format!("{refused} {:?}", refused.operator_advice());
     for part in [
-        "cover 5001 files",
+        "match 5001 files",
         "5001 of them lie in certs/dev/",
         "Read(/certs/dev/**)",
         "!/certs/dev/",

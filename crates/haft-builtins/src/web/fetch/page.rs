@@ -61,7 +61,7 @@ impl FetchedPage {
         }
         let message = format!("{} answered with status {}", self.final_url, self.status);
         let advice = match self.status {
-            401 | 403 => "the page needs a login, or does not want to be read: take another source",
+            401 | 403 => "the page requires a login or refuses to be read: use another source",
             404 | 410 => "there is no such page: check the URL",
             429 | 500.. => "try again later, or another source",
             _ => "check the URL",
@@ -115,15 +115,18 @@ async fn read(shared: &Shared, got: &mut FetchedPage, reply: &Reply, format: For
     let markup = is_markup(&got.media_type);
     if markup && format != Format::Raw {
         let Some(reader) = &shared.web.reader else {
-            got.notes
-                .push("this host converts no HTML: the raw page is kept, not shown".to_owned());
+            got.notes.push(
+                "this host cannot convert HTML: the raw page is stored but not shown".to_owned(),
+            );
             return;
         };
         let source = charset::decode(&reply.body, &header, true);
         let url = got.final_url.clone();
         match reader.read(Task::Html { url, format }, source.into()).await {
             Ok(read) => got.take(read, format),
-            Err(why) => got.notes.push(format!("only the raw page is kept: {why}")),
+            Err(why) => got
+                .notes
+                .push(format!("only the raw page is stored: {why}")),
         }
     } else if markup || is_text(&got.media_type) {
         let text = charset::decode(&reply.body, &header, markup);
@@ -138,7 +141,7 @@ async fn read(shared: &Shared, got: &mut FetchedPage, reply: &Reply, format: For
         picture(got);
     } else {
         got.notes
-            .push("it is not text: its bytes are kept, not shown".to_owned());
+            .push("it is not text: its bytes are stored but not shown".to_owned());
     }
 }
 
@@ -164,7 +167,7 @@ impl FetchedPage {
 async fn pdf(shared: &Shared, got: &mut FetchedPage) {
     let Some(reader) = &shared.web.reader else {
         got.notes
-            .push("this host reads no PDF: its bytes are kept, not shown".to_owned());
+            .push("this host cannot read PDF: its bytes are stored but not shown".to_owned());
         return;
     };
     match reader.read(Task::Pdf, got.raw.clone()).await {
@@ -197,12 +200,12 @@ fn picture(got: &mut FetchedPage) {
         return;
     }
     let why = if shown {
-        "it is too large to be shown"
+        "it is too large to show"
     } else {
-        "it is no PNG, JPEG, GIF or WebP"
+        "it is not a PNG, JPEG, GIF or WebP"
     };
     got.notes
-        .push(format!("the picture is kept, not shown: {why}"));
+        .push(format!("the picture is stored but not shown: {why}"));
 }
 
 /// Returns the media type: for an image what its bytes say, else what the server says, else a guess from the content.

@@ -30,14 +30,14 @@ async fn keep(
     let stored = match context.artifacts() {
         Ok(artifacts) => artifacts.put(media_type, bytes).await,
         Err(error) => {
-            notes.push(format!("it is not kept: {error}"));
+            notes.push(format!("it was not stored: {error}"));
             return None;
         }
     };
     match stored {
         Ok(reference) => Some(reference.as_str().to_owned()),
         Err(why) => {
-            notes.push(format!("it is not kept: {why}"));
+            notes.push(format!("it was not stored: {why}"));
             None
         }
     }

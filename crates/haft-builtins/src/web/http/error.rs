@@ -90,7 +90,7 @@ pub enum HttpError {
         fault: ProxyFault,
     },
     /// The server's certificate is not valid.
-    #[error("the certificate of {host} does not hold: {why}")]
+    #[error("the certificate of {host} is not valid: {why}")]
     Certificate {
         /// The host.
         host: String,
@@ -247,10 +247,10 @@ impl HttpError {
             Self::Refused { .. } | Self::ResolvesTo { .. } | Self::OwnListener { .. } => {
                 "name an http or https URL of the public network, without user name or password"
             }
-            Self::NotFollowed { .. } => "fetch that URL by a call of its own",
-            Self::Robots { .. } => "take another source",
+            Self::NotFollowed { .. } => "fetch that URL in a separate call",
+            Self::Robots { .. } => "use another source",
             Self::NoSuchName { .. } => "check the name's spelling",
-            Self::Certificate { .. } => "the page cannot be trusted: take another source",
+            Self::Certificate { .. } => "the page cannot be trusted: use another source",
             Self::TooSlow { .. } | Self::Connect { .. } | Self::Proxy { .. } => {
                 "try again later, or another source"
             }

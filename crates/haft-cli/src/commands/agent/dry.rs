@@ -36,7 +36,7 @@ pub(super) fn report(
     at.screen.out(&files(&changes))?;
     for (head, lines) in [
         ("you would have been asked about", &notes.asked),
-        ("refused, for nothing leaves a dry run", &notes.refused),
+        ("refused, as nothing leaves a dry run", &notes.refused),
     ] {
         at.screen.out(&list(head, lines))?;
     }

@@ -19,7 +19,7 @@ pub(in crate::commands) fn run(at: &Invocation, args: &args::Run) -> Done {
     if at.options.workspace.is_some() {
         return Err(
             Problem::usage("the editor names the folder of each session")
-                .advise("leave --workspace out"),
+                .advise("omit --workspace"),
         );
     }
     let runtime = runtime(true).map_err(|e| Problem::failed(format!("start the runtime: {e}")))?;

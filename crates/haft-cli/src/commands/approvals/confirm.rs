@@ -98,5 +98,5 @@ fn typed() -> Result<String, Problem> {
 }
 
 fn undecided() -> Problem {
-    Problem::usage("not approved").advise("nothing was decided: the request still waits")
+    Problem::usage("not approved").advise("nothing was decided: the request is still pending")
 }

@@ -358,7 +358,7 @@ impl Inbox<'_> {
     /// Waits for approved calls that run here; a signal stops waiting.
     async fn finish(&mut self, signals: &mut Signals) -> Exit {
         if !self.followed.is_empty() {
-            self.say("waiting for what was approved to end · Ctrl-C stops it");
+            self.say("waiting for approved calls to end · Ctrl-C stops them");
         }
         loop {
             tokio::select! {

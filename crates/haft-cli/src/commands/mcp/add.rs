@@ -40,7 +40,7 @@ pub(crate) fn add(at: &Invocation, typed: &AddServer) -> Result<bool, Problem> {
     }
     for name in &secrets {
         at.screen.warn(&format!(
-            "`{name}` stands in the settings in plain text: put it into a variable and write ${{env:{0}}}, or into a file and write ${{file:PATH}}",
+            "`{name}` is in the settings in plain text: put it into a variable and write ${{env:{0}}}, or into a file and write ${{file:PATH}}",
             variable_of(name)
         ));
     }
@@ -49,14 +49,10 @@ pub(crate) fn add(at: &Invocation, typed: &AddServer) -> Result<bool, Problem> {
     }
     say_scope(at, &typed.file)?;
     if !at.screen.json && is_interactive() {
-        return consent::agree(
-            at,
-            "look at its tools now, to pin them?",
-            "pinning a server",
-        );
+        return consent::agree(at, "review its tools now, to pin them?", "pinning a server");
     }
     at.screen.say(&format!(
-        "its tools are offered once you have seen and pinned them: haft mcp pin {}",
+        "its tools are offered once you have reviewed and pinned them: haft mcp pin {}",
         server.name
     ));
     Ok(false)
@@ -102,7 +98,7 @@ pub(crate) fn remove(at: &Invocation, name: &str, typed: &SettingsFile) -> Done 
         at.screen.say(&format!("{word} {name} out of {file}"));
     }
     if forgotten > 0 {
-        at.screen.say("what was pinned of it is forgotten");
+        at.screen.say("its pins are deleted");
     }
     Ok(Exit::Done)
 }
@@ -129,10 +125,10 @@ fn not_there(settings: Option<&Settings>, name: &str, files: &[PathBuf]) -> Prob
     ));
     if settings.is_some_and(|settings| edit::has(settings, name)) {
         return problem.advise(format!(
-            "it stands elsewhere: haft config explain mcp.servers.{name} says where"
+            "it is defined elsewhere: haft config explain mcp.servers.{name} shows where"
         ));
     }
-    problem.advise("`haft mcp list` lists the servers there are")
+    problem.advise("`haft mcp list` lists the servers")
 }
 
 /// Returns which file is meant.
@@ -149,9 +145,9 @@ pub(crate) fn refuse_taken(settings: &Settings, name: &str) -> Result<(), Proble
     if !edit::has(settings, name) {
         return Ok(());
     }
-    let problem = Problem::usage(format!("there is an MCP server `{name}` already"));
+    let problem = Problem::usage(format!("an MCP server `{name}` already exists"));
     Err(problem.advise(format!(
-        "take another name, or take that one out first: haft mcp remove {name}"
+        "choose another name, or remove that one first: haft mcp remove {name}"
     )))
 }
 
@@ -194,7 +190,7 @@ pub(crate) fn say_scope(at: &Invocation, typed: &SettingsFile) -> Result<(), Pro
     let trusts = at.options.trust || at.site.trust()?.trusts(&at.site.workspace);
     if typed.here && !trusts {
         at.screen
-            .warn("this folder is not trusted, so its haft.toml does not count: haft trust");
+            .warn("this folder is not trusted, so its haft.toml is not used: haft trust");
     }
     Ok(())
 }
@@ -235,7 +231,7 @@ fn server(typed: &AddServer) -> Result<NewServer, Problem> {
         },
         (None, None) => {
             return Err(Problem::usage("neither a URL nor a command is named")
-                .advise("write it behind `--`: haft mcp add NAME -- COMMAND ARGS"));
+                .advise("write it after `--`: haft mcp add NAME -- COMMAND ARGS"));
         }
     };
     let all = |folders: &[PathBuf]| -> Result<Vec<String>, Problem> {

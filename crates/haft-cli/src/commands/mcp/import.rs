@@ -38,7 +38,7 @@ pub(crate) fn run(at: &Invocation, typed: &ImportServers) -> Done {
             .first()
             .map_or("NAME", |server| server.name.as_str());
         at.screen.say(&format!(
-            "nothing was started; their tools are offered once you have seen and pinned them: haft mcp pin {name}"
+            "nothing was started; their tools are offered once you have reviewed and pinned them: haft mcp pin {name}"
         ));
     } else if servers.is_empty() {
         at.screen.say("no server to add");

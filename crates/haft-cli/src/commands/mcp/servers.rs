@@ -95,7 +95,7 @@ async fn pin(at: &Invocation, app: &App, name: &str, yes: bool) -> Done {
     let servers = app.servers();
     let place = visible::line(servers.place(name)?);
     at.screen.say(&format!("{name} is reached by: {place}"));
-    if !yes && !consent::agree(at, "start or reach it now?", "pinning a server")? {
+    if !yes && !consent::agree(at, "connect to it now?", "pinning a server")? {
         return Err(Problem::usage("not pinned").advise("nothing was started"));
     }
     let look = servers.look(name).await?;
@@ -104,9 +104,9 @@ async fn pin(at: &Invocation, app: &App, name: &str, yes: bool) -> Done {
     }
     let is_new = look.pinned.is_none();
     if !is_new && look.drift.is_none() {
-        at.screen.say("all is as it was pinned");
-    } else if !yes && !consent::agree(at, "take these tools over?", "pinning a server")? {
-        return Err(Problem::usage("not pinned").advise("what was pinned before still holds"));
+        at.screen.say("nothing has changed since it was pinned");
+    } else if !yes && !consent::agree(at, "pin these tools?", "pinning a server")? {
+        return Err(Problem::usage("not pinned").advise("the earlier pins stay in force"));
     }
     look.pin()?;
     if at.screen.json {
@@ -156,7 +156,7 @@ fn described(look: &Look) -> String {
         let _ = writeln!(
             out,
             "{}",
-            styled(YELLOW, "look at what these say before you pin them:")
+            styled(YELLOW, "review what these say before you pin them:")
         );
     }
     for finding in &look.findings {

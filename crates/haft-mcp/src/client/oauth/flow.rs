@@ -174,7 +174,7 @@ impl Flow<'_> {
         }
         let Some(endpoint) = &server.registration_endpoint else {
             return Err(format!(
-                "the authorization server {:?} does not take clients that it does not know: register haft there, and name it in `oauth.client_id`",
+                "the authorization server {:?} does not accept unknown clients: register haft there, and set `oauth.client_id`",
                 server.issuer
             ));
         };
@@ -213,7 +213,7 @@ impl Flow<'_> {
         let response = self.fetch.fetch(request).await?;
         if !response.status().is_success() {
             return Err(format!(
-                "the authorization server does not take haft as a client: {endpoint} answers HTTP {}",
+                "the authorization server does not accept haft as a client: {endpoint} answers HTTP {}",
                 response.status().as_u16()
             ));
         }

@@ -157,7 +157,7 @@ fn choose_server(named: &[String], only: Option<&str>) -> Result<String, String>
         Some(only) => format!(
             "it does not name {only:?}, the only authorization server that settings let haft sign in by (`oauth.issuer`)"
         ),
-        None => "it names nobody who lets haft in".to_owned(),
+        None => "it names no authorization server".to_owned(),
     })
 }
 

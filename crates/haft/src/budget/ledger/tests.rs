@@ -67,15 +67,15 @@ fn what_cannot_be_read_is_said_and_nothing_is_counted_over_it() {
         ),
         (
             format!(r#"{{"v":1,"day":"soon",{counts},"money":0}}"#),
-            "\"soon\" is no day",
+            "invalid day \"soon\"",
         ),
         (
             format!(r#"{{"v":1,"day":"2026-11-26",{counts},"money":-1}}"#),
-            "no amount of money",
+            "invalid amount of money",
         ),
         (
             format!(r#"{{"v":1,"day":"2026-11-28",{counts},"money":0}}"#),
-            "it is of 2026-11-28, and today is 2026-11-26",
+            "it is for 2026-11-28, but today is 2026-11-26",
         ),
     ];
     let ledger = Ledger::in_folder(home.path());

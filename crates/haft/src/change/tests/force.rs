@@ -94,7 +94,10 @@ fn what_cannot_be_restored_stays_a_conflict() {
     Does::Move("d/x", "x").it(&scene, &scene.changer("r1"));
     by_others(&scene, "x", Some("mine\n".to_owned()));
     let undo = scene.plan_with("r1", Changed::SetAside);
-    assert_eq!(undo.conflicts[0].why, "what it was is not kept", "{undo:?}");
+    assert_eq!(
+        undo.conflicts[0].why, "its earlier state was not saved",
+        "{undo:?}"
+    );
     // A folder is not set aside with its content.
     let scene = Scene::new();
     Does::Write("c", "new\n").it(&scene, &scene.changer("r1"));

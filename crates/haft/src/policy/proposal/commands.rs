@@ -144,8 +144,7 @@ pub(super) fn refuse(pattern: &str) -> Option<String> {
     }
 }
 
-const TOO_WIDE: &str = "it is too wide: write the program and its first argument, and a * at most as the last word after a \
-    known subcommand, as in Bash(npm run test) or Bash(git add *)";
+const TOO_WIDE: &str = "it is too wide: write the program and its first argument; a * may only be the last word, after a known subcommand, as in Bash(npm run test) or Bash(git add *)";
 
 /// Returns a word without stars as text.
 fn plain(word: &[Piece]) -> Option<String> {
@@ -180,7 +179,7 @@ fn refuse_program(program: &str) -> Option<String> {
     }
     if program.starts_with('-') || base_name(program).is_empty() || !program.chars().all(fine) {
         return Some(format!(
-            "its first word {program:?} is no plain name of a program"
+            "its first word {program:?} is not a plain program name"
         ));
     }
     let runs = |name: &str| is_shell(name) || is_wrapper(name) || RUNNERS.contains(&name);
@@ -196,7 +195,7 @@ fn refuse_exact(program: &str, first: &str, rest: &[String]) -> Option<String> {
         || git_reads && !rest.iter().any(is_file)
     {
         return Some(format!(
-            "{program} does whatever its input says: a person decides about each"
+            "{program} does whatever its input says: the user has to decide each call"
         ));
     }
     let reads_code = matches_program(program, |name| INTERPRETERS.contains(&name));
@@ -224,7 +223,7 @@ fn refuse_star(program: &str, first: &str) -> Option<String> {
         .find(|(name, _)| *name == program || *name == stem(program) && !program.contains('/'));
     let Some((_, subcommands)) = known else {
         return Some(format!(
-            "a * may follow known subcommands alone, as in Bash(git add *), and {program} has none: write the exact command"
+            "a * may only follow a known subcommand, as in Bash(git add *), and {program} has none: write the exact command"
         ));
     };
     (!subcommands.contains(&first)).then(|| {

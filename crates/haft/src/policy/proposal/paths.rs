@@ -18,7 +18,7 @@ pub(super) fn refuse(pattern: &PathPattern, secrets: &SecretNames) -> Option<Str
     }
     if secrets.are_named_by(pattern) || any(&|path| secrets.covers(path)) || named(&is_secret) {
         return Some(
-            "it names files that may hold secrets: a person decides about each".to_owned(),
+            "it names files that may hold secrets: the user has to decide each call".to_owned(),
         );
     }
     let is_protected = |path: &str| protected(path).is_some();

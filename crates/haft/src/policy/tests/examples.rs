@@ -114,7 +114,7 @@ fn what_is_no_rule_is_refused_with_the_form_that_works() {
         (List::Allow, "read_*", "server.*"),
         (List::Allow, "mcp__*", "mcp__server__*"),
         (List::Allow, "mcp__*__x", "mcp__server__*"),
-        (List::Allow, "*(path:x)", "names its tool"),
+        (List::Allow, "*(path:x)", "must name its tool"),
     ] {
         let error = builder(Profile::Workspace, set(list, rule.into()))
             .build()

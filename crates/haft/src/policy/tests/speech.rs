@@ -81,8 +81,8 @@ fn a_refusal_names_what_would_allow_it() {
         &write(".git/x"),
         "protected",
         &Advice {
-            model: "let the user change that file",
-            operator: "no rule lifts this",
+            model: "ask the user to change that file",
+            operator: "no rule can override this",
         },
     );
     says(

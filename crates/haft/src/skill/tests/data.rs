@@ -83,7 +83,7 @@ fn gist(message: &str) -> String {
     let lower = message.to_lowercase();
     let subject = ["unknown field", "description", "directory"];
     let about = match &lower {
-        m if m.contains("unexpected fields") || m.contains("does not know") => subject[0],
+        m if m.contains("unexpected fields") || m.contains("unknown fields") => subject[0],
         m if m.contains("description") => subject[1],
         m if m.contains("directory name") || m.contains("its folder's") => subject[2],
         _ => message,

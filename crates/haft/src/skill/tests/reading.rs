@@ -70,7 +70,7 @@ fn names_that_break_the_format_are_warned_about() {
     check(
         "---\nname: Excel Analysis\ndescription: D\n---",
         "Excel Analysis: D",
-        &["lower case", "alone", "differs"],
+        &["lower case", "only letters", "differs"],
     );
     check(
         "---\nname: ../../etc\ndescription: D\n---",
@@ -146,7 +146,7 @@ fn bad_input_is_told_and_never_loads_as_something_else() {
     check(
         "---\nname: demo\ndescription: D\ndescription: E\n---",
         "demo: D",
-        &["line 4: `description` is there already"],
+        &["line 4: `description` appears twice"],
     );
     let lines: Vec<String> = (1..40)
         .map(|n| format!("a{n}: &a{n} [*a{0}, *a{0}, *a{0}]\n", n - 1))
@@ -155,7 +155,7 @@ fn bad_input_is_told_and_never_loads_as_something_else() {
     check(
         &format!("---\nname: demo\ndescription: D\na0: &a0 x\n{bomb}---\n"),
         "demo: D",
-        &["aliases (`*name`) are not taken; it was read with its values quoted"],
+        &["aliases (`*name`) are not supported; it was read with its values quoted"],
     );
     let text = format!(
         "---\nname: demo\ndescription: D\nx: {}\n---",
@@ -303,7 +303,11 @@ fn an_overlay_fills_in_and_never_overrides() {
     let alone = declared_with("# Skill: demo", Some("name: demo\ndescription: E"));
     assert!(alone.loads(), "{:?}", alone.problems);
     assert_eq!(alone.description, "E");
-    assert!(alone.problems[0].message.contains("skill.yaml stands in"));
+    assert!(
+        alone.problems[0]
+            .message
+            .contains("skill.yaml is used instead")
+    );
     assert!(!declared_with("# Skill: demo", Some("name: demo")).loads());
 }
 

@@ -38,7 +38,7 @@ fn a_text_begins_and_ends_its_front_matter() {
     check_whole("---\nname: demo\ndescription: D\n--", "not closed");
     check_whole("--- \nname: demo\ndescription: D\n---", "");
     check_whole("---name: demo\ndescription: D\n---", "");
-    check_whole("----\nname: demo\ndescription: D\n----", "no YAML");
+    check_whole("----\nname: demo\ndescription: D\n----", "not valid YAML");
 }
 
 #[test]
@@ -65,11 +65,11 @@ fn only_the_plain_part_of_yaml_is_taken() {
     check(&format!("{PLAIN}\nlicense: !!str MIT"), "tags");
     check(
         &format!("{PLAIN}\nname: demo"),
-        "line 4: `name` is there already",
+        "line 4: `name` appears twice",
     );
     check(
         &format!("{PLAIN}\nmetadata:\n  a: 1\n  a: 2"),
-        "`a` is there already",
+        "`a` appears twice",
     );
     check(
         &format!("{PLAIN}\nmetadata:\n  a:\n    b: c\n  d:\n      e: f"),
@@ -85,10 +85,10 @@ fn only_the_plain_part_of_yaml_is_taken() {
         "the character '\\u{7}'",
     );
     check(&format!("{PLAIN}\nlicense: \u{ffff}"), "the character");
-    check("name: demo\ndescription: a: b", "no YAML");
-    check("name: demo\ndescription: @a", "no YAML");
-    check("name: demo\ndescription: - a", "no YAML");
-    check("name: demo\ndescription: 'a", "no YAML");
+    check("name: demo\ndescription: a: b", "not valid YAML");
+    check("name: demo\ndescription: @a", "not valid YAML");
+    check("name: demo\ndescription: - a", "not valid YAML");
+    check("name: demo\ndescription: 'a", "not valid YAML");
     check("name: demo\ndescription: 'a\nb'", "");
     check("name: demo\ndescription: |\n  a\n  b", "");
     check("name: demo\ndescription: a\n  b", "");
@@ -109,7 +109,7 @@ fn fields_are_those_of_the_format() {
     check(&format!("{PLAIN}\nallowed-tools:\n  - Read"), "");
     check(
         &format!("{PLAIN}\nversion: 1\nauthor: me"),
-        "does not know: author, version (it knows",
+        "unknown fields: author, version (the format has",
     );
     check("description: D", "`name` is missing");
     check("name: demo", "`description` is missing");

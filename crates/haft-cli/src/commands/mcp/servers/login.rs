@@ -26,10 +26,10 @@ pub(super) async fn login(at: &Invocation, app: &App, name: &str) -> Done {
     let name = visible::line(name);
     at.screen.say(&match &login.issuer {
         Some(issuer) => format!(
-            "signed in at {name} by {}: it lists {count} tools",
+            "signed in to {name} with {}: it lists {count} tools",
             visible::line(issuer)
         ),
-        None => format!("{name} lets everybody in: it lists {count} tools"),
+        None => format!("{name} needs no sign-in: it lists {count} tools"),
     });
     Ok(Exit::Done)
 }
@@ -43,15 +43,15 @@ pub(super) async fn logout(at: &Invocation, app: &App, name: &str) -> Done {
     }
     let name = visible::line(name);
     at.screen.say(&match (logout.signed_out, logout.revoked) {
-        (true, true) => format!("signed out of {name}; the authorization server took its tokens back"),
+        (true, true) => format!("signed out of {name}; the authorization server revoked its tokens"),
         (true, false) => match &logout.error {
             Some(why) => format!(
-                "signed out of {name} here; the authorization server did not take its tokens back: {}",
+                "signed out of {name} here; the authorization server did not revoke its tokens: {}",
                 visible::line(why)
             ),
-            None => format!("signed out of {name} here; its tokens hold until they end, as the authorization server takes none back"),
+            None => format!("signed out of {name} here; its tokens stay valid until they expire, as the authorization server cannot revoke them"),
         },
-        (false, _) => format!("nobody was signed in at {name}"),
+        (false, _) => format!("haft was not signed in to {name}"),
     });
     Ok(Exit::Done)
 }
