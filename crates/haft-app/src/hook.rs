@@ -136,10 +136,12 @@ impl Hooks {
     ) -> Result<Verdict, Problem> {
         let located = self.locate(event, call, incoming).await?;
         let settings = located.folder.settings();
+        let answer_within = time_for_answer(event.agent.limits().wait);
         let terms = Terms {
             by_agent: is_asked_by_agent(&settings, event, incoming.headless),
             again: asks == Asks::BeforePrompt,
-            within: time_for_answer(event.agent.limits().wait).min(settings.wait),
+            within: answer_within.min(settings.wait),
+            answer_within,
         };
         let verdict = located.judge(settings.wraps, terms).await?;
         Ok(under_settings(&located.folder, verdict))

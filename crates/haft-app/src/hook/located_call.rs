@@ -97,10 +97,12 @@ impl LocatedCall<'_> {
         // One line of a shell has one name.
         let readings = Readings::only(readings.first.into_jailed()?);
         let doubts: Vec<Doubt> = doubt.into_iter().collect();
+        let elapsed = begun.elapsed();
         let terms = Terms {
             // What the agent's prompt asks about would run as the agent made it.
             by_agent: false,
-            within: terms.within.saturating_sub(begun.elapsed()),
+            within: terms.within.saturating_sub(elapsed),
+            answer_within: terms.answer_within.saturating_sub(elapsed),
             ..terms
         };
         let call = self.agent_call(&doubts);

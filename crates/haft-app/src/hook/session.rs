@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use haft::call::{Origin, ToolCall};
+use haft::call::{Origin, RunId, ToolCall};
 use haft::permission::Verdict;
 use haft::result::{Outcome, Status};
 use haft::tool::Tool as _;
@@ -48,8 +48,10 @@ pub(super) struct Terms {
     pub(super) by_agent: bool,
     /// Whether the agent is about to ask its user about a call that an earlier event has announced.
     pub(super) again: bool,
-    /// How long the answer may take.
+    /// How long a person may take to decide.
     pub(super) within: Duration,
+    /// How long the answer may take: the agent's time limit, less a margin.
+    pub(super) answer_within: Duration,
 }
 
 impl AgentSession {
@@ -99,7 +101,22 @@ impl AgentSession {
             Some(hook) => hook,
             None => self.enter(&tool, &call, terms).await?,
         };
-        Ok(hook.verdict(terms.within).await)
+        let run = hook.call().run().clone();
+        let verdict = hook.verdict(terms.answer_within).await;
+        if !matches!(verdict, None | Some(haft_hook::Verdict::Deny { .. })) {
+            self.write_record(&run).await?;
+        }
+        Ok(verdict)
+    }
+
+    /// Waits until the record of a call that may run is written. The agent acts on the answer, and this process may be killed the next
+    /// moment.
+    async fn write_record(&self, run: &RunId) -> Result<(), Problem> {
+        let written = self.app.0.archive.holds(run).await;
+        written.map_err(|e| {
+            Problem::failed(format!("the record of this call cannot be written: {e}"))
+                .advise("make the call again; if this goes on, `haft doctor` says more")
+        })
     }
 
     /// Passes on what the agent reports about a call that ended. False if no such call runs.

@@ -26,6 +26,15 @@ fn ends(lab: &Lab) -> Vec<Value> {
     lines.filter(|line| line["status"].is_string()).collect()
 }
 
+/// The records of all runs as their files hold them at this moment.
+fn record_files(lab: &Lab) -> String {
+    let runs = fs::read_dir(lab.home().join("runs")).unwrap();
+    let files = runs.map(|run| run.unwrap().path().join("events.jsonl"));
+    files
+        .filter_map(|file| fs::read_to_string(file).ok())
+        .collect()
+}
+
 #[test]
 fn what_was_decided_about_alike_calls_without_a_server_is_found_again_each() {
     let lab = lab("hook.ask = \"haft\"\n");
@@ -313,6 +322,24 @@ fn a_hook_whose_server_is_killed_goes_on_waiting_for_the_same_request() {
     let ran = ended(waiting);
     assert_eq!(decision(&ran).0, "allow", "{}{}", ran.stdout, ran.stderr);
     assert!(pending(&lab).is_empty());
+}
+
+#[test]
+fn a_call_is_in_the_record_before_the_agent_may_run_it() {
+    let lab = lab("hook.ask = \"agent\"\n");
+    let _server = Server::start(&lab, &[]);
+    let ids: Vec<String> = (0..20).map(|n| format!("t-{n}")).collect();
+    for id in &ids {
+        let line = bash(&format!("echo {id}"));
+        let ran = hook(&lab, &before(&lab, id, "Bash", &line));
+        assert_eq!(decision(&ran).0, "allow", "{}{}", ran.stdout, ran.stderr);
+        // What the files hold now outlives the server, however it ends.
+        let text = record_files(&lab);
+        assert!(
+            text.contains(&format!("echo {id}\\")),
+            "{id} was allowed and is not in the record: {text}"
+        );
+    }
 }
 
 #[test]
