@@ -22,14 +22,17 @@ const PROTECTED_FOLDERS: &[&str] = &[
     ".agents/skills",
     ".amazonq",
     ".amp",
+    ".antigravity",
     ".augment",
     ".claude",
+    ".claude-plugin",
     ".cline",
     ".clinerules/hooks",
     ".codex",
     ".config/amp",
     ".config/devin",
     ".config/goose",
+    ".config/mise",
     ".config/opencode",
     ".continue",
     ".copilot",
@@ -40,14 +43,17 @@ const PROTECTED_FOLDERS: &[&str] = &[
     ".factory",
     ".fleet",
     ".gemini",
+    ".githooks",
     ".github/copilot",
     ".github/hooks",
     ".goose",
+    ".helix",
     ".husky",
     ".idea",
     ".junie",
     ".kilocode",
     ".kiro",
+    ".mise",
     ".opencode",
     ".qwen",
     ".roo",
@@ -58,18 +64,34 @@ const PROTECTED_FOLDERS: &[&str] = &[
     ".zed",
 ];
 
-/// Files of the same kind, besides the startup files of shells.
+/// Files of the same kind, besides the startup files of shells: editors, debuggers and version managers run what they name as soon as
+/// they start in the folder.
 const PROTECTED_FILES: &[&str] = &[
     ".agents/hooks.json",
+    ".config/mise.toml",
     ".crush.json",
     ".devcontainer.json",
     ".envrc",
+    ".exrc",
+    ".gdbinit",
+    ".lldbinit",
     ".mcp.json",
+    ".mise.local.toml",
+    ".mise.toml",
+    ".nvim.lua",
+    ".nvimrc",
+    ".tool-versions",
+    ".vimrc",
     "crush.json",
     "haft.toml",
+    "mise.local.toml",
+    "mise.toml",
     "opencode.json",
     "opencode.jsonc",
 ];
+
+/// Endings of file names of the same kind, and how messages name them.
+const PROTECTED_ENDINGS: &[(&str, &str)] = &[(".code-workspace", "*.code-workspace")];
 
 /// Returns the names that a file tool may read but not write, at any depth, compared case-insensitively.
 pub fn protected_names() -> impl Iterator<Item = ProtectedName> {
@@ -87,6 +109,7 @@ pub fn protected(path: &str) -> Option<&'static str> {
     protected_names()
         .map(|name| name.path)
         .find(|entry| (0..parts.len()).any(|from| is_same_or_above(entry, &parts[from..])))
+        .or_else(|| protected_ending(&parts))
 }
 
 /// Does the same for a command's change. In a `.git` folder this protects only files that make git run programs or trust other
@@ -99,6 +122,20 @@ pub fn protected_from_commands(path: &str) -> Option<&'static str> {
     protected_names()
         .map(|name| name.path)
         .find(|entry| (0..parts.len()).any(|from| protects(entry, &parts[from..])))
+        .or_else(|| protected_ending(&parts))
+}
+
+/// Returns the protected ending of the last segment.
+fn protected_ending(parts: &[&str]) -> Option<&'static str> {
+    let name = parts.last()?.as_bytes();
+    let ends = |ending: &str| {
+        let at = name.len().checked_sub(ending.len());
+        at.is_some_and(|at| name[at..].eq_ignore_ascii_case(ending.as_bytes()))
+    };
+    let mut endings = PROTECTED_ENDINGS.iter();
+    endings
+        .find(|(ending, _)| ends(ending))
+        .map(|(_, shown)| *shown)
 }
 
 /// Whether git reads settings from this path within a repository's folder (`hooks/pre-commit`; empty for the folder itself). Settings

@@ -48,6 +48,23 @@ const PROTECTED_PATHS: &[&str] = &[
     ".continue/mcpServers/x.yaml",
     ".qwen/settings.json",
     "crush.json",
+    ".nvim.lua",
+    "sub/.exrc",
+    ".nvimrc",
+    ".vimrc",
+    ".lldbinit",
+    ".gdbinit",
+    "mise.toml",
+    "sub/.mise.toml",
+    ".mise/config.toml",
+    ".config/mise/config.toml",
+    ".tool-versions",
+    "app.code-workspace",
+    "sub/App.Code-Workspace",
+    ".claude-plugin/plugin.json",
+    ".antigravity/settings.json",
+    ".githooks/post-index-change",
+    ".helix/languages.toml",
 ];
 
 #[test]
@@ -89,6 +106,12 @@ fn protected_paths_are_read_and_not_written() {
         ".haft/cache/x",
         "skills/x",
         "my.haft.toml",
+        "package.json",
+        "Makefile",
+        "nvim.lua",
+        "code-workspace/a",
+        "bin/mise",
+        ".pre-commit-config.yaml",
     ] {
         assert_eq!(protected(path), None, "{path}");
         assert_eq!(judge(everything(), &write(path)).verdict, ALLOW, "{path}");
