@@ -88,6 +88,21 @@ pub(crate) fn list_in(text: &str) -> Option<Vec<String>> {
         .collect()
 }
 
+/// Whether a text is a JSON object or list.
+pub(crate) fn is_json(text: &str) -> bool {
+    opens_json(text) && serde_json::from_str::<serde::de::IgnoredAny>(text.trim()).is_ok()
+}
+
+/// Whether a tool may read a path out of a text as out of JSON, of whatever dialect. A file of a website can be named `[id].tsx`.
+pub(crate) fn may_be_json(text: &str) -> bool {
+    opens_json(text) && text.contains(['"', '\''])
+}
+
+fn opens_json(text: &str) -> bool {
+    let text = text.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+    text.starts_with(['[', '{'])
+}
+
 impl Texts {
     fn add(&mut self, member: View<'_>) {
         if let Some(text) = member.as_str() {
@@ -107,6 +122,12 @@ impl Texts {
     }
 
     fn push(&mut self, text: &str) {
+        if may_be_json(text) {
+            let items = list_in(text).unwrap_or_default();
+            self.is_odd |= items.is_empty() || items.iter().any(|item| may_be_json(item));
+            self.texts
+                .extend(items.into_iter().filter(|item| !item.is_empty()));
+        }
         if !text.is_empty() {
             self.texts.push(text.to_owned());
         }

@@ -6,7 +6,7 @@
 use haft_json::view::View;
 
 use crate::action::{Action, Change, Command};
-use crate::input::{Input, Texts};
+use crate::input::{Input, Texts, is_json};
 use crate::patch;
 
 /// Members that hold one path.
@@ -65,6 +65,9 @@ const PATCHES: [&str; 6] = [
 /// Why haft does not read a PowerShell line.
 pub(crate) const POWERSHELL: &str = "it is a line of PowerShell, which haft does not read";
 
+/// Why haft does not judge a text in JSON as a line: the tool may start the commands in it.
+pub(crate) const JSON_COMMAND: &str = "the command is JSON, not a line of a shell";
+
 /// A tool that starts a command. In this agent's tools the members `names` hold the command and `folders` hold where it starts. Another
 /// spelling of such a folder may or may not count in an unknown version, so it makes the call unknown.
 pub(crate) fn command(input: &Input<'_>, names: &[&str], folders: &[&str]) -> Vec<Action> {
@@ -74,6 +77,10 @@ pub(crate) fn command(input: &Input<'_>, names: &[&str], folders: &[&str]) -> Ve
     for member in names.iter().filter_map(|name| input.get(name)) {
         match member.as_str() {
             Some(line) if line.trim().is_empty() => {}
+            Some(line) if is_json(&line) => actions.push(Action::unknown_command(
+                Some(line.into_owned()),
+                JSON_COMMAND,
+            )),
             Some(line) => actions.push(Action::line(line.into_owned(), cwd.cloned())),
             None => actions.push(argv(member, cwd)),
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use haft_json::scan::scan_object;
+use haft_json::scan::{scan, scan_object};
 use haft_json::view::View;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -13,7 +13,7 @@ use crate::decision::{CLINE_CLI_CALL, Decision};
 use crate::envelope::Envelope;
 use crate::error::ReadError;
 use crate::event::{Call, Dialect, Event, Kind, Report, Status};
-use crate::input::{Input, list_in};
+use crate::input::{Input, is_json, list_in, may_be_json};
 use crate::limits::Limits;
 use crate::mcp;
 use crate::setup::{Content, OWN_FILE, Place, Scope, SettingsFile, Setup, command_line};
@@ -233,19 +233,25 @@ fn commands(input: &Input<'_>, form: Form) -> Vec<Action> {
         if let Some(text) = member.as_str() {
             let lines = form.texts(&text).into_iter();
             let lines = lines.filter(|line| !line.trim().is_empty());
-            actions.extend(lines.map(|line| Action::line(line, None)));
+            actions.extend(lines.map(line));
             continue;
         }
         for item in member.items() {
-            let line = item
-                .as_str()
-                .map(|line| Action::line(line.into_owned(), None));
-            actions.push(line.unwrap_or_else(|| {
+            let one = item.as_str().map(|text| line(text.into_owned()));
+            actions.push(one.unwrap_or_else(|| {
                 Action::unknown_command(None, "the command is not a line of text")
             }));
         }
     }
     tools::or_other(actions, "a command without a line")
+}
+
+/// A command. JSON at this point may hold commands in an unknown form.
+fn line(text: String) -> Action {
+    if is_json(&text) {
+        return Action::unknown_command(Some(text), tools::JSON_COMMAND);
+    }
+    Action::line(text, None)
 }
 
 /// A tool that reads several files: paths, or objects with one path each.
@@ -256,28 +262,54 @@ fn files(input: &Input<'_>, form: Form) -> Vec<Action> {
     let Some(list) = list else {
         return tools::read(input, &tools::PATHS);
     };
+    let why = "it reads a file that it does not name";
     if let Some(text) = list.as_str() {
-        let paths = form.texts(&text).into_iter();
-        let paths = paths.filter(|path| !path.is_empty());
-        let actions = paths.map(|path| Action::Read { path }).collect();
-        return tools::or_other(actions, "it reads a file that it does not name");
+        let mut actions = files_in(&text);
+        if form == Form::Typed && may_be_json(&text) {
+            actions.push(Action::other("its list of files is a text"));
+        }
+        return tools::or_other(actions, why);
     }
     let mut actions: Vec<Action> = list.items().flat_map(file).collect();
     // Some version may read a path beside the list.
     if !input.texts(&tools::PATHS).texts.is_empty() {
         actions.extend(tools::read(input, &tools::PATHS));
     }
-    tools::or_other(actions, "it reads a file that it does not name")
+    tools::or_other(actions, why)
+}
+
+/// The files that a text names: one path, or JSON with one or several.
+fn files_in(text: &str) -> Vec<Action> {
+    if !may_be_json(text) {
+        let path = text.to_owned();
+        return (!path.is_empty())
+            .then_some(Action::Read { path })
+            .into_iter()
+            .collect();
+    }
+    if scan(text).is_err() {
+        return vec![Action::other("its list of files is not valid JSON")];
+    }
+    let view = View::of(text);
+    if view.text().starts_with('[') {
+        return view.items().flat_map(file).collect();
+    }
+    file(view)
 }
 
 /// One of several files: a path, or an object with a path under any known name.
 fn file(item: View<'_>) -> Vec<Action> {
-    let names = ["path", "file_path", "filePath"];
-    let members = names.iter().filter_map(|name| item.get(name)?.as_str());
+    let names = tools::PATHS.iter();
+    let members = names.filter_map(|name| item.get(name)?.as_str());
     let paths = item.as_str().into_iter().chain(members);
     let paths = paths.filter(|path| !path.is_empty());
-    let actions = paths.map(|path| Action::Read {
-        path: path.into_owned(),
+    let actions = paths.map(|path| {
+        if may_be_json(&path) {
+            return Action::other("a path that is JSON");
+        }
+        Action::Read {
+            path: path.into_owned(),
+        }
     });
     tools::or_other(actions.collect(), "it reads a file that it does not name")
 }
