@@ -20,6 +20,7 @@ mod below;
 mod effects;
 mod pattern;
 mod places;
+mod spelling;
 mod spot;
 
 use effects::Effects;
@@ -113,14 +114,17 @@ impl Outside {
             .collect()
     }
 
-    /// Returns the effect of reading a file or listing a folder.
+    /// Returns the effect of reading a file or listing a folder. A path that programs read in different ways has an unknown effect if
+    /// it leads to different files.
     ///
     /// # Errors
     /// If the path is empty.
     pub fn read(&self, path: &str, cwd: Option<&str>) -> Result<Permission, ToolError> {
         let all = self.file(path, cwd, How::Reads)?;
-        // Reading one path in one folder is one effect.
-        Ok(all.into_iter().next().unwrap_or_else(|| unknown(path)))
+        Ok(match <[Permission; 1]>::try_from(all) {
+            Ok([one]) => one,
+            Err(_) => unknown(path),
+        })
     }
 
     /// Returns the effects of reading all files below a folder, as a search does.
@@ -128,10 +132,12 @@ impl Outside {
     /// # Errors
     /// If the path is empty.
     pub fn search(&self, path: &str, cwd: Option<&str>) -> Result<Vec<Permission>, ToolError> {
-        let first = self.read(path, cwd)?;
+        let named = self.file(path, cwd, How::Reads)?;
         let mut effects = self.effects(Bases::at(places::start(self, cwd)));
-        effects.add(&Use::of_path(path, How::ReadsBelow { follows: false }));
-        Ok(effects.with(first))
+        for path in spelling::readings(path) {
+            effects.add(&Use::of_path(&path, How::ReadsBelow { follows: false }));
+        }
+        Ok(effects.with(named))
     }
 
     /// Returns the effects of writing or removing a file. Writing a file with other names changes all of them, which is a separate effect.
@@ -169,7 +175,10 @@ impl Outside {
             ToolError::invalid_arguments(format!("url: {shown:?} is no URL: {error}"))
         })?;
         if parsed.scheme() == "file" {
-            return self.read(parsed.path(), None);
+            return match spelling::file_path(&whole) {
+                Some(path) => self.read(&path, None),
+                None => Ok(unknown(&whole)),
+            };
         }
         Ok(match parsed.host_str() {
             Some(host) => connection(&whole, host),
@@ -182,7 +191,9 @@ impl Outside {
             return Err(ToolError::invalid_arguments("path is empty"));
         }
         let mut effects = self.effects(Bases::at(places::start(self, cwd)));
-        effects.add_file(&Use::of_path(path, how));
+        for path in spelling::readings(path) {
+            effects.add_file(&Use::of_path(&path, how));
+        }
         Ok(effects.done())
     }
 

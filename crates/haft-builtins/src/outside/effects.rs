@@ -45,11 +45,14 @@ impl<'a> Effects<'a> {
         self.found
     }
 
-    /// Returns all effects, with `first` before them.
-    pub(super) fn with(mut self, first: Permission) -> Vec<Permission> {
-        self.found.retain(|one| *one != first);
-        self.found.insert(0, first);
-        self.found
+    /// Returns all effects, after these.
+    pub(super) fn with(self, mut first: Vec<Permission>) -> Vec<Permission> {
+        for one in self.found {
+            if !first.contains(&one) {
+                first.push(one);
+            }
+        }
+        first
     }
 
     fn note(&mut self, permission: Permission) {

@@ -152,6 +152,39 @@ fn a_url_is_a_connection_or_a_file() {
 }
 
 #[test]
+fn a_path_counts_in_every_way_that_a_tool_may_read_it() {
+    let scene = Scene::new();
+    let root = scene.root.to_string_lossy();
+    for (path, is_quiet) in [
+        ("README.md\n".to_owned(), true),
+        (format!("file://{root}/README.md"), true),
+        (".env ".to_owned(), false),
+        (".env\n".to_owned(), false),
+        ("\u{feff}.env".to_owned(), false),
+        ("\".env\"".to_owned(), false),
+        (" /etc/passwd".to_owned(), false),
+        ("file:///etc/passwd".to_owned(), false),
+        ("FILE:/etc/passwd".to_owned(), false),
+        (format!("file://{root}/%2eenv"), false),
+        (format!(" file://{root}/.env?x"), false),
+    ] {
+        let stated = scene.outside.search(&path, None).unwrap();
+        let search = scene.verdict(&[], &stated);
+        assert_eq!(search == Allow, is_quiet, "search {path:?}: {stated:?}");
+        let stated = scene.outside.read(&path, None).unwrap();
+        let read = scene.verdict(&[], &[stated]);
+        assert!(read != Allow || is_quiet, "read {path:?}");
+        let stated = scene.outside.change(&path, None, false).unwrap();
+        let change = scene.verdict(&["Edit"], &stated);
+        assert!(change != Allow || !path.contains("etc"), "change {path:?}");
+    }
+    let decoded = scene.outside.fetch(&format!("file://{root}/%2eenv"));
+    assert_eq!(scene.verdict(&[], &[decoded.unwrap()]), Ask);
+    let stated = scene.outside.change(".mcp.json\n", None, false).unwrap();
+    assert_eq!(scene.verdict(&["Edit"], &stated), Deny);
+}
+
+#[test]
 fn git_reads_quietly_only_where_the_repository_names_no_program() {
     let scene = Scene::new();
     let git = scene.root.join(".git");
