@@ -245,7 +245,7 @@ impl Outside {
 
     /// Returns true if git, in these folders and without the jail's settings, runs no program that the workspace names.
     fn git_is_quiet(&self, bases: &Bases, argv: Option<&[String]>) -> bool {
-        bases.are_root() && git::is_quiet_alone(&self.workspace, argv)
+        bases.are_root() && git::is_quiet_alone(&self.workspace, self.home.as_deref(), argv)
     }
 }
 

@@ -6,12 +6,12 @@
 
 use std::ffi::OsStr;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use haft::workspace::Workspace;
 use haft_sandbox::CommandSpec;
 
-use crate::command::index;
+use crate::command::{git_file, git_user, index};
 
 /// Maximum size of a settings file, in bytes.
 const MAX_SETTINGS: u64 = 256 * 1024;
@@ -107,8 +107,13 @@ const PROGRAMS: &[&str] = &[
 /// The hook that a reading command runs after it updates the index.
 const INDEX_HOOK: &str = "post-index-change";
 
-/// Returns true if git at the root of the workspace runs no program that the workspace names, even without the settings above.
-pub(crate) fn is_quiet_alone(workspace: &Workspace, argv: Option<&[String]>) -> bool {
+/// Returns true if git at the root of the workspace runs no program that the workspace names, even without the settings above. `home`
+/// is the folder with the user's settings of git.
+pub(crate) fn is_quiet_alone(
+    workspace: &Workspace,
+    home: Option<&Path>,
+    argv: Option<&[String]>,
+) -> bool {
     let root = workspace.root();
     if root.join(".git").symlink_metadata().is_err() {
         // Git would then find a repository around the workspace, or the workspace itself: a folder with `HEAD`, `objects` and `refs` is a
@@ -121,57 +126,54 @@ pub(crate) fn is_quiet_alone(workspace: &Workspace, argv: Option<&[String]>) -> 
     let Some(text) = text(workspace, &Path::new(".git").join("config")) else {
         return false;
     };
-    let text = text.to_ascii_lowercase();
-    let inert =
-        settings(workspace) == Settings::Inert && !PROGRAMS.iter().any(|name| text.contains(name));
-    inert
-        && !(compares_files(argv)
-            && (index::may_hold_repositories(workspace) || has_index_hook(workspace, &text)))
-}
-
-/// Returns the folders below the root that match a lowercased path.
-fn spellings(root: &Path, path: &str) -> Vec<PathBuf> {
-    let mut found = vec![root.to_owned()];
-    for name in path.split('/').filter(|name| !matches!(*name, "" | ".")) {
-        if name == ".." {
-            return Vec::new();
-        }
-        let below = found
-            .iter()
-            .filter_map(|folder| std::fs::read_dir(folder).ok());
-        let below = below.flatten().flatten();
-        let named =
-            below.filter(|entry| entry.file_name().to_string_lossy().to_lowercase() == name);
-        found = named.map(|entry| entry.path()).collect();
+    if settings(workspace) != Settings::Inert || names_program(&text) {
+        return false;
     }
-    found.retain(|folder| folder.is_dir());
-    found
+    let Some(of_user) = git_user::hook_folders(workspace, home) else {
+        return false;
+    };
+    !(compares_files(argv)
+        && (index::may_hold_repositories(workspace) || has_index_hook(root, &text, of_user)))
 }
 
-/// Returns true if the hook exists in a folder that the settings name, or in the default one.
-fn has_index_hook(workspace: &Workspace, settings: &str) -> bool {
-    let folders = settings.lines().filter_map(|line| {
-        let (name, value) = line.split_once('=')?;
-        name.trim()
-            .ends_with("hookspath")
-            .then(|| value.trim().trim_matches('"'))
-    });
-    let mut folders = std::iter::once(".git/hooks").chain(folders);
-    // The settings were lowercased, so check every folder that matches.
-    folders.any(|folder| match folder {
-        ".git/hooks" => workspace
-            .root()
-            .join(folder)
-            .join(INDEX_HOOK)
-            .symlink_metadata()
-            .is_ok(),
-        folder if folder.starts_with(['/', '~']) => true,
-        folder => {
-            let folders = spellings(workspace.root(), folder);
-            let has_hook = |folder: &PathBuf| folder.join(INDEX_HOOK).symlink_metadata().is_ok();
-            folders.is_empty() || folders.iter().any(has_hook)
-        }
-    })
+/// Returns true if a file of settings in the workspace names no program, no hooks and no other file.
+pub(super) fn is_inert(text: &str) -> bool {
+    let names_hooks = text.to_ascii_lowercase().contains("hookspath");
+    !names_hooks && check_sections(text) == Settings::Inert && !names_program(text)
+}
+
+fn names_program(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    PROGRAMS.iter().any(|name| text.contains(name))
+}
+
+/// Returns true if the hook exists in a folder that the settings name, or in the default one. The repository's own setting overrides
+/// the user's.
+fn has_index_hook(root: &Path, settings: &str, of_user: Vec<String>) -> bool {
+    let Some(settings) = git_file::parse(settings) else {
+        return true;
+    };
+    let of_repository: Vec<String> = settings
+        .into_iter()
+        .filter(|one| (&*one.section, &one.name, &*one.key) == ("core", &None, "hookspath"))
+        .map(|one| one.value)
+        .collect();
+    let named = if of_repository.is_empty() {
+        of_user
+    } else {
+        of_repository
+    };
+    let is_hook = |folder: PathBuf| folder.join(INDEX_HOOK).symlink_metadata().is_ok();
+    is_hook(root.join(".git/hooks"))
+        || named.iter().any(|folder| {
+            let leads_out = folder.starts_with(['~', '%'])
+                || Path::new(folder)
+                    .components()
+                    .any(|part| !matches!(part, Component::Normal(_) | Component::CurDir));
+            // A missing folder may be created by the same line.
+            let folder = root.join(folder);
+            leads_out || !folder.is_dir() || is_hook(folder)
+        })
 }
 
 fn text(workspace: &Workspace, file: &Path) -> Option<String> {
@@ -219,7 +221,7 @@ fn check_sections(text: &str) -> Settings {
     worst
 }
 
-fn names_section(sections: &str, name: &str) -> bool {
+pub(super) fn names_section(sections: &str, name: &str) -> bool {
     sections.split(' ').any(|section| section == name)
 }
 

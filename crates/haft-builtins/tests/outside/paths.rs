@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use haft::permission::Verdict::{Allow, Ask, Deny};
+use haft::permission::Verdict::{self, Allow, Ask, Deny};
 use haft::permission::{Effect, Permission};
 use haft::spec::Risk;
 
@@ -151,6 +151,119 @@ fn a_url_is_a_connection_or_a_file() {
     assert_eq!(scene.verdict(&[], &[private]), Deny);
 }
 
+/// A user's settings of git, and the verdicts on `git log` and `git status`.
+const USER_SETTINGS: &[(&str, Verdict, Verdict)] = &[
+    ("", Allow, Allow),
+    ("[core]\n\thooksPath = .githooks\n", Allow, Ask),
+    ("[Core] HOOKSPATH = \"./.githooks\" ; all\n", Allow, Ask),
+    ("[core]\n\thooksPath = notes\n", Allow, Allow),
+    ("[core]\n\thooksPath = ~/hooks\n", Allow, Allow),
+    ("[core]\n\thooksPath = ~/app/notes\n", Allow, Ask),
+    ("[core]\n\thooksPath = /etc/hooks\n", Allow, Allow),
+    ("[core]\n\tpager = delta --dark | less -FRX\n", Allow, Allow),
+    ("[core]\n\tpager = /usr/bin/less\n", Allow, Allow),
+    ("[core]\n\tpager = $HOME/bin/page\n", Allow, Allow),
+    ("[core]\n\tpager = ./page\n", Ask, Ask),
+    ("[core]\n\tpager = sh page.sh\n", Ask, Ask),
+    ("[core]\n\tpager = less -kREADME.md\n", Ask, Ask),
+    ("[core]\n\tpager = env LESS=x tools/page\n", Ask, Ask),
+    ("[core]\n\tpager = $PWD/page\n", Ask, Ask),
+    ("[core]\n\tpager = $(cat page)\n", Ask, Ask),
+    ("[core]\n\tpager = ~/app/page\n", Ask, Ask),
+    ("[core]\n\tpager = ~root/page\n", Ask, Ask),
+    ("[pager]\n\tlog = tools/page\n", Ask, Ask),
+    ("[core]\n\tfsmonitor = true\n", Allow, Allow),
+    ("[core]\n\tfsmonitor = .git/watch\n", Ask, Ask),
+    ("[core]\n\texcludesFile = ~/.gitignore\n", Allow, Allow),
+    ("[core]\n\tattributesFile = attributes\n", Ask, Ask),
+    ("[core]\n\teditor = ./edit\n", Allow, Allow),
+    (
+        "[diff]\n\texternal = difft\n\tcolorMoved = zebra\n",
+        Allow,
+        Allow,
+    ),
+    ("[diff]\n\texternal = bin/difft\n", Ask, Ask),
+    ("[diff]\n\tsubmodule = log\n", Allow, Allow),
+    ("[diff]\n\tsubmodule = diff\n", Ask, Ask),
+    (
+        "[diff \"x\"]\n\txfuncname = \"^[a/b]$\"\n\ttextconv = exif\n",
+        Allow,
+        Allow,
+    ),
+    ("[diff \"x\"]\n\ttextconv = tools/exif\n", Ask, Ask),
+    (
+        "[filter \"lfs\"]\n\tprocess = git-lfs filter-process\n\trequired = true\n",
+        Allow,
+        Allow,
+    ),
+    ("[filter \"x\"]\n\tclean = node clean.js\n", Ask, Ask),
+    ("[hook \"x\"]\n\tcommand = ./x\n", Ask, Ask),
+    (
+        "[gpg \"ssh\"]\n\tprogram = /opt/op-ssh-sign\n\tallowedSignersFile = ~/.ssh/s\n",
+        Allow,
+        Allow,
+    ),
+    ("[gpg \"ssh\"]\n\tallowedSignersFile = signers\n", Ask, Ask),
+    (
+        "[user]\n\tname = A / B\n[alias]\n\tx = !./x\n[init]\n\tdefaultBranch = main\n",
+        Allow,
+        Allow,
+    ),
+    (
+        "[delta]\n\tfeatures = side-by-side decorations\n",
+        Allow,
+        Allow,
+    ),
+    ("[remote \"x\"]\n\tpromisor = true\n", Allow, Allow),
+    ("[include]\n\tpath = more\n", Allow, Ask),
+    (
+        "[includeIf \"gitdir:/nowhere/\"]\n\tpath = ~/more\n",
+        Allow,
+        Ask,
+    ),
+    ("[include]\n\tpath = missing\n", Allow, Allow),
+    ("[include]\n\tpath = app/missing\n", Ask, Ask),
+    ("[include]\n\tpath = app/plain\n", Allow, Allow),
+    ("[include]\n\tpath = app/paging\n", Ask, Ask),
+    ("[include]\n\tpath = .gitconfig\n", Ask, Ask),
+    ("[include]\n\tpath = other\n", Ask, Ask),
+    ("[core\n", Ask, Ask),
+];
+
+#[test]
+fn settings_of_the_user_count_where_they_lead_into_the_workspace() {
+    let scene = Scene::new();
+    fs::write(scene.home.join("more"), "[core]\nhooksPath = .githooks\n").unwrap();
+    fs::write(scene.root.join("plain"), "[user]\nname = x\n").unwrap();
+    fs::write(scene.root.join("paging"), "[core]\npager = less\n").unwrap();
+    fs::create_dir(scene.root.join(".githooks")).unwrap();
+    fs::write(scene.root.join(".githooks/post-index-change"), "").unwrap();
+    let xdg = scene.home.join(".config/git");
+    fs::create_dir_all(&xdg).unwrap();
+    let check = |text: &str, log, status| {
+        assert_eq!(scene.line("git log --oneline", &[]), log, "{text:?}");
+        assert_eq!(scene.line("git status", &[]), status, "{text:?}");
+    };
+    for (text, log, status) in USER_SETTINGS {
+        fs::write(scene.home.join(".gitconfig"), text).unwrap();
+        check(text, *log, *status);
+    }
+    let git = scene.root.join(".git/config");
+    let relative = "[core]\n\thooksPath = .githooks\n";
+    fs::write(scene.home.join(".gitconfig"), relative).unwrap();
+    fs::write(&git, "[core]\n\thooksPath = notes\n").unwrap();
+    check("the repository's own hooks", Allow, Allow);
+    fs::write(&git, "[core]\n").unwrap();
+    fs::remove_file(scene.home.join(".gitconfig")).unwrap();
+    fs::write(xdg.join("config"), relative).unwrap();
+    check("XDG", Allow, Ask);
+    fs::write(xdg.join("config"), format!("# {}\n", "x".repeat(300_000))).unwrap();
+    check("a large file", Ask, Ask);
+    fs::remove_file(xdg.join("config")).unwrap();
+    fs::create_dir(xdg.join("config")).unwrap();
+    check("a folder", Ask, Ask);
+}
+
 #[test]
 fn a_path_counts_in_every_way_that_a_tool_may_read_it() {
     let scene = Scene::new();
@@ -189,6 +302,9 @@ fn git_reads_quietly_only_where_the_repository_names_no_program() {
     let scene = Scene::new();
     let git = scene.root.join(".git");
     fs::create_dir_all(git.join("hooks")).unwrap();
+    fs::create_dir(scene.root.join("hooked;x")).unwrap();
+    fs::create_dir(scene.root.join("hooked")).unwrap();
+    fs::write(scene.root.join("hooked/post-index-change"), "").unwrap();
     for (config, log, status) in [
         ("[core]\n\tbare = false\n", Allow, Allow),
         ("[core]\n\tfsmonitor = ./x\n", Ask, Ask),
@@ -202,6 +318,11 @@ fn git_reads_quietly_only_where_the_repository_names_no_program() {
         ("[core]\n\thooksPath = ../other\n", Allow, Ask),
         ("[core]\n\thooksPath = /other\n", Allow, Ask),
         ("[core]\n\thooksPath = missing\n", Allow, Ask),
+        ("[core]\n\thooksPath = ~/notes\n", Allow, Ask),
+        ("[core]\n\thooksPath = src ; notes\n", Allow, Allow),
+        ("[core]\n\thooksPath = hooked;x\n", Allow, Ask),
+        ("[core]\n\thooksPath = \"no\"tes # x\n", Allow, Allow),
+        ("[core]\n\thooksPath = \\x\n", Allow, Ask),
     ] {
         fs::write(git.join("config"), config).unwrap();
         assert_eq!(scene.line("git log --oneline", &[]), log, "{config:?}");
