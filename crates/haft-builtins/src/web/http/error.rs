@@ -248,13 +248,12 @@ impl HttpError {
                 "name an http or https URL of the public network, without user name or password"
             }
             Self::NotFollowed { .. } => "fetch that URL in a separate call",
-            Self::Robots { .. } => "use another source",
+            Self::Robots { .. } | Self::Redirected { .. } => "use another source",
             Self::NoSuchName { .. } => "check the name's spelling",
             Self::Certificate { .. } => "the page cannot be trusted: use another source",
             Self::TooSlow { .. } | Self::Connect { .. } | Self::Proxy { .. } => {
                 "try again later, or another source"
             }
-            Self::Redirected { .. } => "use another source",
             _ => "",
         }
     }
