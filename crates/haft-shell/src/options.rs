@@ -19,11 +19,13 @@ pub struct Options {
     pub number: bool,
 }
 
-/// The operands of a command, and the values of its options.
+/// The operands of a command, and its options.
 #[derive(Debug)]
 pub struct Operands<'w, W> {
     /// The words that are neither options nor option values.
     pub words: Vec<&'w W>,
+    /// The options without a value: letters, and long names without `--`.
+    pub flags: Vec<&'w str>,
     /// The options that have a value.
     pub values: Vec<Given<'w>>,
 }
@@ -72,21 +74,21 @@ impl Options {
         Some(at)
     }
 
-    /// Returns true if every option among the words is known. A value in a separate word counts as an operand: if it looks like an
-    /// option, it must be a known one, however the program would read it.
+    /// Returns true if every word that looks like an option is a known one, however the program would read it: it may be the value of
+    /// another option, or an operand behind `--`. Since `--` may itself be a value, options may follow it.
     pub fn know<W: AsWord>(&self, words: &[W]) -> bool {
-        let mut before = words.iter().take_while(|word| word.text() != "--");
-        before.all(|word| {
+        words.iter().all(|word| {
             let text = word.text();
-            !text.starts_with('-') || text == "-" || self.takes_next(text).is_some()
+            !text.starts_with('-') || matches!(text, "-" | "--") || self.takes_next(text).is_some()
         })
     }
 
-    /// Returns the operands and option values; options may appear anywhere. Returns `None` if an option, or a word that may be one,
+    /// Returns the operands and options; options may appear anywhere. Returns `None` if an option, or a word that may be one,
     /// is unknown.
     pub fn split<'w, W: AsWord>(&self, words: &'w [W]) -> Option<Operands<'w, W>> {
         let mut found = Operands {
             words: Vec::new(),
+            flags: Vec::new(),
             values: Vec::new(),
         };
         let mut rest = words.iter();
@@ -104,6 +106,7 @@ impl Options {
                 return None;
             }
             let next = self.takes_next(text)?;
+            found.flags.extend(self.flags_in(text));
             let (name, joined) = self.named(text);
             let (value, is_known) = if next {
                 let word = rest.next()?;
@@ -131,13 +134,28 @@ impl Options {
             };
         }
         let letters = &text[1..];
-        let takes = |c: char| self.valued.contains(c) || self.joined.contains(c);
-        let Some(at) = letters.find(takes) else {
+        let Some(at) = self.first_valued(letters) else {
             return (letters, None);
         };
         let end = at + letters[at..].chars().next().map_or(0, char::len_utf8);
         let value = &letters[end..];
         (&letters[at..end], (!value.is_empty()).then_some(value))
+    }
+
+    /// Returns the position of the first letter that may have a value.
+    fn first_valued(&self, letters: &str) -> Option<usize> {
+        letters.find(|c: char| self.valued.contains(c) || self.joined.contains(c))
+    }
+
+    /// Returns the options without a value in a word of known options.
+    fn flags_in<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
+        let long = text.strip_prefix("--");
+        let name = long.filter(|name| self.long.contains(name));
+        let letters = if long.is_some() { "" } else { &text[1..] };
+        let end = self.first_valued(letters).unwrap_or(letters.len());
+        let each = letters[..end].char_indices();
+        name.into_iter()
+            .chain(each.map(move |(at, letter)| &letters[at..at + letter.len_utf8()]))
     }
 
     /// Returns true if the option takes the next word as its value, and `None` for an unknown option.
@@ -214,6 +232,50 @@ mod tests {
             });
             let expect = expect.map(|(words, values)| (words.to_vec(), values.to_vec()));
             assert_eq!(found, expect, "{line}");
+        }
+    }
+
+    #[test]
+    fn flags_are_those_that_are_not_values() {
+        const SOME: Options = Options {
+            flags: "abr",
+            valued: "k",
+            joined: "j",
+            long: &["all"],
+            long_valued: &["key"],
+            number: false,
+        };
+        for (line, expect) in [
+            ("-ab x --all", &["a", "b", "all"][..]),
+            ("-ak b", &["a"]),
+            ("-akb", &["a"]),
+            ("-ajb", &["a"]),
+            ("--key --all -b", &["b"]),
+            ("--key=--all", &[]),
+            ("-k -- -a x", &["a"]),
+            ("--key -- --all -- -b", &["all"]),
+            ("-- -a", &[]),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(SOME.split(&words).unwrap().flags, expect, "{line}");
+        }
+    }
+
+    #[test]
+    fn every_word_that_looks_like_an_option_must_be_known() {
+        const SOME: Options = Options {
+            flags: "a",
+            valued: "k",
+            ..Options::NONE
+        };
+        for (line, expect) in [
+            ("-a x -k 5 -- -a -", true),
+            ("-k -- -z", false),
+            ("-- -z", false),
+            ("-k -z", false),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(SOME.know(&words), expect, "{line}");
         }
     }
 }

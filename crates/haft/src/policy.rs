@@ -12,6 +12,7 @@ mod find;
 mod folders;
 mod git;
 mod glob;
+mod grep;
 mod guard;
 mod instead;
 mod judge;

@@ -55,6 +55,7 @@ impl Scene {
         fs::write(root.join(".git/config"), "[core]\n").unwrap();
         symlink("../../other", root.join("linked/away")).unwrap();
         symlink(".env", root.join("plain.txt")).unwrap();
+        symlink("../other/file", root.join("-x")).unwrap();
         let workspace = Workspace::open(&root).unwrap();
         let outside = Outside::new(workspace.clone()).with_home(Some(home.clone()));
         Self {

@@ -7,9 +7,10 @@ use haft_shell::{AsWord, Layer};
 /// Options before the command.
 const GLOBAL_OPTIONS: &str = "--no-pager -P --no-optional-locks";
 
-/// Options of `git status`. A trailing `=` means that a value follows, a trailing `…` that one may follow.
+/// Options of `git status`. A trailing `=` or `…` means that a value follows, in the same word or the next; in the same word only, if
+/// the option is also listed without it.
 const STATUS_OPTIONS: &str = "-s --short -b --branch -sb -bs --show-stash --porcelain --porcelain= --long -v -vv --verbose \
-    -u… --untracked-files --untracked-files= --ignored --ignored= -z --column --column= \
+    -u -u… --untracked-files --untracked-files= --ignored --ignored= -z --column --column= \
     --no-column --ahead-behind --no-ahead-behind --renames --no-renames --find-renames \
     --find-renames= --ignore-submodules --ignore-submodules=";
 
@@ -34,8 +35,8 @@ const DIFF_OPTIONS: &str = "-p -u --patch -s --no-patch -U… --unified= --raw -
     --name-only --name-status --color --color= --no-color --color-moved --color-moved= \
     --no-color-moved --color-words --color-words= --word-diff --word-diff= --word-diff-regex= \
     --minimal --patience --histogram --anchored= --diff-algorithm= --indent-heuristic \
-    --no-indent-heuristic --no-renames -M… --find-renames --find-renames= -C… --find-copies \
-    --find-copies= --find-copies-harder -B… --break-rewrites --break-rewrites= -D \
+    --no-indent-heuristic --no-renames -M -M… --find-renames --find-renames= -C -C… --find-copies \
+    --find-copies= --find-copies-harder -B -B… --break-rewrites --break-rewrites= -D \
     --irreversible-delete -l… --diff-filter= -S… -G… --find-object= --pickaxe-all --pickaxe-regex \
     -R --relative --relative= --no-relative -a --text -b --ignore-space-change -w \
     --ignore-all-space --ignore-cr-at-eol --ignore-space-at-eol --ignore-blank-lines -I… \
@@ -46,7 +47,7 @@ const DIFF_OPTIONS: &str = "-p -u --patch -s --no-patch -U… --unified= --raw -
     --combined-all-paths --ignore-submodules --ignore-submodules=";
 
 /// Options of `git blame`, without `--contents`, which would read another file.
-const BLAME_OPTIONS: &str = "-b --root --show-stats -L… -l -t -p --porcelain --line-porcelain --incremental --date= -M… -C… -f \
+const BLAME_OPTIONS: &str = "-b --root --show-stats -L… -l -t -p --porcelain --line-porcelain --incremental --date= -M -M… -C -C… -f \
     --show-name -n --show-number -s -e --show-email -w --abbrev= --first-parent --since=";
 
 /// Commands that print names of commits and files but no file content, with their options.
@@ -85,7 +86,7 @@ const BRANCH_OPTIONS: &str = "-a --all -r --remotes -v -vv -av -avv -rv -i --ign
 
 /// Options of `git tag` that list, for calls with `-l` or `--list`.
 const TAG_OPTIONS: &str =
-    "-l --list -n… -i --ignore-case --column --column= --no-column --color --color= --sort=";
+    "-l --list -n -n… -i --ignore-case --column --column= --no-column --color --color= --sort=";
 
 /// Whether it is a read-only form with known options. Every word must be known, since an unknown one could be an option.
 pub(crate) fn only_reads<W: AsWord>(layer: Layer<'_, W>) -> bool {
@@ -99,10 +100,7 @@ pub(crate) fn only_reads<W: AsWord>(layer: Layer<'_, W>) -> bool {
     };
     let words: Vec<&str> = words.collect();
     match command {
-        "status" => has_only(&words, &[STATUS_OPTIONS]),
-        "diff" => has_only(&words, &[DIFF_OPTIONS]),
-        "log" | "show" => has_only(&words, &[LOG_OPTIONS, DIFF_OPTIONS]),
-        "blame" => has_only(&words, &[BLAME_OPTIONS]),
+        "status" | "diff" | "log" | "show" | "blame" => has_only(&words, tables_of(command)),
         "reflog" => match words.split_first() {
             None => true,
             Some((&"show", rest)) => has_only(rest, &[REFLOG_OPTIONS, ""]),
@@ -118,10 +116,23 @@ pub(crate) fn only_reads<W: AsWord>(layer: Layer<'_, W>) -> bool {
     }
 }
 
+/// Returns the options of a command that may show file content.
+fn tables_of(command: &str) -> &'static [&'static str] {
+    match command {
+        "status" => &[STATUS_OPTIONS],
+        "diff" => &[DIFF_OPTIONS],
+        "log" | "show" => &[LOG_OPTIONS, DIFF_OPTIONS],
+        "blame" => &[BLAME_OPTIONS],
+        _ => &[],
+    }
+}
+
 /// Whether these tables list every option. With two tables, a number counts commits.
+///
+/// This includes words behind `--`, because git takes `--` as the value of an option that needs one: in
+/// `git log --decorate-refs -- --output=x`, the last word is an option.
 fn has_only(words: &[&str], tables: &[&str]) -> bool {
-    let before = words.iter().take_while(|word| **word != "--");
-    let mut options = before.filter(|word| word.starts_with('-'));
+    let mut options = words.iter().filter(|word| is_option(word));
     options.all(|option| {
         let counts = tables.len() > 1 && is_number(option);
         let listed = tables.iter().any(|table| lists(table, option));
@@ -129,12 +140,37 @@ fn has_only(words: &[&str], tables: &[&str]) -> bool {
     })
 }
 
+fn is_option(word: &str) -> bool {
+    word.starts_with('-') && word != "--"
+}
+
 /// Whether all options only list, and other words occur only together with one of `listing`.
 fn lists_names(words: &[&str], listing: &[&str], options: &str) -> bool {
-    let plain = words
-        .iter()
-        .all(|word| word.starts_with('-') && *word != "--");
-    (plain || words.iter().any(|word| listing.contains(word))) && has_only(words, &[options])
+    let plain = words.iter().all(|word| is_option(word));
+    (plain || has_for_certain(words, listing, &[options])) && has_only(words, &[options])
+}
+
+/// Whether one of these options is there however git reads the words: not behind `--`, and not as the value of another option.
+fn has_for_certain(words: &[&str], options: &[&str], tables: &[&str]) -> bool {
+    let before = words.iter().take_while(|word| **word != "--").enumerate();
+    let mut listed = before.filter(|(_, word)| options.iter().any(|table| lists(table, word)));
+    listed.any(|(at, _)| !may_be_value(words, at, tables))
+}
+
+/// Whether the word at this position may be the value of the option before it.
+fn may_be_value(words: &[&str], at: usize, tables: &[&str]) -> bool {
+    let before = at.checked_sub(1).and_then(|at| words.get(at));
+    before.is_some_and(|option| is_option(option) && takes_next(option, tables))
+}
+
+/// Whether git may take the next word as this option's value: it has none, and is not listed without one.
+fn takes_next(option: &str, tables: &[&str]) -> bool {
+    let has_value = |known: &str| match known.strip_suffix('…') {
+        Some(letter) => option != letter && option.starts_with(letter),
+        None => known.ends_with('=') && option.starts_with(known),
+    };
+    let mut known = tables.iter().flat_map(|table| table.split(' '));
+    !is_number(option) && !known.any(|known| known == option || has_value(known))
 }
 
 /// Diff options that print a summary without file content.
@@ -173,10 +209,11 @@ pub(crate) fn git_reads<'a>(words: &[&'a str]) -> GitReads<'a> {
     let command = words.next().unwrap_or_default();
     let words: Vec<&str> = words.collect();
     let end = words.iter().position(|word| *word == "--");
+    // If `--` may be a value, everything after it may be an option.
+    let end = end.filter(|at| !may_be_value(&words, *at, tables_of(command)));
     let (before, paths) = words.split_at(end.unwrap_or(words.len()));
     let paths = paths.get(1..).unwrap_or_default();
-    let is_option = |word: &&&str| word.starts_with('-');
-    let contents = may_show(command, before.iter().filter(is_option).copied());
+    let contents = may_show(command, before);
     if !contents {
         return GitReads::default();
     }
@@ -195,7 +232,8 @@ pub(crate) fn git_reads<'a>(words: &[&'a str]) -> GitReads<'a> {
         let tables = [SUMMARY_OPTIONS, MODIFIER_OPTIONS, PATH_DIFF_OPTIONS];
         is_number(option) || tables.iter().any(|table| lists(table, option))
     };
-    let limited = limited && before.iter().filter(is_option).all(of_paths);
+    let mut options = before.iter().filter(|word| is_option(word));
+    let limited = limited && options.all(of_paths);
     let below = if limited && !paths.is_empty() && paths.iter().all(plain) {
         paths.to_vec()
     } else {
@@ -212,10 +250,10 @@ pub(crate) fn git_reads<'a>(words: &[&'a str]) -> GitReads<'a> {
     }
 }
 
-/// Whether this command with these options may show file content.
-fn may_show<'a>(command: &str, mut options: impl Iterator<Item = &'a str> + Clone) -> bool {
-    let says_names = |option: &str| lists(SUMMARY_OPTIONS, option);
-    let quiet = |option: &str| says_names(option) || lists(MODIFIER_OPTIONS, option);
+/// Whether this command with these words, among them its options, may show file content.
+fn may_show(command: &str, words: &[&str]) -> bool {
+    let mut options = words.iter().copied().filter(|word| is_option(word));
+    let quiet = |option: &str| lists(SUMMARY_OPTIONS, option) || lists(MODIFIER_OPTIONS, option);
     let of_commits = |option: &str| {
         (lists(LOG_OPTIONS, option) || is_number(option))
             && !option.starts_with("-L")
@@ -224,7 +262,10 @@ fn may_show<'a>(command: &str, mut options: impl Iterator<Item = &'a str> + Clon
     match command {
         "status" => options.any(|option| option == "--verbose" || option.starts_with("-v")),
         "log" => !options.all(|option| quiet(option) || of_commits(option)),
-        "diff" => !options.clone().all(quiet) || !options.any(says_names),
+        "diff" => {
+            let only_names = has_for_certain(words, &[SUMMARY_OPTIONS], tables_of(command));
+            !options.all(quiet) || !only_names
+        }
         "show" | "blame" => true,
         _ => false,
     }

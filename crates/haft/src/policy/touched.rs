@@ -3,6 +3,7 @@
 use haft_shell::{AsWord, Layer, base_name};
 
 use super::git;
+use super::grep;
 use super::paths::clean;
 
 /// Programs that show the files their words name, or something about them. This includes the commands that run without approval: otherwise
@@ -65,12 +66,15 @@ pub(crate) fn touched<W: AsWord>(layer: Layer<'_, W>) -> Touched {
     if name == "sed" && rest.iter().any(in_place) {
         found.edits = files.iter().map(|&file| clean(file)).collect();
     }
-    let descends = match name {
-        "grep" => rest.iter().any(may_descend),
-        name => name == "diff",
+    let search = (name == "grep").then(|| grep::search(&layer.words[1..]));
+    let (descends, implied) = match search {
+        Some(Some(search)) => (search.descends, search.is_implied),
+        // With an unknown option, any word may be a value, and none of them a folder.
+        Some(None) => (rest.iter().any(may_descend), true),
+        None => (name == "diff", files.is_empty()),
     };
     if descends {
-        if files.is_empty() {
+        if implied {
             files.push(".");
         }
         let folders = files.iter().filter(|file| **file != "/dev/null");

@@ -262,6 +262,10 @@ fn git_uses(words: &[Spelled]) -> Uses {
     let values = texts.iter().filter(|text| text.starts_with('-'));
     let values = values.flat_map(|text| scan::option_value(text));
     paths.extend(values.map(|text| Use::known(text, How::Names)));
+    // `-L1,5:PATH` shows lines of a file.
+    let shows_lines = texts.iter().filter(|text| text.starts_with("-L"));
+    let files = shows_lines.filter_map(|text| Some(text.rsplit_once(':')?.1));
+    paths.extend(files.map(|text| Use::known(text, how)));
     if !shown.below.is_empty() {
         paths.push(Use::known(".", How::ReadsTracked));
     }

@@ -22,7 +22,6 @@ fn reading_forms_of_git_with_known_options_are_safe() {
         "git log --graph --all --format='%h %an %s' --date=short -10",
         "git log -Sneedle -G 'a.*b' -L1,5:src/a.rs --follow --reverse",
         "git log main..HEAD ^v1 --no-merges --first-parent",
-        "git log -- --output=x",
         "git diff",
         "git diff --stat HEAD~1",
         "git diff --cached --name-only -U5 -M90% -w --word-diff=color",
@@ -61,6 +60,7 @@ fn every_other_form_of_git_is_asked_about() {
         "git log --outp=x",
         "git log --output x",
         "git diff --output=x",
+        "git log -- --output=x",
         "git diff --ext-diff",
         "git diff --ext",
         "git diff --textconv",
@@ -117,6 +117,43 @@ fn every_other_form_of_git_is_asked_about() {
 }
 
 #[test]
+fn an_option_of_git_behind_dashes_that_may_be_a_value_is_asked_about() {
+    for line in [
+        "git log -1 --decorate-refs -- --output=x",
+        "git log --decorate-refs-exclude -- --output=x",
+        "git show -s --decorate-refs -- --output=x",
+        "git log -L -- --output=x",
+        "git log --since -- src --output=x",
+        "git log --grep -- --grep -- --output=x",
+        "git diff -S -- --ext-diff",
+        "git diff --line-prefix -- --output x",
+        "git log --format=%h --author -- '--format=%G?'",
+        "git shortlog --since -- --output=x",
+        "git blame --since -- --contents=x src/a.rs",
+        "git describe --always --match -- --dirty",
+        "git ls-files -c -- -X x",
+        "git status -- --unknown",
+        // The value of an option is no option: these create a branch or a tag.
+        "git branch --sort --list topic",
+        "git branch --sort -- --list topic",
+        "git branch -- --list topic",
+        "git tag --sort -l v1",
+        "git tag --sort -- -l v1",
+    ] {
+        check(line, Risk::High);
+    }
+    for line in [
+        "git log -n 3 -- src",
+        "git log --since -- src",
+        "git branch --sort -v --list x",
+        "git branch --list --sort refname x",
+        "git tag -n --list x",
+    ] {
+        check(line, Risk::Safe);
+    }
+}
+
+#[test]
 fn a_form_of_git_with_a_word_of_the_shell_is_asked_about() {
     for line in [
         "git log $X",
@@ -141,7 +178,7 @@ fn find_and_diff_are_safe_with_what_is_known_to_look_alone() {
         "diff -U3 -x '*.o' --exclude=y a b",
         "diff -y -W 80 -5 a b",
         "diff --unified=3 --from-file=a b c",
-        "diff -- -l b",
+        "diff -- -u b",
     ] {
         check(
             &line
@@ -168,6 +205,9 @@ fn find_and_diff_are_safe_with_what_is_known_to_look_alone() {
         "diff --paginate a b",
         "diff --pag a b",
         "diff --unknown a b",
+        "diff -- -l b",
+        "diff -x -- -l a b",
+        "diff --label -- --paginate a b",
     ] {
         check(line, Risk::High);
     }

@@ -273,6 +273,24 @@ fn what_reads_unasked_reads_no_denied_file() {
 }
 
 #[test]
+fn the_value_of_an_option_is_no_folder_and_ends_no_options() {
+    for (line, expect) in [
+        ("grep -rn -A 2 x", ASK),
+        ("grep -r -m 1 x", ASK),
+        ("grep --label -- -r x", ASK),
+        ("grep -rf src/pat", ASK),
+        ("grep --unknown -r 1 x", ASK),
+        ("git log -p --since -- src", ASK),
+        ("git log --decorate-refs -- -p", ASK),
+        ("grep -rn -A 2 x src", ALLOW),
+        ("git log -p -M -- src", ALLOW),
+        ("git log -p -n 3 -- src", ALLOW),
+    ] {
+        deny(&["Read(conf/prod/*)"], &run(line), expect);
+    }
+}
+
+#[test]
 fn another_way_to_a_denied_file_is_denied_or_asked_about() {
     for (line, expect) in [
         // AP11: by another path to the same folder.

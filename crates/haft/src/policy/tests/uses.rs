@@ -45,6 +45,98 @@ fn commands_that_are_understood_say_all_that_they_do() {
 }
 
 #[test]
+fn grep_searches_what_its_options_leave() {
+    let below = "ReadsBelow { follows: false } .";
+    let follows = "ReadsBelow { follows: true } .";
+    for (line, expect) in [
+        ("grep -rn -A 2 KEY", &[below][..]),
+        ("grep -r -m 1 KEY", &[below]),
+        ("grep -rn KEY -A 2", &[below]),
+        ("grep -rin -e KEY -A 2", &[below]),
+        ("grep -rn --include '*' -C3 -5 KEY", &[below]),
+        ("grep -rf pat", &["Reads pat", below]),
+        ("grep --exclude-from=e -r KEY", &["Reads e", below]),
+        ("grep -d recurse KEY", &[follows]),
+        ("grep --directories rec KEY", &[follows]),
+        ("grep -R -A 2 root:x", &[follows]),
+        ("grep --label -- -r KEY", &[below]),
+        ("grep --label -- -R KEY", &[follows]),
+        ("grep --include -- -re KEY", &[below]),
+        ("grep --exclude -- -r KEY", &[below]),
+        ("grep -A -- -r KEY", &[below]),
+        ("grep -e -- -r", &[below]),
+        ("egrep --binary-files -- -r KEY", &[below]),
+        ("fgrep --label -- -r KEY", &[below]),
+        // Each of them may become several words.
+        ("grep -r K*", &["ReadsBelow { follows: false } K*", below]),
+        ("grep K* a", &["Reads K*", "Reads a"]),
+        ("grep -A 2 KEY a", &["Reads a"]),
+        ("grep -d skip -e KEY a", &["Reads a"]),
+        ("grep -- -r a", &["Reads a"]),
+        ("grep -rn -A 2 KEY a", &["ReadsBelow { follows: false } a"]),
+        ("rg -. -r --files KEY", &[below]),
+        ("rg -e -- -L", &[follows]),
+        ("rg K*", &["ReadsBelow { follows: false } K*", below]),
+        ("rg --files a", &["ReadsBelow { follows: false } a"]),
+    ] {
+        let (understood, uses) = last(line);
+        assert!(understood, "{line}");
+        assert_eq!(uses, expect, "{line}");
+    }
+    for line in [
+        // It takes the next word in some implementations only.
+        "grep -rn --context 1 KEY",
+        "grep --rec KEY",
+        "grep -rS KEY",
+        "grep -A a* KEY",
+        "grep -e KEY --unknown -r",
+    ] {
+        assert!(!last(line).0, "{line}");
+    }
+}
+
+#[test]
+fn a_word_behind_dashes_may_be_a_file_or_an_option() {
+    for (line, expect) in [
+        ("cat -- -x", &["Reads -x"][..]),
+        ("head -n -- -xa", &["Reads a", "Reads -xa"]),
+        ("stat -- -x", &["Names -x"]),
+        ("sort -k -- -u a", &["Reads a"]),
+        ("sort -- -u a", &["Reads -u", "Reads a"]),
+        (
+            "diff -rx --no-dereference a b",
+            &[
+                "ReadsBelow { follows: true } x",
+                "ReadsBelow { follows: true } a",
+                "ReadsBelow { follows: true } b",
+            ],
+        ),
+        ("git log --decorate-refs -- -p", &["ReadsTracked ."]),
+        (
+            "git diff -l --name-only a",
+            &["ReadsHistory a", "ReadsTracked ."],
+        ),
+        ("git diff --name-only -- a", &["Names a"]),
+    ] {
+        let (understood, uses) = last(line);
+        assert!(understood, "{line}");
+        assert_eq!(uses, expect, "{line}");
+    }
+    for line in [
+        "sort -k -- -o a b",
+        "wc -L -- --files0-from=a",
+        "sha256sum --tag -- -c a",
+        "find . -name -- -delete",
+        "diff -x -- -l a b",
+        // `awk` takes both words as files.
+        "awk '{print}' -F a",
+        "awk '{print}' a -v a",
+    ] {
+        assert!(!last(line).0, "{line}");
+    }
+}
+
+#[test]
 fn what_is_not_understood_is_looked_through_for_places() {
     for (line, expect) in [
         ("make all", &["MayUse all"][..]),

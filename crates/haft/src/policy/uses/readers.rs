@@ -5,6 +5,7 @@ use haft_shell::{AsWord, Operands, Options};
 use super::scan::option_value;
 use super::tables::{RG, SORT, UNIQ};
 use super::{How, Use, Uses};
+use crate::policy::grep::{self, remove_pattern};
 use crate::policy::readers::DIFF;
 use crate::policy::spelled::{Form, Spelled};
 
@@ -44,7 +45,7 @@ pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
     match name {
         _ if FILE_READERS.contains(&name) => files(name, words, How::Reads),
         _ if NAME_LISTERS.contains(&name) => files(name, words, How::Names),
-        "grep" | "egrep" | "fgrep" => Some(grep(words)),
+        "grep" | "egrep" | "fgrep" => grep(words),
         "diff" => diff(words),
         "sort" => Some(Uses::each(plain(&SORT, words)?.words, How::Reads)),
         "uniq" => {
@@ -80,10 +81,24 @@ fn files(name: &str, words: &[Spelled], how: How) -> Option<Uses> {
     if words.iter().any(lists) {
         return None;
     }
-    let each = words.iter().flat_map(|word| paths(word, how));
+    let each = each_path(words, how);
     // A delimiter, not the root: `cut -d/`.
     let each = each.filter(|place| place.path != "/" || words.iter().any(|word| word.text == "/"));
     Some(Uses::of(each.collect()))
+}
+
+/// Returns all that may be a path. Behind `--`, a word that looks like an option may be a file, or still an option, because `--` may be
+/// the value of one; a glob pattern may match files called `--`.
+fn each_path(words: &[Spelled], how: How) -> impl Iterator<Item = Use> {
+    let mut ended = false;
+    words.iter().flat_map(move |word| {
+        let mut each = paths(word, how);
+        if word.text.starts_with('-') && (ended || word.form == Form::Pattern) {
+            each.push(Use::new(word, how));
+        }
+        ended |= word.text == "--";
+        each
+    })
 }
 
 /// Returns the parts of a word that may be a path.
@@ -98,50 +113,22 @@ fn paths(word: &Spelled, how: How) -> Vec<Use> {
     behind.map(|text| Use::known(text, how)).collect()
 }
 
-/// Returns the uses of `grep`: its pattern comes first unless an option gives it, or may give it.
-fn grep(words: &[Spelled]) -> Uses {
-    let short = |word: &Spelled| word.text.starts_with('-') && !word.text.starts_with("--");
-    let long =
-        |word: &Spelled, names: &[&str]| names.iter().any(|name| word.text.starts_with(name));
-    let gives = |word: &Spelled| {
-        (short(word) && word.text.contains(['e', 'f'])) || long(word, &["--e", "--f", "--reg"])
-    };
-    let descends = |word: &Spelled| {
-        (short(word) && word.text.contains(['r', 'R', 'd'])) || long(word, &["--r", "--d"])
-    };
-    let follows =
-        |word: &Spelled| (short(word) && word.text.contains(['R', 'd'])) || long(word, &["--d"]);
-    let below = words.iter().any(descends);
-    let how = if below {
-        let follows = words.iter().any(follows);
+/// Returns the uses of `grep`.
+fn grep(words: &[Spelled]) -> Option<Uses> {
+    let search = grep::search(words)?;
+    let how = if search.descends {
+        let follows = search.follows;
         How::ReadsBelow { follows }
     } else {
         How::Reads
     };
-    let end = words
-        .iter()
-        .position(|word| word.text == "--")
-        .unwrap_or(words.len());
-    let operands = words[..end]
-        .iter()
-        .filter(|word| !word.text.starts_with('-') || word.text == "-");
-    let mut operands: Vec<&Spelled> = operands
-        .chain(words.get(end + 1..).unwrap_or_default())
-        .collect();
-    if !words[..end].iter().any(gives) && !operands.is_empty() {
-        operands.remove(0);
+    let lists = search.lists.iter().map(|file| Use::known(file, How::Reads));
+    let mut paths: Vec<Use> = lists.collect();
+    paths.extend(Uses::each(search.operands, how).paths);
+    if search.is_implied {
+        paths.push(Use::known(".", how));
     }
-    let mut uses = Uses::each(operands.iter().copied(), how);
-    if below && operands.is_empty() {
-        uses.paths.push(Use::known(".", how));
-    }
-    let options = words[..end]
-        .iter()
-        .filter(|word| word.text.starts_with('-'));
-    let values = options.flat_map(|word| option_value(&word.text));
-    uses.paths
-        .extend(values.map(|text| Use::known(text, How::Reads)));
-    uses
+    Some(Uses::of(paths))
 }
 
 /// Returns the uses of `diff`, which walks folders and follows links in them.
@@ -150,10 +137,8 @@ fn diff(words: &[Spelled]) -> Option<Uses> {
     if !words.iter().all(plain) || !DIFF.know(words) {
         return None;
     }
-    let follows = !words.iter().any(|word| word.text == "--no-dereference");
-    let each = words
-        .iter()
-        .flat_map(|word| paths(word, How::ReadsBelow { follows }));
+    // `--no-dereference` may be the value of another option.
+    let each = each_path(words, How::ReadsBelow { follows: true });
     Some(Uses::of(each.collect()))
 }
 
@@ -162,20 +147,16 @@ fn rg(words: &[Spelled]) -> Option<Uses> {
     let given = plain(&RG, words)?;
     let mut operands = given.words;
     let has = |names: &[&str]| given.values.iter().any(|one| names.contains(&one.name));
-    let lists = words.iter().any(|word| word.text == "--files");
-    if !has(&["e", "regexp"]) && !lists {
-        if operands.is_empty() {
-            return None;
-        }
-        operands.remove(0);
-    }
-    let short = |word: &Spelled| word.text.starts_with('-') && !word.text.starts_with("--");
-    let follows = words
-        .iter()
-        .any(|word| word.text == "--follow" || short(word) && word.text.contains('L'));
+    let is_alone = if has(&["e", "regexp"]) || given.flags.contains(&"files") {
+        operands.is_empty()
+    } else {
+        remove_pattern(&mut operands)
+    };
+    let mut flags = given.flags.iter();
+    let follows = flags.any(|flag| matches!(*flag, "L" | "follow"));
     let how = How::ReadsBelow { follows };
     let mut uses = Uses::each(operands.iter().copied(), how);
-    if operands.is_empty() {
+    if is_alone {
         uses.paths.push(Use::known(".", how));
     }
     Some(uses)

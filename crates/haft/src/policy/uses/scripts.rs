@@ -68,6 +68,9 @@ pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
         "jq" => (&JQ, only_filters),
         _ => return None,
     };
+    if name == "awk" && has_late_option(options, words)? {
+        return None;
+    }
     let given = plain(options, words)?;
     let mut scripts: Vec<&str> = Vec::new();
     let mut files = given.words;
@@ -89,6 +92,12 @@ pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
         .into_iter()
         .all(fine)
         .then(|| Uses::each(files, How::Reads))
+}
+
+/// Whether a word behind the first operand looks like an option. `awk` takes it, and the word after it, as files.
+fn has_late_option(options: &Options, words: &[Spelled]) -> Option<bool> {
+    let mut operands = words[options.count(words)?..].iter();
+    Some(operands.any(|word| word.text.starts_with('-') && word.text != "-"))
 }
 
 /// Whether a `sed` script only prints, counts and skips lines by number: `1,5p`, `$=`, `3q`. Writing, reading and running need others.
