@@ -67,6 +67,8 @@ const PROTECTED_FOLDERS: &[&str] = &[
 /// Files of the same kind, besides the startup files of shells: editors, debuggers and version managers run what they name as soon as
 /// they start in the folder.
 const PROTECTED_FILES: &[&str] = &[
+    // Messages name the first that a pattern could mean.
+    "haft.toml",
     ".agents/hooks.json",
     ".config/mise.toml",
     ".crush.json",
@@ -83,7 +85,6 @@ const PROTECTED_FILES: &[&str] = &[
     ".tool-versions",
     ".vimrc",
     "crush.json",
-    "haft.toml",
     "mise.local.toml",
     "mise.toml",
     "opencode.json",
