@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use haft::error::ToolError;
 use haft::permission::{Effect, PathClaim, Permission};
 use haft::policy::address::check_host;
-use haft::policy::{CommandLine, How, Target, Use, Uses};
+use haft::policy::{CommandLine, How, Target, Use, Uses, reads_alike};
 use haft::spec::Risk;
 use haft::workspace::Workspace;
 use url::Url;
@@ -80,14 +80,16 @@ impl Outside {
     /// If the line is empty.
     pub fn line(&self, command: &str, cwd: Option<&str>) -> Result<Vec<Permission>, ToolError> {
         let line = Commands::line(&RunCommandInput::from_line(command))?;
-        Ok(match &line.parts[..] {
+        let mut effects = match &line.parts[..] {
             [part] if line.writes.is_empty() && line.reads.is_empty() => match part.argv.as_deref()
             {
                 Some(words) => self.words(line.clone(), words, cwd),
                 None => self.stated(line, cwd),
             },
             _ => self.stated(line, cwd),
-        })
+        };
+        effects.extend(ambiguity(command));
+        Ok(effects)
     }
 
     /// Returns the effects of a command that the program starts without a shell.
@@ -105,12 +107,16 @@ impl Outside {
         let Some(text) = shell_script(words).filter(|text| !text.trim().is_empty()) else {
             return self.stated(line, cwd);
         };
+        // Only bash itself is known to read the text as the policy does.
+        let is_bash = words.first().is_some_and(|shell| shell.ends_with("bash"));
+        let differs = ambiguity(text).filter(|_| !is_bash);
         let shell = line.runs(false, false).map(|one| match one.risk {
             Risk::Critical => one,
             _ => one.at(Risk::Safe),
         });
         shell
             .chain(self.stated(CommandLine::new(text), cwd))
+            .chain(differs)
             .collect()
     }
 
@@ -268,6 +274,11 @@ fn redirection_use(target: &Target, how: How) -> Use {
     } else {
         Use::unknown(&target.path, how)
     }
+}
+
+/// Returns the effect of a line that the agent's shell may read differently: the policy judges it as bash reads it.
+fn ambiguity(line: &str) -> Option<Permission> {
+    (!reads_alike(line)).then(|| unknown(&format!("{line} (shells may read it differently)")))
 }
 
 /// Returns the permission for an unknown effect: the user is asked, whatever rules say about files.

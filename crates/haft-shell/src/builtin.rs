@@ -1,5 +1,6 @@
 //! Bash builtins that affect the rest of a line by setting variables or changing which command a name refers to.
 
+use crate::format::conversions;
 use crate::looks::FirstLook;
 use crate::word::{AsWord, Expansions};
 use crate::wrapper::inner_command;
@@ -57,9 +58,7 @@ pub fn alters_shell<W: AsWord>(words: &[W]) -> bool {
     match name.text() {
         "test" | "[" => !only_tests(rest),
         "wait" => !no_option(&|w| w.starts_with('-') && w.contains('p')),
-        "printf" => !rest.first().is_some_and(|format| {
-            format.is_known() && (format.text() == "--" || !format.text().starts_with('-'))
-        }),
+        "printf" => !only_prints(rest),
         "set" => !sets_only_stricter(rest),
         "command" => !queries(rest),
         name => FIRST_LOOK.may_be(name) && ALTERING.contains(&name),
@@ -77,6 +76,18 @@ pub fn runs_quoted<W: AsWord>(words: &[W]) -> bool {
                 .any(|(at, _)| !text[at..].starts_with("$()"))
     };
     words.iter().any(holds) && evaluates(words)
+}
+
+/// Returns true if the words of `printf` set no variable: neither by an option nor by `%n` in the format.
+fn only_prints<W: AsWord>(words: &[W]) -> bool {
+    let words = match words.split_first() {
+        Some((end, words)) if end.is_known() && end.text() == "--" => words,
+        Some((option, _)) if option.text().starts_with('-') => return false,
+        _ => words,
+    };
+    words
+        .first()
+        .is_some_and(|format| format.is_known() && !conversions(format.text()).contains('n'))
 }
 
 /// Returns true if all tests are known and no word can split. Excludes `-v` and `-R`, which evaluate an index a second time.

@@ -16,6 +16,8 @@ impl<'a> Parser<'a> {
     pub(crate) fn parse_parentheses(&mut self) -> Result<(), ParseError> {
         let (_, at) = self.take()?;
         if self.text()[at..].starts_with("((") {
+            // To dash, a group within a group.
+            self.found.ambiguous = true;
             let text = self.arithmetic(at)?;
             return arithmetic::read(text, &mut self.lexer.walk.variables);
         }

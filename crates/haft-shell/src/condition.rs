@@ -34,6 +34,8 @@ impl<'a> Parser<'a> {
         loop {
             while self.eat_word("!")? {}
             if self.eat_sign(Sign::Open)? {
+                // To fish, a command in parentheses.
+                self.found.ambiguous = true;
                 self.or_expression(depth + 1)?;
                 if !self.eat_sign(Sign::Close)? {
                     return Err(ParseError::Syntax("a bracket in a condition is not closed"));
@@ -45,6 +47,8 @@ impl<'a> Parser<'a> {
                 return Ok(());
             }
             self.skip_lines()?;
+            // Without `[[`, as in sh and fish, the next word is a command; none has a name like `-f`.
+            self.found.ambiguous |= !self.raw()?.is_some_and(|word| word.starts_with('-'));
         }
     }
 
@@ -58,7 +62,11 @@ impl<'a> Parser<'a> {
         }
         match self.peek()? {
             // In `[[`, `<` and `>` compare texts.
-            Token::Redirect(Redirect::Read(_) | Redirect::Write(_)) => self.take().map(drop),
+            Token::Redirect(Redirect::Read(_) | Redirect::Write(_)) => {
+                // Without `[[`, as in sh and fish, they are redirections.
+                self.found.ambiguous = true;
+                self.take().map(drop)
+            }
             Token::Word(_) => match self.raw()?.unwrap_or_default() {
                 "]]" => Ok(()),
                 test if BINARY_TESTS.contains(&test) => {

@@ -1,5 +1,6 @@
 //! Splits a text into the tokens of the shell grammar: words, signs, redirections and newlines.
 
+use crate::dialects;
 use crate::error::ParseError;
 use crate::walk::{ReadWord, Walk};
 use crate::word::Word;
@@ -136,7 +137,9 @@ impl<'a> Lexer<'a> {
         if length.is_none() && self.walk.depth > 0 {
             self.walk.refuse("a comment within a substitution")?;
         }
-        self.walk.at += length.unwrap_or(rest.len());
+        let length = length.unwrap_or(rest.len());
+        self.walk.ambiguous |= dialects::comment_acts(&rest[..length]);
+        self.walk.at += length;
         Ok(())
     }
 
@@ -185,6 +188,7 @@ impl<'a> Lexer<'a> {
             return Ok(Some(Token::Redirect(Redirect::NoFile)));
         }
         let raw = &self.walk.text[target.span.clone()];
+        self.walk.ambiguous |= dialects::redirects_elsewhere(sign, raw);
         let copies = sign.ends_with('&') && copies_descriptor(raw);
         let found = match sign {
             _ if copies => Redirect::NoFile,

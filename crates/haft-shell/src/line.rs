@@ -34,6 +34,8 @@ pub struct Line {
     pub repeats: bool,
     /// True if part of the line runs in the background.
     pub background: bool,
+    /// True if another shell may find other commands or words in it.
+    pub ambiguous: bool,
 }
 
 /// Parses a line. The cost is bounded for every text, since length, nesting and the grammar's steps are limited.
@@ -73,6 +75,7 @@ pub fn parse(line: &str) -> Result<Line, ParseError> {
         add(&mut found.loops, one.loops);
         found.repeats |= one.repeats;
         found.background |= one.background;
+        found.ambiguous |= one.ambiguous;
         if found.commands.len() + found.writes.len() + found.reads.len() > MOST_PARTS {
             return Err(ParseError::TooMany);
         }

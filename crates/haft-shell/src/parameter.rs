@@ -57,7 +57,8 @@ impl Walk<'_> {
         let Some(offset) = offset.filter(|_| !special || matches!(name, "@" | "*")) else {
             return Err(ParseError::Syntax("a form of ${…} that is not known"));
         };
-        if offset.contains('?') {
+        // `${name::=value}` sets the variable in zsh.
+        if offset.contains('?') || offset.starts_with(":=") {
             return Err(ParseError::Syntax("an offset that is not a plain number"));
         }
         for number in offset.splitn(2, ':') {

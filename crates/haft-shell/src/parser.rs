@@ -14,6 +14,10 @@ const LIST_TERMINATORS: &[&str] = &["then", "elif", "else", "fi", "do", "done", 
 
 /// The contents of one text; `inner` holds the texts of its substitutions.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a property of its own that a text has or has not"
+)]
 pub(crate) struct TextParts {
     pub(crate) commands: Vec<SimpleCommand>,
     pub(crate) writes: Vec<Word>,
@@ -26,6 +30,8 @@ pub(crate) struct TextParts {
     pub(crate) inner: Vec<InnerText>,
     /// True if the text has more than words and lists, so that the grammar must confirm it.
     pub(crate) structured: bool,
+    /// True if another shell reads the text differently.
+    pub(crate) ambiguous: bool,
     /// Positions where commands are named.
     pub(crate) names: Vec<Name>,
     /// Positions of prefix words that look like commands.
@@ -62,6 +68,7 @@ pub(crate) fn read(text: &str, depth: usize) -> Result<TextParts, ParseError> {
         lexer, mut found, ..
     } = parser;
     found.structured |= lexer.walk.structured;
+    found.ambiguous |= lexer.walk.ambiguous;
     found.inner = lexer.walk.inner;
     found.variables = lexer.walk.variables;
     Ok(found)

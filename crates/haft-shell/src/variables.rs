@@ -65,19 +65,108 @@ fn note(names: &mut Vec<String>, name: &str) {
     }
 }
 
-/// Returns true if only the line itself reads the variable. Bash and the programs it starts read variables with capitals in their
-/// names, and those for proxy addresses.
+/// Lower-case parameters to which zsh gives a meaning of its own; it ties `path` to `PATH`, for one. The other shells have none that a
+/// line in the syntax of sh can set.
+const SPECIAL: &[&str] = &[
+    "aliases",
+    "argv",
+    "builtins",
+    "cdpath",
+    "commands",
+    "dirstack",
+    "errnos",
+    "fignore",
+    "fpath",
+    "funcfiletrace",
+    "funcsourcetrace",
+    "funcstack",
+    "functions",
+    "functrace",
+    "galiases",
+    "histchars",
+    "jobdirs",
+    "jobstates",
+    "jobtexts",
+    "keymaps",
+    "langinfo",
+    "mailpath",
+    "manpath",
+    "mapfile",
+    "modules",
+    "nameddirs",
+    "options",
+    "parameters",
+    "patchars",
+    "path",
+    "prompt",
+    "psvar",
+    "reswords",
+    "saliases",
+    "signals",
+    "sysparams",
+    "termcap",
+    "terminfo",
+    "userdirs",
+    "usergroups",
+    "widgets",
+];
+
+/// Beginnings and ends of names that shells and programs read.
+const OF_OTHERS: (&[&str], &[&str]) = (
+    &[
+        "bash", "dis_", "epoch", "fish", "git", "ld_", "npm", "prompt", "zle", "zsh",
+    ],
+    &["_functions", "_handler", "_proxy", "path"],
+);
+
+/// Returns true if only the line itself reads the variable, whatever the shell: its name is of lower-case letters, and neither a shell
+/// nor a program gives it a meaning. Shells and programs read variables with capitals in their names; `_` changes with each command.
 pub(crate) fn is_private(name: &str) -> bool {
-    let mut signs = name.bytes();
-    let begins = signs
-        .next()
-        .is_some_and(|b| b == b'_' || b.is_ascii_lowercase());
     let fine = |b: u8| b == b'_' || b.is_ascii_lowercase() || b.is_ascii_digit();
-    begins && signs.all(fine) && !name.ends_with("_proxy")
+    let (starts, ends) = OF_OTHERS;
+    name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.bytes().all(fine)
+        && !SPECIAL.contains(&name)
+        && !starts.iter().any(|start| name.starts_with(start))
+        && !ends.iter().any(|end| name.ends_with(end))
 }
 
-/// Returns true for `5` or `-5`.
-pub(crate) fn is_number(text: &str) -> bool {
+/// Returns true for `5` or `-5`, which no shell evaluates to anything else.
+pub fn is_number(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_private;
+
+    #[test]
+    fn only_names_that_no_shell_reads_are_private() {
+        for name in ["f", "file", "i1", "test_name", "version"] {
+            assert!(is_private(name), "{name}");
+        }
+        for name in [
+            "",
+            "_",
+            "_x",
+            "1a",
+            "A",
+            "aB",
+            "PATH",
+            "path",
+            "fpath",
+            "module_path",
+            "psvar",
+            "options",
+            "precmd_functions",
+            "http_proxy",
+            "fish_user_paths",
+            "zsh_eval_context",
+            "dis_aliases",
+            "ä",
+        ] {
+            assert!(!is_private(name), "{name}");
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use std::ops::{BitOr, BitOrAssign, Range};
 
 use crate::arithmetic;
+use crate::dialects;
 use crate::error::{MAX_DEPTH, ParseError};
 use crate::escapes::{ansi_c, unescaped};
 use crate::extent::{Bracket, end_of, end_of_ansi, end_of_backticks, end_of_single, is_arithmetic};
@@ -93,6 +94,10 @@ impl ReadWord {
 
 /// A cursor over a text.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a property of its own that a text has or has not"
+)]
 pub(crate) struct Walk<'a> {
     pub(crate) text: &'a str,
     pub(crate) at: usize,
@@ -106,6 +111,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) inner: Vec<InnerText>,
     /// True if the text has more than words and lists.
     pub(crate) structured: bool,
+    /// True if another shell reads the text differently.
+    pub(crate) ambiguous: bool,
     /// The text's use of variables.
     pub(crate) variables: Variables,
 }
@@ -147,6 +154,7 @@ impl<'a> Walk<'a> {
             ends_open: false,
             inner: Vec::new(),
             structured: false,
+            ambiguous: false,
             variables: Variables::default(),
         }
     }
@@ -279,6 +287,9 @@ impl<'a> Walk<'a> {
             }
             _ => {}
         }
+        let negates = c == '!' && draft.text.ends_with('[');
+        self.ambiguous |= c == '!' && !negates && dialects::recalls(self.rest());
+        self.ambiguous |= c == '{' && dialects::braces_differ(&draft.text, self.rest());
         draft.mark("*?[{}!".contains(c), Marks::SYNTAX);
         draft.mark(matches!(c, '^' | ']') || c.is_control(), Marks::UNUSUAL);
         draft.text.push(c);
@@ -293,6 +304,8 @@ impl<'a> Walk<'a> {
             return self.refuse("a backslash at its end");
         };
         self.at += escaped.len_utf8();
+        // To fish, this is a character by its number or name: `\x2f`, `\n`.
+        self.ambiguous |= escaped.is_ascii_alphanumeric();
         draft.text.push(escaped);
         Ok(())
     }
@@ -307,6 +320,7 @@ impl<'a> Walk<'a> {
         draft.mark(inner.contains('\r'), Marks::UNUSUAL);
         draft.text.push_str(inner);
         self.at = end + 1;
+        self.ambiguous |= dialects::quotes_differ(inner, self.rest());
         Ok(())
     }
 
@@ -321,6 +335,7 @@ impl<'a> Walk<'a> {
             expanded |= matches!(c, '`' | '$');
             draft.mark(c == '\\', Marks::ESCAPE);
             draft.mark(matches!(c, '!' | '\r'), Marks::UNUSUAL);
+            self.ambiguous |= c == '!' && dialects::recalls(self.rest());
             match c {
                 '"' => {
                     self.at += 1;
@@ -356,6 +371,7 @@ impl<'a> Walk<'a> {
         draft.marks |= Marks::SYNTAX;
         let start = self.at;
         let after = &self.text[start + 1..];
+        self.ambiguous |= dialects::expands_more(after, quoted);
         match after.chars().next() {
             Some('(') => self.substitution(draft, quoted),
             Some('{') => self.braced(draft, quoted),
@@ -464,6 +480,7 @@ impl<'a> Walk<'a> {
         let start = self.at;
         let end = self.closed(end_of_backticks(self.text, start + 1))?;
         let body = &self.text[start + 1..end];
+        self.ambiguous |= dialects::is_syntax_without_backticks(body);
         self.at = self.after_closing(end);
         // Within double quotes, an escaped quote belongs to the inner commands.
         if body.contains("\\\n") || (quoted && body.contains("\\\"")) {
@@ -521,6 +538,7 @@ impl<'a> Walk<'a> {
         }
         self.inner.append(&mut walk.inner);
         self.structured |= walk.structured;
+        self.ambiguous |= walk.ambiguous;
         self.variables.add(&walk.variables);
         Ok(())
     }

@@ -73,7 +73,7 @@ pub use guard::{
     CommandChanges, Guard, MinimumVerdict, OwnFiles, PrivateAddresses, ProtectedPaths,
     WorkspaceEdge,
 };
-pub use haft_shell::{join_words, plain_words};
+pub use haft_shell::{join_words, plain_words, reads_alike};
 pub use judge::EffectVerdict;
 pub use judged_call::JudgedCall;
 pub use names::UnknownName;

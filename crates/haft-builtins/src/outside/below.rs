@@ -1,8 +1,9 @@
 //! Searches below a folder that a command traverses for secrets and for links that lead out of the workspace.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use haft::permission::PathClaim;
+use haft::workspace::Kind;
 
 use super::Outside;
 use super::spot::{Spot, spot};
@@ -28,6 +29,8 @@ pub(super) fn walk(outside: &Outside, folder: &str, follows: bool) -> FolderFind
     let mut found = FolderFindings::default();
     let names = outside.workspace.secret_names();
     let mut todo = VecDeque::from([folder.to_owned()]);
+    // Where links have led; a link may lead back.
+    let mut visited = HashSet::from([folder.to_owned()]);
     let mut left = MAX_ENTRIES;
     while let Some(folder) = todo.pop_front() {
         let Ok(entries) = std::fs::read_dir(outside.workspace.root().join(&folder)) else {
@@ -53,7 +56,12 @@ pub(super) fn walk(outside: &Outside, folder: &str, follows: bool) -> FolderFind
             } else if kind.is_symlink() && follows {
                 match spot(outside, ".", &path, false) {
                     Spot::Inside(claim, _) if covers(outside, &claim) => found.secrets.push(claim),
-                    Spot::Inside(..) => {}
+                    Spot::Inside(claim, kind) => {
+                        let target = claim.target.unwrap_or(claim.path);
+                        if kind == Some(Kind::Directory) && visited.insert(target.clone()) {
+                            todo.push_back(target);
+                        }
+                    }
                     away => found.outward_links.push(away),
                 }
             } else if names.covers(&path) {
@@ -62,6 +70,30 @@ pub(super) fn walk(outside: &Outside, folder: &str, follows: bool) -> FolderFind
         }
     }
     found
+}
+
+/// Returns true if a folder of the workspace holds a link, or more than is searched.
+pub(super) fn holds_link(outside: &Outside, folder: &str) -> bool {
+    let mut todo = vec![outside.workspace.root().join(folder)];
+    let mut left = MAX_ENTRIES;
+    while let Some(folder) = todo.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            continue;
+        };
+        for entry in entries.flatten() {
+            let kind = entry.file_type().ok();
+            let Some(rest) = left.checked_sub(1) else {
+                return true;
+            };
+            left = rest;
+            match kind {
+                Some(kind) if kind.is_symlink() => return true,
+                Some(kind) if kind.is_dir() => todo.push(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    false
 }
 
 /// Returns true if the path is a secret, which its own name or the target of a link may identify.

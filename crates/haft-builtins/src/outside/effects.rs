@@ -7,7 +7,7 @@ use haft::policy::{How, Use, protected_from_commands};
 use haft::spec::Risk;
 use haft::workspace::Kind;
 
-use super::below::{covers, walk};
+use super::below::{covers, holds_link, walk};
 use super::places::{Bases, resolve_spots};
 use super::spot::{Spot, spot};
 use super::{Outside, connect_permission, outside_claim, unknown};
@@ -83,7 +83,7 @@ impl<'a> Effects<'a> {
 
     /// Adds the effects of a path.
     pub(super) fn add_file(&mut self, place: &Use) {
-        let entry = matches!(place.how, How::Removes | How::Moves);
+        let entry = matches!(place.how, How::Removes | How::Moves | How::Carries);
         for found in resolve_spots(self.outside, &self.bases, place, entry) {
             match found {
                 Spot::Unknown => self.note(unknown(&place.path)),
@@ -125,6 +125,17 @@ impl<'a> Effects<'a> {
                     self.note(Permission::write(claim));
                 }
             }
+            How::NamesBelow if kind == Some(Kind::Directory) => {
+                let found = walk(self.outside, folder_of(&claim), true);
+                self.add_outward_links(&claim, found.outward_links, found.more);
+            }
+            How::Carries if self.holds_link(&claim, kind) => {
+                self.note(unknown(&format!(
+                    "{}, a link that is put elsewhere",
+                    claim.path
+                )));
+            }
+            How::NamesBelow | How::Carries => {}
             How::Names | How::Goes | How::ReadsTracked | How::Connects => {}
         }
     }
@@ -171,26 +182,39 @@ impl<'a> Effects<'a> {
     }
 
     fn add_folder(&mut self, claim: &PathClaim, follows: bool) {
-        let folder = claim.target.as_deref().unwrap_or(&claim.path);
+        let folder = folder_of(claim);
         let found = walk(self.outside, folder, follows);
         for secret in found.secrets {
             self.note(Permission::read(secret));
         }
-        for place in found.outward_links {
-            self.note(match place {
-                Spot::Away(path) => Permission::read(outside_claim(&path)).at(Risk::High),
-                Spot::Inside(..) | Spot::Unknown => unknown(&claim.path),
-            });
-        }
+        self.add_outward_links(claim, found.outward_links, found.more);
         let workspace = &self.outside.workspace;
         let own = workspace.hidden_inside().iter();
         let mut own = own.filter(|own| folder == "." || own.starts_with(folder));
         if own.any(|own| workspace.root().join(own).symlink_metadata().is_ok()) {
             self.note(unknown(&format!("haft's own files in {}", claim.path)));
         }
-        if found.more {
+    }
+
+    fn add_outward_links(&mut self, claim: &PathClaim, links: Vec<Spot>, more: bool) {
+        for place in links {
+            self.note(match place {
+                Spot::Away(path) => Permission::read(outside_claim(&path)).at(Risk::High),
+                Spot::Inside(..) | Spot::Unknown => unknown(&claim.path),
+            });
+        }
+        if more {
             let value = format!("more files in {} than are looked at", claim.path);
             self.note(unknown(&value));
+        }
+    }
+
+    /// Returns true if the entry is a link, or a folder that holds one, or more than can be searched.
+    fn holds_link(&self, claim: &PathClaim, kind: Option<Kind>) -> bool {
+        match kind {
+            Some(Kind::Link) => true,
+            Some(Kind::Directory) => holds_link(self.outside, &claim.path),
+            _ => false,
         }
     }
 
@@ -215,6 +239,11 @@ impl<'a> Effects<'a> {
             self.note(Permission::read(PathClaim::plain(path)));
         }
     }
+}
+
+/// Returns the folder that a path leads to.
+fn folder_of(claim: &PathClaim) -> &str {
+    claim.target.as_deref().unwrap_or(&claim.path)
 }
 
 /// Returns the risk of changing a path. Git cannot restore its own data, so no rule that allows files covers that.

@@ -8,5 +8,6 @@
 mod given;
 mod lines;
 mod paths;
+mod shells;
 mod properties;
 mod scene;

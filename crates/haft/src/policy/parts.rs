@@ -11,7 +11,7 @@ use super::command::{are_harmless, command_risk, discards_content, risk};
 use super::folders::{folder_of, may_move};
 use super::remembered::parse_line;
 use super::spelled::Spelled;
-use super::uses::{How, Use, Uses, uses};
+use super::uses::{How, Use, Uses, creates_links, uses};
 use crate::permission::{Effect, Permission};
 use crate::spec::Risk;
 
@@ -158,6 +158,10 @@ impl CommandLine {
             let moves = self.repeats && uses.paths.iter().any(|place| place.how == How::Goes);
             uses.understood &=
                 part.settled && !multiplies && !moves && (printed || !uses.globs_output);
+            // The rest of the line may use the link, which is not there yet.
+            if self.parts.len() > 1 && creates_links(&part.words) {
+                uses.paths.push(Use::unknown(&part.command, How::MayUse));
+            }
         }
         each
     }

@@ -10,6 +10,8 @@ use super::git;
 use super::spelled::{Form, Spelled};
 
 mod changes;
+mod listers;
+mod plain;
 mod printers;
 mod readers;
 mod scan;
@@ -21,6 +23,8 @@ mod tables;
 pub enum How {
     /// Shows whether it exists, what kind it is, or what a folder lists.
     Names,
+    /// The same for everything below a folder, and it follows links there.
+    NamesBelow,
     /// Reads a file.
     Reads,
     /// Reads a file of a repository, now or in an earlier commit.
@@ -38,6 +42,8 @@ pub enum How {
     Removes,
     /// Removes a file, or a folder with everything in it.
     Moves,
+    /// Puts it at another path as it is: a link in it may lead elsewhere from there, or lead to what the line uses by the new path.
+    Carries,
     /// Changes to this folder: later relative paths of the line start there.
     Goes,
     /// May do anything with it: the program is not understood.
@@ -110,6 +116,15 @@ impl Use {
         }
     }
 
+    /// Creates the use of a word that is a file's name and nothing else. With `EXTENDED_GLOB`, zsh reads `^`, `#` and `~` as patterns.
+    fn file(word: &Spelled, how: How) -> Self {
+        let behind = word.text.strip_prefix('~').unwrap_or(&word.text);
+        if behind.contains(['^', '#', '~']) {
+            return Self::unknown(&word.text, how);
+        }
+        Self::new(word, how)
+    }
+
     fn known(path: &str, how: How) -> Self {
         Self::new(&Spelled::known(path), how)
     }
@@ -150,7 +165,7 @@ impl Uses {
     fn each<'w>(words: impl IntoIterator<Item = &'w Spelled>, how: How) -> Self {
         // The command behind a process substitution is a part of its own.
         let words = words.into_iter().filter(|word| word.form != Form::Pipe);
-        Self::of(words.map(|word| Use::new(word, how)).collect())
+        Self::of(words.map(|word| Use::file(word, how)).collect())
     }
 }
 
@@ -166,14 +181,23 @@ pub(super) fn uses(words: &[Spelled]) -> Uses {
         }
         _ => layer,
     };
-    understood(layer).unwrap_or_else(|| Uses {
-        paths: scan::places(words),
-        ..Uses::default()
+    understood(layer).unwrap_or_else(|| {
+        let mut paths = scan::places(words);
+        paths.extend(changes::carried(layer.words));
+        Uses {
+            paths,
+            ..Uses::default()
+        }
     })
 }
 
 /// Programs that only read files and print, even if a file name is taken for an option.
 const ANY_OPTION: &[&str] = &["cat", "echo", "head", "ls", "stat", "tail"];
+
+/// Whether the command with these words creates links.
+pub(super) fn creates_links(words: &[Spelled]) -> bool {
+    changes::links(inner_command(words).words)
+}
 
 fn is_plain_name(word: &Spelled) -> bool {
     word.is_known() && !word.text.starts_with('-') && !word.text.contains('=')
@@ -199,14 +223,16 @@ fn understood(layer: Layer<'_, Spelled>) -> Option<Uses> {
     }
     match name.text() {
         "cd" => match rest {
-            [folder] if !folder.text.is_empty() && !folder.text.starts_with('-') => {
+            // zsh reads `+1` as a place in its list of folders.
+            [folder] if !folder.text.is_empty() && !folder.text.starts_with(['-', '+']) => {
                 Some(Uses::each([folder], How::Goes))
             }
             _ => None,
         },
         "find" => find::only_looks(layer).then(|| find_uses(rest)).flatten(),
         "git" => git::only_reads(layer).then(|| git_uses(rest)),
-        name => readers::of(name, rest)
+        name => listers::of(name, rest)
+            .or_else(|| readers::of(name, rest))
             .or_else(|| scripts::of(name, rest))
             .or_else(|| changes::of(name, rest)),
     }

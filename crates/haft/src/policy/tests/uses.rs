@@ -28,7 +28,7 @@ fn commands_that_are_understood_say_all_that_they_do() {
         ("find a -name b", &["Names a", "Names b"]),
         ("cd a", &["Goes a"]),
         ("cp a b", &["Reads a", "Writes b"]),
-        ("mv a b", &["Moves a", "Writes b"]),
+        ("mv a b", &["Moves a", "Carries a", "Writes b"]),
         ("rm -f a b", &["Removes a", "Removes b"]),
         ("tee -a a", &["Writes a"]),
         ("sort -k 2 a", &["Reads a"]),
@@ -151,7 +151,10 @@ fn what_is_not_understood_is_looked_through_for_places() {
         ),
         ("git commit -m '/a b'", &["MayUse commit"]),
         ("rm -r a", &["MayUse a"]),
-        ("cp -r a b", &["MayUse a", "MayUse b"]),
+        (
+            "cp -r a b",
+            &["MayUse a", "MayUse b", "Carries a", "Carries b"],
+        ),
         ("sort -o a b", &["MayUse a", "MayUse b"]),
         ("xargs cat", &["MayUse cat"]),
     ] {

@@ -1,6 +1,6 @@
 //! Commands that change files and do nothing else: each change is its own effect, for rules on files.
 
-use haft_shell::{AsWord, Options};
+use haft_shell::{AsWord, Options, base_name};
 
 use super::tables::{CP, MKDIR, MV, RM, TEE, TOUCH};
 use super::{How, Use, Uses};
@@ -39,10 +39,41 @@ fn put(operands: &[&Spelled], how: How) -> Option<Uses> {
             return None;
         }
         paths.push(Use::new(file, how));
+        if how == How::Moves {
+            paths.push(Use::new(file, How::Carries));
+        }
         paths.push(Use {
             puts: Some(name.to_owned()),
             ..Use::new(to, How::Writes)
         });
     }
     Some(Uses::of(paths))
+}
+
+/// Returns the paths that a command which is not understood may put elsewhere as they are, links included.
+pub(super) fn carried(words: &[Spelled]) -> Vec<Use> {
+    let Some((name, rest)) = words.split_first() else {
+        return Vec::new();
+    };
+    if !matches!(base_name(name.text()), "mv" | "cp" | "ln" | "rsync") {
+        return Vec::new();
+    }
+    let named = rest.iter().filter(|word| !word.text.starts_with('-'));
+    named.map(|word| Use::new(word, How::Carries)).collect()
+}
+
+/// Whether a command creates links: what the rest of its line uses by their names cannot be known.
+pub(super) fn links(words: &[Spelled]) -> bool {
+    let Some((name, rest)) = words.split_first() else {
+        return false;
+    };
+    let symbolic = |word: &Spelled| {
+        let letters = word.text.strip_prefix('-').unwrap_or_default();
+        word.text.starts_with("--s") || (!letters.starts_with('-') && letters.contains('s'))
+    };
+    match base_name(name.text()) {
+        "ln" => true,
+        "cp" => rest.iter().any(symbolic),
+        _ => false,
+    }
 }

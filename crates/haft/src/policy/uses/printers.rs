@@ -2,6 +2,7 @@
 
 use haft_shell::{AsWord, Options};
 
+use super::plain::prints_plainly;
 use super::{How, Use, Uses};
 use crate::policy::spelled::{Form, Spelled};
 
@@ -51,13 +52,6 @@ pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
             _ => None,
         },
     }
-}
-
-/// Whether the format is not an option: an option could set a variable.
-fn prints_plainly(words: &[Spelled]) -> bool {
-    words
-        .first()
-        .is_some_and(|format| format.is_known() && !format.text.starts_with('-'))
 }
 
 /// Returns the uses of a command that prints its words; patterns among them become file names.

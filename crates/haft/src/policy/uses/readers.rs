@@ -35,16 +35,10 @@ const FILE_READERS: &[&str] = &[
     "base64",
 ];
 
-/// Commands that print names, kinds and sizes of files, whatever their options.
-const NAME_LISTERS: &[&str] = &[
-    "ls", "stat", "du", "which", "readlink", "realpath", "test", "[",
-];
-
 /// Returns what such a command does with files.
 pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
     match name {
         _ if FILE_READERS.contains(&name) => files(name, words, How::Reads),
-        _ if NAME_LISTERS.contains(&name) => files(name, words, How::Names),
         "grep" | "egrep" | "fgrep" => grep(words),
         "diff" => diff(words),
         "sort" => Some(Uses::each(plain(&SORT, words)?.words, How::Reads)),
@@ -69,7 +63,7 @@ pub(super) fn plain<'w>(options: &Options, words: &'w [Spelled]) -> Option<Opera
 }
 
 /// Returns the uses where every word may be a file, on its own or after an option. `None` for options that read file names from a file.
-fn files(name: &str, words: &[Spelled], how: How) -> Option<Uses> {
+pub(super) fn files(name: &str, words: &[Spelled], how: How) -> Option<Uses> {
     let short = |word: &Spelled| word.text.starts_with('-') && !word.text.starts_with("--");
     let lists = |word: &Spelled| match name {
         "wc" | "du" => word.text.starts_with("--f"),
@@ -107,7 +101,7 @@ fn paths(word: &Spelled, how: How) -> Vec<Use> {
         return Vec::new();
     }
     if !word.text.starts_with('-') {
-        return vec![Use::new(word, how)];
+        return vec![Use::file(word, how)];
     }
     let behind = option_value(&word.text);
     behind.map(|text| Use::known(text, how)).collect()
