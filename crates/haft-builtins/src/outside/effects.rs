@@ -135,8 +135,12 @@ impl<'a> Effects<'a> {
                     claim.path
                 )));
             }
-            How::NamesBelow | How::Carries => {}
-            How::Names | How::Goes | How::ReadsTracked | How::Connects => {}
+            How::Names
+            | How::NamesBelow
+            | How::Carries
+            | How::Goes
+            | How::ReadsTracked
+            | How::Connects => {}
         }
     }
 
