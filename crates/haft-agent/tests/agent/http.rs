@@ -358,7 +358,7 @@ fn what_cannot_be_asked_says_what_to_set() {
         (
             "compatible:x",
             at("nonsense"),
-            "the base URL \"nonsense\" is none",
+            "the base URL \"nonsense\" is not a URL",
         ),
     ] {
         let error = HttpModel::new(&name.parse().unwrap(), settings, none).unwrap_err();

@@ -197,7 +197,7 @@ fn a_line_that_shells_read_differently_is_asked_about() {
             "grep 'a\\.b' README.md",
             "grep \"^a.*b$\" README.md",
             "find src -name \\*.rs",
-            "ls [!a]*",
+            "ls src/[!a]*",
             "git show HEAD^",
             "echo `date`",
             "# List the files, twice.\nls\nls",
