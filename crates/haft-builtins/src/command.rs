@@ -25,6 +25,8 @@ mod git_changes;
 mod git_command;
 mod git_file;
 mod git_folders;
+mod git_scope;
+mod git_sections;
 mod git_user;
 pub(crate) mod index;
 mod launch;

@@ -47,13 +47,14 @@ mod condition;
 #[cfg(feature = "grammar")]
 mod tree;
 mod line;
+mod alike;
 mod plain;
 mod fragments;
 mod startup;
 
+pub use crate::alike::reads_alike;
 pub use crate::builtin::{ALTERING, alters_shell, runs_quoted};
 pub use crate::command::SimpleCommand;
-pub use crate::dialects::reads_alike;
 pub use crate::each::Loop;
 pub use crate::error::{LONGEST_LINE, ParseError, is_too_long};
 pub use crate::format::conversions;

@@ -1,6 +1,6 @@
 //! Whether a setting of git names only programs of the user's, which lie outside of the workspace.
 
-use crate::command::git_user::Scope;
+use crate::command::git_scope::Scope;
 
 /// Programs that run a file that a plain name among their arguments names.
 const INTERPRETERS: &str = "sh bash dash zsh ksh fish source . exec env sudo nohup awk gawk sed make node deno bun perl ruby php lua \

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use haft::workspace::Workspace;
 
-use crate::command::git;
 use crate::command::git_command::names_only_own_programs;
 use crate::command::git_file::{Setting, parse};
-use crate::command::lexical::normalize;
+use crate::command::git_scope::Scope;
+use crate::command::git_sections::{is_inert, names_section};
 
 /// Maximum size of a settings file, in bytes.
 const MAX_SETTINGS: u64 = 256 * 1024;
@@ -49,36 +49,6 @@ const INERT_CORE: &str =
 /// Keys of a file driver that are patterns and switches.
 const INERT_DRIVER: &str =
     "algorithm binary cachetextconv funcname trustexitcode wordregex xfuncname";
-
-/// What the reading of settings needs to know.
-#[derive(Debug)]
-pub(super) struct Scope<'a> {
-    /// The real path of the workspace.
-    pub(super) root: &'a Path,
-    /// The folder that `~` stands for.
-    pub(super) home: Option<&'a Path>,
-}
-
-impl Scope<'_> {
-    /// Returns true if a path as git's settings write it is absolute and lies outside of the workspace.
-    pub(super) fn is_own_path(&self, path: &str) -> bool {
-        let path = match path.strip_prefix('~') {
-            None => PathBuf::from(path),
-            Some(rest) => match (rest.strip_prefix('/'), self.home) {
-                (Some(rest), Some(home)) => home.join(rest),
-                // The home folder of another user.
-                _ => return false,
-            },
-        };
-        path.is_absolute() && !self.holds(&path)
-    }
-
-    /// Returns true if the path lies in the workspace, by its names or through a link.
-    fn holds(&self, path: &Path) -> bool {
-        let real = path.ancestors().find_map(|at| at.canonicalize().ok());
-        normalize(path).starts_with(self.root) || real.is_none_or(|at| at.starts_with(self.root))
-    }
-}
 
 /// Returns the folders of hooks that the settings name relative to the workspace, or in it. Returns `None` if a setting may make a
 /// reading command run or read something in the workspace, or cannot be read.
@@ -175,7 +145,7 @@ impl Reading<'_> {
         let text = String::from_utf8_lossy(&bytes);
         if self.scope.holds(path) {
             // A file of the workspace, as in a repository of settings.
-            return git::is_inert(&text).then_some(());
+            return is_inert(&text).then_some(());
         }
         for setting in parse(&text)? {
             self.setting(setting, Some(path), depth)?;
@@ -212,9 +182,9 @@ impl Reading<'_> {
             ("diff", false) if key == "submodule" && value.eq_ignore_ascii_case("diff") => {
                 return None;
             }
-            ("core", false) => git::names_section(INERT_CORE, &key),
-            ("diff", true) => git::names_section(INERT_DRIVER, &key),
-            _ => git::names_section(INERT, &section),
+            ("core", false) => names_section(INERT_CORE, &key),
+            ("diff", true) => names_section(INERT_DRIVER, &key),
+            _ => names_section(INERT, &section),
         };
         let is_quiet = inert || value.is_empty() || self.is_own(&key, &value);
         is_quiet.then_some(())

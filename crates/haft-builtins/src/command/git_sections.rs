@@ -1,0 +1,136 @@
+//! What a repository's settings make git run, read from the names of their sections and keys.
+
+/// Sections without a name whose settings run nothing in the environment above.
+const INERT_SECTIONS: &str = "advice alias am apply author blame branch checkout clean clone color column commit committer \
+    core diff difftool extensions feature fetch gc gitflow gui help i18n index init interactive \
+    lfs maintenance merge mergetool notes pack pull push rebase receive remote rerere safe \
+    sequence stash status submodule tag transfer user versionsort web worktree";
+
+/// Sections with a name (`[remote "origin"]`) whose settings run nothing.
+const INERT_NAMED: &str =
+    "branch color credential difftool gitflow http lfs mergetool remote submodule svn-remote url";
+
+/// Settings of a repository that name programs or lead elsewhere, for git outside a jail, where nothing turns them off.
+const PROGRAMS: &[&str] = &[
+    "fsmonitor",
+    "pager",
+    "sshcommand",
+    "editor",
+    "worktree",
+    "alternaterefscommand",
+    "askpass",
+    "gitproxy",
+];
+
+/// What a repository's own settings make git's reading commands run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Settings {
+    /// Nothing.
+    Inert,
+    /// Nothing, in the environment of a command that only reads.
+    Silenced,
+    /// Possibly programs.
+    Programs,
+}
+
+/// Returns true if a file of settings in the workspace names no program, no hooks and no other file.
+pub(super) fn is_inert(text: &str) -> bool {
+    let names_hooks = text.to_ascii_lowercase().contains("hookspath");
+    !names_hooks && check_sections(text) == Settings::Inert && !names_program(text)
+}
+
+pub(super) fn names_program(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    PROGRAMS.iter().any(|name| text.contains(name))
+}
+
+/// Checks every section, and every value that looks like one. A section outside of the lists may run something.
+pub(super) fn check_sections(text: &str) -> Settings {
+    let text = text.to_ascii_lowercase();
+    let mut worst = Settings::Inert;
+    for header in text.split('[').skip(1) {
+        let end = header.find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '.');
+        let (name, rest) = header.split_at(end.unwrap_or(header.len()));
+        let named = name.contains('.') || rest.trim_start_matches([' ', '\t']).starts_with('"');
+        let name = name.split('.').next().unwrap_or(name);
+        let of_section = match (name, named) {
+            // A format may verify signatures with the program named there.
+            ("format" | "gpg" | "log" | "pretty", _) => Settings::Silenced,
+            // The settings of a nested repository determine its diffs.
+            ("diff", false) if rest.contains("submodule") && !rest.contains("external") => {
+                Settings::Silenced
+            }
+            // Git fetches missing objects.
+            ("extensions" | "remote", _)
+                if rest.contains("partialclone") || rest.contains("promisor") =>
+            {
+                Settings::Silenced
+            }
+            ("diff", false) if rest.contains("external") => Settings::Programs,
+            (name, false) if names_section(INERT_SECTIONS, name) => Settings::Inert,
+            (name, true) if names_section(INERT_NAMED, name) => Settings::Inert,
+            _ => Settings::Programs,
+        };
+        worst = worst.max(of_section);
+    }
+    worst
+}
+
+pub(super) fn names_section(sections: &str, name: &str) -> bool {
+    sections.split(' ').any(|section| section == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Settings, check_sections};
+
+    #[test]
+    fn settings_that_may_run_programs_are_known() {
+        for (text, expect) in [
+            ("", Settings::Inert),
+            (
+                "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = git@x:y\n[branch \"main\"]\n\tremote = origin\n",
+                Settings::Inert,
+            ),
+            (
+                "[core]\n\tfsmonitor = ./x\n\thooksPath = .husky",
+                Settings::Inert,
+            ),
+            ("[user]\n\tname = a [b] c", Settings::Programs),
+            ("[diff]\n\talgorithm = histogram", Settings::Inert),
+            ("[diff]\n\texternal = ./x", Settings::Programs),
+            ("[diff] EXTERNAL = ./x", Settings::Programs),
+            ("[diff]\n\tsubmodule = log", Settings::Silenced),
+            (
+                "[diff]\n\tsubmodule = log\n\texternal = ./x",
+                Settings::Programs,
+            ),
+            (
+                "[diff]\n\tsubmodule = log\n[diff]\n\texternal = ./x",
+                Settings::Programs,
+            ),
+            ("[diff \"pdf\"]\n\ttextconv = ./x", Settings::Programs),
+            ("[diff.pdf]\n\ttextconv = ./x", Settings::Programs),
+            ("[core] [filter \"x\"] clean = ./x", Settings::Programs),
+            ("[FILTER \"lfs\"]\n\tprocess = git-lfs", Settings::Programs),
+            ("[merge \"x\"]\n\tdriver = ./x", Settings::Programs),
+            ("[include]\n\tpath = ../x", Settings::Programs),
+            (
+                "[includeIf \"gitdir:x\"]\n\tpath = ../x",
+                Settings::Programs,
+            ),
+            ("[unknown]\n\tx = y", Settings::Programs),
+            ("[log]\n\tshowSignature = true", Settings::Silenced),
+            ("[format]\n\tpretty = %G?", Settings::Silenced),
+            ("[remote \"x\"]\n\tpromisor = true", Settings::Silenced),
+            ("[extensions]\n\tpartialClone = x", Settings::Silenced),
+            ("[gpg]\n\tprogram = ./x", Settings::Silenced),
+            ("[gpg \"ssh\"]\n\tprogram = ./x", Settings::Silenced),
+            ("[alias]\n\tst = status", Settings::Inert),
+            ("[ core]\n", Settings::Programs),
+            ("[]\n", Settings::Programs),
+        ] {
+            assert_eq!(check_sections(text), expect, "{text:?}");
+        }
+    }
+}
