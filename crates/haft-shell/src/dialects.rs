@@ -12,7 +12,7 @@ pub(crate) fn quotes_differ(inner: &str, behind: &str) -> bool {
 /// Returns true if an interactive shell replaces the `!` at the start of this text by an earlier line.
 pub(crate) fn recalls(text: &str) -> bool {
     let next = text.chars().nth(1);
-    next.is_some_and(|c| !c.is_whitespace() && !matches!(c, '=' | '"' | '(' | ')'))
+    next.is_some_and(|c| !c.is_whitespace() && !matches!(c, '=' | '(' | ')'))
 }
 
 /// Returns true if fish removes the braces at the start of this text: `{.env}`. What remains of `HEAD@{1}` names nothing else.
@@ -30,17 +30,29 @@ pub(crate) fn expands_more(after: &str, quoted: bool) -> bool {
         Some('\'') => !quoted,
         // zsh: `$=name`, `$~name`, `$^name`, `$+name`.
         Some('=' | '~' | '^' | '+') => true,
-        // zsh and fish take an index without braces: arithmetic, or a command in parentheses.
-        _ => after
-            .find(name)
-            .is_some_and(|end| after[end..].starts_with('[')),
+        _ => after.find(name).is_some_and(|end| {
+            let mut rest = after[end..].chars();
+            match rest.next() {
+                // zsh and fish take an index without braces: arithmetic, or a command in parentheses.
+                Some('[') => true,
+                // zsh changes the value: `$name:s/a/b/`.
+                Some(':') => rest.next().is_some_and(|c| c.is_alphabetic() || c == '&'),
+                _ => false,
+            }
+        }),
     }
 }
 
-/// Returns true if a comment could do something in an interactive zsh, which has no comments.
-pub(crate) fn comment_acts(comment: &str) -> bool {
-    let plain = |c: char| c.is_alphanumeric() || " #\t,.:_-".contains(c);
-    !comment.chars().all(plain) || comment.contains("..")
+/// Returns true if a comment could do something in an interactive zsh, which has none: behind a command (`alone` is false) its words are
+/// options and files. Words of letters are neither, as far as a name can tell.
+pub(crate) fn comment_acts(comment: &str, alone: bool) -> bool {
+    let is_text = |c: char| c.is_alphanumeric() || " #\t,.:_-".contains(c);
+    let is_plain = |word: &str| {
+        let word = word.trim_start_matches('#');
+        let word = word.trim_end_matches(['.', ',', ':']);
+        word.chars().all(char::is_alphabetic)
+    };
+    !comment.chars().all(is_text) || !(alone || comment.split_whitespace().all(is_plain))
 }
 
 /// Returns true if a redirection differs: fish pipes `>|` to a command, and zsh matches numbers with `<1-5>`.

@@ -138,7 +138,13 @@ impl<'a> Lexer<'a> {
             self.walk.refuse("a comment within a substitution")?;
         }
         let length = length.unwrap_or(rest.len());
-        self.walk.ambiguous |= dialects::comment_acts(&rest[..length]);
+        let before = &self.walk.text[..self.walk.at];
+        let alone = before
+            .lines()
+            .next_back()
+            .is_none_or(|line| line.trim().is_empty())
+            || before.ends_with('\n');
+        self.walk.ambiguous |= dialects::comment_acts(&rest[..length], alone);
         self.walk.at += length;
         Ok(())
     }

@@ -155,6 +155,10 @@ const AMBIGUOUS: &[&str] = &[
     // An interactive shell
     "echo !curl",
     "echo \"!curl\"",
+    "echo \"Done!\" \"; touch x; echo \" '\"'\\'",
+    "find . # -delete",
+    "cat README.md # .env",
+    "for f in xetc/passwd; do head -1 $f:s,x,/,; done",
     "echo '\r'",
     "echo '\u{3}'",
 ];
@@ -191,7 +195,6 @@ fn a_line_that_shells_read_differently_is_asked_about() {
         &[],
         &[
             "echo 'it'\\''s'",
-            "echo \"Hello!\"",
             "[ ! -f x ] || echo yes",
             "if [[ -f README.md && -d src ]]; then echo yes; fi",
             "grep 'a\\.b' README.md",

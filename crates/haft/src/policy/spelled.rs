@@ -112,10 +112,12 @@ fn variable_values(word: &Word, loops: &[Loop]) -> Option<Vec<Spelled>> {
         .flat_map(|one| &one.words)
         .collect();
     let pattern = Expansions::GLOB | Expansions::SPLIT;
+    // Without quotes the shell drops an empty value and splits others: neither they nor the names that a pattern matches are one word.
+    let splitting = |c: char| c.is_whitespace() || matches!(c, '*' | '?' | '[' | '\\');
+    let is_one_word = |text: &str| !splits || !(text.is_empty() || text.contains(splitting));
     let can = |value: &&Word| {
-        let plain =
-            value.is_known() && !(splits && value.text.contains([' ', '\t', '\n', '*', '?', '[']));
-        plain || (value.expansions == pattern && before.is_empty() && after.is_empty())
+        let plain = value.is_known() && is_one_word(&value.text);
+        plain || (!splits && value.expansions == pattern && before.is_empty() && after.is_empty())
     };
     let fine = !values.is_empty() && values.len() <= MAX_VALUES && values.iter().all(can);
     fine.then(|| {

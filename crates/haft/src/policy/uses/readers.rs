@@ -44,8 +44,13 @@ pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
         "sort" => Some(Uses::each(plain(&SORT, words)?.words, How::Reads)),
         "uniq" => {
             let operands = plain(&UNIQ, words)?.words;
-            // `uniq` would write a second file.
-            (operands.len() < 2).then(|| Uses::each(operands, How::Reads))
+            // `uniq` would write a second file, and a pattern may match two.
+            let is_one = match operands.as_slice() {
+                [] => true,
+                [one] => one.form != Form::Pattern,
+                _ => false,
+            };
+            is_one.then(|| Uses::each(operands, How::Reads))
         }
         "rg" => rg(words),
         _ => None,
@@ -67,6 +72,8 @@ pub(super) fn files(name: &str, words: &[Spelled], how: How) -> Option<Uses> {
     let short = |word: &Spelled| word.text.starts_with('-') && !word.text.starts_with("--");
     let lists = |word: &Spelled| match name {
         "wc" | "du" => word.text.starts_with("--f"),
+        // The one of macOS writes a file.
+        "base64" => word.text.starts_with("--o") || (short(word) && word.text.contains('o')),
         _ if name.ends_with("sum") => {
             word.text.starts_with("--c") || (short(word) && word.text.contains('c'))
         }
