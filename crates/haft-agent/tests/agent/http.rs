@@ -385,7 +385,7 @@ fn what_cannot_be_asked_says_what_to_set() {
     )
     .unwrap_err();
     assert!(
-        error.to_string().contains("OPENAI_API_KEY is no key"),
+        error.to_string().contains("OPENAI_API_KEY is not a key"),
         "{error}"
     );
 }
