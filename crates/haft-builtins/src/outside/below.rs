@@ -46,9 +46,13 @@ pub(super) fn walk(outside: &Outside, folder: &str, follows: bool) -> FolderFind
             let (Ok(kind), name) = (entry.file_type(), entry.file_name()) else {
                 continue;
             };
-            let name = name.to_string_lossy();
+            // What lies below a name that is not UTF-8 cannot be stated.
+            let Some(name) = name.to_str() else {
+                found.more = true;
+                return found;
+            };
             let path = match folder.as_str() {
-                "." => name.into_owned(),
+                "." => name.to_owned(),
                 folder => format!("{folder}/{name}"),
             };
             if kind.is_dir() {

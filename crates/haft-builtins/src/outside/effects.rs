@@ -232,13 +232,15 @@ impl<'a> Effects<'a> {
             return self.note(unknown("which files the repository tracks"));
         };
         let secret = workspace.secret_names();
-        let names = names
-            .iter()
-            .filter_map(|name| std::str::from_utf8(name).ok());
-        let secrets: Vec<String> = names
-            .filter(|name| secret.covers(name))
-            .map(str::to_owned)
-            .collect();
+        let names: Result<Vec<&str>, _> =
+            names.iter().map(|name| std::str::from_utf8(name)).collect();
+        let Ok(names) = names else {
+            return self.note(unknown(
+                "tracked files, one of which has a name that is not UTF-8",
+            ));
+        };
+        let secrets = names.into_iter().filter(|name| secret.covers(name));
+        let secrets: Vec<String> = secrets.map(str::to_owned).collect();
         for path in secrets.into_iter().take(MAX_EFFECTS) {
             self.note(Permission::read(PathClaim::plain(path)));
         }

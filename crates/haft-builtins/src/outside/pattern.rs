@@ -17,8 +17,8 @@ pub(super) enum Matches {
     These(Vec<String>),
     /// A path outside the workspace.
     Away(PathBuf),
-    /// More than the limit.
-    TooMany,
+    /// More than the limit, or a name that is not UTF-8.
+    Unknown,
 }
 
 /// Expands a pattern from the root of the workspace.
@@ -45,6 +45,10 @@ pub(super) fn matches(outside: &Outside, pattern: &str) -> Matches {
                 "" => ".",
                 folder => folder,
             };
+            // To dash and older versions of bash, `.?` and `.*` match the folder above, too.
+            if fits(segment, "..") {
+                return Matches::Unknown;
+            }
             // Links can lead a pattern out of the workspace too.
             if let Spot::Away(_) = spot(outside, ".", at, false) {
                 return Matches::Away(normalize(&root.join(pattern)));
@@ -54,18 +58,20 @@ pub(super) fn matches(outside: &Outside, pattern: &str) -> Matches {
             };
             for entry in entries.flatten() {
                 let Some(rest) = left.checked_sub(1) else {
-                    return Matches::TooMany;
+                    return Matches::Unknown;
                 };
                 left = rest;
                 let name = entry.file_name();
-                let name = name.to_string_lossy();
-                if fits(segment, &name) {
-                    next.push(path(&name));
+                let Some(name) = name.to_str() else {
+                    return Matches::Unknown;
+                };
+                if fits(segment, name) {
+                    next.push(path(name));
                 }
             }
         }
         if next.len() > MAX_MATCHES {
-            return Matches::TooMany;
+            return Matches::Unknown;
         }
         found = next;
     }
@@ -80,7 +86,8 @@ fn fits(pattern: &str, name: &str) -> bool {
     if name.starts_with('.') && !pattern.starts_with('.') {
         return false;
     }
-    if pattern.contains('[') {
+    // In some locales `?` matches a byte.
+    if pattern.contains('[') || (pattern.contains('?') && !name.is_ascii()) {
         return true;
     }
     let (pattern, name): (Vec<char>, Vec<char>) =
@@ -129,6 +136,11 @@ mod tests {
             ("[a]*", "b", true),
             ("a*b*c", "abbbc", true),
             ("a*b*c", "abbb", false),
+            ("??", "\u{e9}", true),
+            (".?", "..", true),
+            (".*", "..", true),
+            ("*", "..", false),
+            (".e*", "..", false),
         ] {
             assert_eq!(fits(pattern, name), expect, "{pattern} {name}");
         }

@@ -117,7 +117,7 @@ pub(super) fn resolve_spots(
                     each.map(|path| spot(outside, ".", path, entry)).collect()
                 }
                 pattern::Matches::Away(path) => vec![Spot::Away(path)],
-                pattern::Matches::TooMany => vec![Spot::Unknown],
+                pattern::Matches::Unknown => vec![Spot::Unknown],
             };
         }
         vec![spot(outside, base, &path, entry)]

@@ -120,6 +120,10 @@ const OUT: &[&str] = &[
     "for f in src/*; do cat $f; done",
     "for f in src/*; do sort ${f}; done",
     "uniq src/*",
+    "uniq README.md -u",
+    "awk --assign 'BEGIN{x}' '{print}' README.md",
+    "cat .?/file",
+    "ls src/.*",
     "base64 -i README.md -o haft.toml",
     "for f in $(ls); do cat \"$f\"; done",
     "cat \"$f\"; for f in /etc/passwd; do true; done",
@@ -393,4 +397,25 @@ fn settings_of_agents_and_haft_itself_are_never_changed_unasked() {
     ] {
         assert_eq!(scene.line(line, &rules), Ask, "{line}");
     }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_name_that_is_not_utf_8_is_asked_about() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let scene = Scene::new();
+    let folder = scene.root.join("odd");
+    std::fs::create_dir(&folder).unwrap();
+    let name = OsStr::from_bytes(b"z\xe9");
+    std::os::unix::fs::symlink("/etc/hostname", folder.join(name)).unwrap();
+    let lines = [
+        "cat odd/z*",
+        "grep -R v odd",
+        "rg v odd",
+        "for f in odd/*; do cat \"$f\"; done",
+    ];
+    check(&scene, Ask, &lines);
+    assert_eq!(scene.line("echo x | tee odd/z*", &["Edit(/**)"]), Ask);
 }

@@ -2,7 +2,7 @@
 
 use haft_shell::{AsWord, Operands, Options};
 
-use super::scan::option_value;
+use super::scan::{has_late_option, option_value};
 use super::tables::{RG, SORT, UNIQ};
 use super::{How, Use, Uses};
 use crate::policy::grep::{self, remove_pattern};
@@ -42,6 +42,8 @@ pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
         "grep" | "egrep" | "fgrep" => grep(words),
         "diff" => diff(words),
         "sort" => Some(Uses::each(plain(&SORT, words)?.words, How::Reads)),
+        // A late option would be the file that `uniq` writes.
+        "uniq" if has_late_option(&UNIQ, words)? => None,
         "uniq" => {
             let operands = plain(&UNIQ, words)?.words;
             // `uniq` would write a second file, and a pattern may match two.

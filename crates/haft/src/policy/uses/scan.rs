@@ -1,6 +1,6 @@
 //! Words of a command that is not understood: the parts of each that may name a place.
 
-use haft_shell::{AsWord, base_name};
+use haft_shell::{AsWord, Options, base_name};
 
 use super::{How, Known, Use};
 use crate::policy::spelled::{Form, Spelled};
@@ -122,4 +122,10 @@ pub(super) fn option_value(text: &str) -> impl Iterator<Item = &str> {
             .map(move |(at, _)| &letters[at..])
     });
     long.map(|(_, value)| value).into_iter().chain(ends)
+}
+
+/// Whether a word behind the first operand looks like an option. The programs of macOS and BSD take it, and the word after it, as files.
+pub(super) fn has_late_option(options: &Options, words: &[Spelled]) -> Option<bool> {
+    let mut operands = words[options.count(words)?..].iter();
+    Some(operands.any(|word| word.text.starts_with('-') && word.text != "-"))
 }

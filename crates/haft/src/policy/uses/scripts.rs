@@ -3,6 +3,7 @@
 use haft_shell::{AsWord, Options};
 
 use super::readers::plain;
+use super::scan::has_late_option;
 use super::tables::JQ;
 use super::{How, Uses};
 use crate::policy::spelled::Spelled;
@@ -31,8 +32,9 @@ const AWK: Options = Options {
     flags: "",
     valued: "Fv",
     joined: "",
-    long: &["posix", "traditional"],
-    long_valued: &["field-separator", "assign"],
+    // The awk of BSD and macOS ignores long options, and takes the word behind for the program.
+    long: &[],
+    long_valued: &[],
     number: false,
 };
 
@@ -92,12 +94,6 @@ pub(super) fn of(name: &str, words: &[Spelled]) -> Option<Uses> {
         .into_iter()
         .all(fine)
         .then(|| Uses::each(files, How::Reads))
-}
-
-/// Whether a word behind the first operand looks like an option. `awk` takes it, and the word after it, as files.
-fn has_late_option(options: &Options, words: &[Spelled]) -> Option<bool> {
-    let mut operands = words[options.count(words)?..].iter();
-    Some(operands.any(|word| word.text.starts_with('-') && word.text != "-"))
 }
 
 /// Whether a `sed` script only prints, counts and skips lines by number: `1,5p`, `$=`, `3q`. Writing, reading and running need others.
