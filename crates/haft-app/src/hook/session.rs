@@ -115,7 +115,7 @@ impl AgentSession {
         let written = self.app.0.archive.holds(run).await;
         written.map_err(|e| {
             Problem::failed(format!("the record of this call cannot be written: {e}"))
-                .advise("make the call again; if this goes on, `haft doctor` says more")
+                .advise("make the call again; if it keeps failing, run `haft doctor`")
         })
     }
 
