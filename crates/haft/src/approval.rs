@@ -24,6 +24,7 @@ pub mod id;
 pub mod inbox;
 mod kept;
 pub mod listing;
+pub mod meaning;
 pub mod memory;
 pub mod preview;
 pub mod snapshot;

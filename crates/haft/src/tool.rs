@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::approval::meaning::Meaning;
 use crate::approval::preview::FileChange;
 use crate::arguments::Arguments;
 use crate::context::CallContext;
@@ -124,6 +125,12 @@ pub trait Tool: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Returns what these changes amount to, for the approval request: a commit rather than the files in which git stores it.
+    fn meanings(&self, arguments: &Arguments) -> Vec<Meaning> {
+        let _ = arguments;
+        Vec::new()
+    }
+
     /// Returns the page that the spec's `ui` names, for a user who looks at the tool: no call, no effects. An implementation that
     /// fetches it from elsewhere reads at most `most` bytes plus one.
     fn page(&self, most: usize) -> BoxFuture<'_, Result<ToolPage, ToolError>> {
@@ -168,6 +175,11 @@ pub trait PreparedCall: Send + Sync {
 
     /// Returns a preview of the files it would change: see [`Tool::preview`].
     fn preview(&self) -> Vec<FileChange> {
+        Vec::new()
+    }
+
+    /// Returns what these changes amount to: see [`Tool::meanings`].
+    fn meanings(&self) -> Vec<Meaning> {
         Vec::new()
     }
 
@@ -217,6 +229,12 @@ pub trait TypedTool: Send + Sync + 'static {
 
     /// Returns a preview of the files that a call would change: see [`Tool::preview`].
     fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
+        let _ = input;
+        Vec::new()
+    }
+
+    /// Returns what these changes amount to: see [`Tool::meanings`].
+    fn meanings(&self, input: &Self::Input) -> Vec<Meaning> {
         let _ = input;
         Vec::new()
     }
@@ -277,6 +295,10 @@ impl<T: TypedTool> TypedTool for Arc<T> {
 
     fn preview(&self, input: &T::Input) -> Vec<FileChange> {
         T::preview(self, input)
+    }
+
+    fn meanings(&self, input: &T::Input) -> Vec<Meaning> {
+        T::meanings(self, input)
     }
 
     fn page(&self) -> Option<ToolPage> {
@@ -395,6 +417,13 @@ impl<T: TypedTool> Tool for Erased<T> {
             .unwrap_or_default()
     }
 
+    fn meanings(&self, arguments: &Arguments) -> Vec<Meaning> {
+        let input = arguments.parse::<T::Input>();
+        input
+            .map(|input| self.tool.meanings(&input))
+            .unwrap_or_default()
+    }
+
     fn page(&self, _most: usize) -> BoxFuture<'_, Result<ToolPage, ToolError>> {
         Box::pin(async { self.tool.page().ok_or_else(|| no_page(&self.spec)) })
     }
@@ -438,6 +467,10 @@ impl<T: TypedTool> PreparedCall for TypedCall<T> {
 
     fn preview(&self) -> Vec<FileChange> {
         self.tool().preview(&self.input)
+    }
+
+    fn meanings(&self) -> Vec<Meaning> {
+        self.tool().meanings(&self.input)
     }
 
     fn run(self: Box<Self>, context: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>> {

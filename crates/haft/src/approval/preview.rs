@@ -50,6 +50,34 @@ pub struct FileChange {
     /// Whether a side was too long and is cut.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub clipped: bool,
+    /// The changed lines with some around them, if the sides are too long to be shown whole. Then both sides are absent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hunks: Vec<Hunk>,
+    /// Why nothing of the content is shown, as the end of a sentence, if it is neither binary nor cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folded: Option<String>,
+    /// Its current size, in bytes, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_bytes: Option<u64>,
+    /// Its size after the call, in bytes, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_bytes: Option<u64>,
+    /// The hash of its content after the call, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_sha256: Option<String>,
+}
+
+/// Lines of a file that change together, with some lines around them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hunk {
+    /// The number of its first line before the change; the first line of a file is 1.
+    pub before_line: u32,
+    /// The number of its first line after the change.
+    pub after_line: u32,
+    /// Its lines before the change.
+    pub before: String,
+    /// Its lines after the change.
+    pub after: String,
 }
 
 impl FileChange {
@@ -70,6 +98,11 @@ impl FileChange {
             before_sha256: before.map(|bytes| hex(&Sha256::digest(bytes))),
             binary: false,
             clipped: false,
+            hunks: Vec::new(),
+            folded: None,
+            before_bytes: before.map(|bytes| bytes.len() as u64),
+            after_bytes: after.map(|bytes| bytes.len() as u64),
+            after_sha256: after.map(|bytes| hex(&Sha256::digest(bytes))),
         };
         change.before = before.and_then(|bytes| change.side(bytes));
         change.after = after.and_then(|bytes| change.side(bytes));

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::approval::meaning::Meaning;
 use crate::approval::preview::FileChange;
 use crate::permission::{Condition, Effect, PathClaim, Permission};
 
@@ -18,6 +19,9 @@ pub struct Snapshot {
     /// What would happen to which files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preview: Vec<FileChange>,
+    /// What these changes amount to. It is read from the same files, so nothing compares it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub meanings: Vec<Meaning>,
 }
 
 impl Snapshot {

@@ -101,10 +101,15 @@ impl ToolInput {
             Some(call) => call.preview(),
             None => self.tool.preview(&self.arguments),
         })?;
+        let meanings = catch_panic(|| match &self.prepared {
+            Some(call) => call.meanings(),
+            None => self.tool.meanings(&self.arguments),
+        })?;
         Ok(Snapshot {
             permissions,
             conditions,
             preview,
+            meanings,
         })
     }
 
