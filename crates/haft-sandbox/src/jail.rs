@@ -1,6 +1,7 @@
 //! The jail driver on the host side: plans a jail, starts its supervisor and receives its reports.
 
 pub(crate) mod bare;
+mod cause;
 pub(crate) mod guards;
 mod inside;
 mod lock;

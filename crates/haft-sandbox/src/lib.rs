@@ -129,13 +129,13 @@ impl Default for Config {
 #[non_exhaustive]
 pub enum StartError {
     /// The machine, or the backend, does not provide what [`Config::require`] demands.
-    #[error("start a command: the sandbox's strength here is {have}, {need} is required ({why})")]
+    #[error("{why}")]
     TooWeak {
         /// What the machine provides.
         have: Strength,
         /// What [`Config::require`] demands.
         need: Strength,
-        /// What is missing and how to get it, one sentence each.
+        /// What is missing, in a sentence.
         why: String,
     },
     /// [`enter`] was not called and no [`Config::supervisor`] is named.

@@ -33,6 +33,18 @@ impl Strength {
     }
 }
 
+impl Strength {
+    /// Says what a command is confined by.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::None => "no jail",
+            Self::LandlockSeccomp => "a jail of Landlock and seccomp",
+            Self::NoProc => "a jail with namespaces",
+            Self::Full => "a jail with namespaces, its own /proc, Landlock and seccomp",
+        }
+    }
+}
+
 impl fmt::Display for Strength {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
@@ -57,10 +69,12 @@ impl FromStr for Strength {
 pub struct Missing {
     /// Its name, e.g. `user namespaces`.
     pub what: String,
-    /// The system's error when it was tried.
+    /// Why it is missing.
     pub why: String,
-    /// How to get it.
+    /// How to get it: numbered steps, one a line, or a sentence.
     pub fix: String,
+    /// Whether confinement is weaker without it; otherwise only a limit is missing.
+    pub decides: bool,
 }
 
 impl fmt::Display for Missing {
@@ -107,16 +121,17 @@ impl Probe {
         if self.strength >= need {
             return Ok(());
         }
-        let why = self
-            .missing
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(". ");
         Err(StartError::TooWeak {
             have: self.strength,
             need,
-            why,
+            why: format!("the jail needs {}", self.needs()),
         })
+    }
+
+    /// Names what would make confinement stronger: `user namespaces`. Why it is missing, and how to get it, is in [`Probe::missing`] alone.
+    pub fn needs(&self) -> String {
+        let decisive = self.missing.iter().filter(|missing| missing.decides);
+        let names: Vec<&str> = decisive.map(|missing| missing.what.as_str()).collect();
+        names.join(", ")
     }
 }

@@ -31,6 +31,7 @@ pub mod error;
 pub mod spec;
 pub mod permission;
 pub mod clock;
+pub mod plural;
 mod file_lock;
 pub mod bounds;
 pub mod budget;

@@ -62,6 +62,13 @@ pub struct Check {
     pub advice: String,
 }
 
+impl Check {
+    /// Returns whether this failed and haft depends on it.
+    pub fn is_broken(&self) -> bool {
+        !self.ok && !OPTIONAL.contains(&self.name)
+    }
+}
+
 /// The result of all checks.
 #[derive(Debug, Serialize)]
 pub struct Report {
@@ -83,9 +90,7 @@ pub struct Strength {
 impl Report {
     /// Returns whether a check failed that haft depends on.
     pub fn is_broken(&self) -> bool {
-        self.checks
-            .iter()
-            .any(|check| !check.ok && !OPTIONAL.contains(&check.name))
+        self.checks.iter().any(Check::is_broken)
     }
 }
 
@@ -127,15 +132,18 @@ pub async fn report(app: &App) -> Report {
     checks.push(check_web(app).await);
     checks.extend(check_proxy(app).await);
     let (jail, sandbox) = check_confinement(app.sandbox()).await;
+    let has_jail = jail.iter().all(|check| check.ok);
     checks.extend(jail);
-    if at.has_folder() {
+    if at.has_folder() && has_jail {
         checks.push(changes(app.command_changes()));
     }
     checks.push(network(app, &sandbox));
     checks.extend(toolchains::checks(app));
     checks.extend(servers::checks(app));
     checks.extend(access::checks(app).await);
-    checks.push(check_scripts(at, app).await);
+    if has_jail {
+        checks.push(check_scripts(at, app).await);
+    }
     checks.push(program(at, "git", "commands may need it: install git"));
     Report { checks, sandbox }
 }
@@ -338,14 +346,28 @@ async fn check_confinement(sandbox: &Sandbox) -> (Vec<Check>, Strength) {
     let probe = sandbox.probe().await;
     let need = sandbox.config().require;
     let enough = probe.strength >= need;
-    let advice = format!("run_command needs {need}: see below, or lower sandbox.require");
-    let mut checks = vec![check("sandbox", enough, probe.detail(), &advice)];
-    for missing in &probe.missing {
-        // If the strength suffices, what is missing is a detail, not a fault.
-        let detail = format!("{}: {}", missing.what, missing.why);
-        let mut line = check("jail part", enough, detail, &missing.fix);
+    let mut checks = Vec::new();
+    if enough {
+        checks.push(check("sandbox", true, probe.detail(), ""));
+    }
+    // If the strength suffices, what is missing is a detail, not a fault; otherwise it is all that matters.
+    for missing in probe.missing.iter().filter(|one| enough || one.decides) {
+        let name = if enough { "jail part" } else { "sandbox" };
+        let detail = if enough {
+            format!("{}: {}", missing.what, missing.why)
+        } else {
+            format!(
+                "commands do not run: the jail needs {}, and {}",
+                missing.what, missing.why
+            )
+        };
+        let mut line = check(name, enough, detail, &missing.fix);
         line.advice.clone_from(&missing.fix);
         checks.push(line);
+    }
+    if checks.is_empty() {
+        let advice = "lower sandbox.require";
+        checks.push(check("sandbox", false, probe.detail(), advice));
     }
     let strength = Strength {
         backend: "jail",
@@ -390,7 +412,7 @@ fn changes(changes: &CommandChanges) -> Check {
         Ok(()) => check("changes", true, detail, ""),
         Err(why) => {
             let detail = format!("{direct}, because copies do not work here: {why}");
-            let advice = "the profile workspace asks before a command runs; a copy needs overlays in user namespaces (Linux 5.11), \
+            let advice = "profile `workspace` requires approval before a command runs; a copy needs overlays in user namespaces (Linux 5.11), \
                 nothing mounted below the workspace, and a state folder that is no overlay or network file system";
             check("changes", false, detail, advice)
         }

@@ -109,7 +109,7 @@ fn start_failure(error: StartError, line: bool) -> ToolError {
         }
         StartError::Spec(_) => ToolError::invalid_arguments(message),
         StartError::TooWeak { .. } => {
-            ToolError::unavailable(message).for_operator("`haft doctor` says what is missing")
+            ToolError::unavailable(message).for_operator("run `haft doctor`")
         }
         StartError::NoOutlet(_) => ToolError::unavailable(message).for_operator(
             "sandbox.network = \"none\" needs less; `haft doctor` says what is missing",

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use haft_app::app::App;
 use haft_app::config::program::Program;
 use haft_app::problem::Problem;
-use haft_app::view::health::{self, Report, Strength};
+use haft_app::view::health::{self, Check, Report, Strength};
 
 use crate::commands::Done;
 use crate::exit::Exit;
@@ -52,9 +52,12 @@ fn assembled(at: &Invocation) -> Result<App, Problem> {
     app.map_err(|problem| problem.redacted(&settings.redactor))
 }
 
+/// Renders the checks; those that fail come first where haft depends on them.
 fn render(report: &Report) -> String {
     let mut out = String::new();
-    for check in &report.checks {
+    let (broken, others): (Vec<&Check>, Vec<&Check>) =
+        report.checks.iter().partition(|check| check.is_broken());
+    for check in broken.into_iter().chain(others) {
         let mark = if check.ok {
             styled(GREEN, "ok     ")
         } else {
@@ -66,12 +69,9 @@ fn render(report: &Report) -> String {
             check.name,
             visible::line(&check.detail)
         );
-        if !check.advice.is_empty() {
-            let _ = writeln!(
-                out,
-                "        {}",
-                styled(DIM, &visible::line(&check.advice))
-            );
+        // A recipe has a line for each of its steps.
+        for line in check.advice.lines() {
+            let _ = writeln!(out, "        {}", styled(DIM, &visible::line(line)));
         }
     }
     let Strength { backend, strength } = report.sandbox;

@@ -29,6 +29,7 @@ mod editor_client;
 mod editor_lines;
 mod exec;
 mod first_minutes;
+mod forbidden;
 mod held;
 mod help;
 mod hook;

@@ -92,7 +92,8 @@ impl Inner {
             chosen.probe.missing = Some(Missing {
                 what: "a jail for scripts".into(),
                 why: error.to_string(),
-                fix: "see what is missing from the jail".into(),
+                fix: "run `haft doctor`".into(),
+                decides: true,
             });
             return chosen;
         }
@@ -143,6 +144,7 @@ impl Inner {
             why,
             fix: "install python3 (3.9 or later; on Debian and Ubuntu `apt install python3`)"
                 .into(),
+            decides: true,
         });
     }
 

@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 
+use super::cause::missing;
 use super::report::Held;
 use super::{Level, Machine, is_entered, set_up};
+use crate::Config;
 use crate::command::CommandSpec;
 use crate::memory::MemoryBound;
 use crate::memory::cgroup::Groups;
 use crate::strength::{Missing, Probe, Strength};
-use crate::{Config, StartError};
 
 /// The Landlock ABI that controls truncation; without it, a command in the host's root could empty every file
 /// that its user may write.
@@ -69,7 +70,13 @@ pub(crate) async fn probe(config: &Config, machine: &Machine) -> Probe {
                 }
                 break;
             }
-            Err(error) => probe.missing.push(missing(strength, &error)),
+            Err(error) => {
+                let missing = missing(strength, &error);
+                // A weaker level fails for the same reason.
+                if probe.missing.iter().all(|known| known.what != missing.what) {
+                    probe.missing.push(missing);
+                }
+            }
         }
     }
     probe
@@ -90,6 +97,7 @@ fn no_memory() -> Missing {
         why: "no control group can be made here, and /proc does not say what a tree has".into(),
         fix: "delegate a control group with `memory`, or mount /proc with the numbers of processes"
             .into(),
+        decides: false,
     }
 }
 
@@ -98,6 +106,7 @@ fn no_count() -> Missing {
         what: "a limit on processes".into(),
         why: "for root the kernel has none without a cgroup before Linux 6.14".into(),
         fix: "run as another user, or on Linux 6.14 or later".into(),
+        decides: false,
     }
 }
 
@@ -106,6 +115,7 @@ fn not_wanted(strength: Strength) -> Missing {
         what: strength.to_string(),
         why: "the configuration asks for less".into(),
         fix: "raise `at_most`".into(),
+        decides: true,
     }
 }
 
@@ -120,46 +130,6 @@ fn no_landlock(bare: bool) -> Missing {
         what: "Landlock".into(),
         why: why.into(),
         fix: format!("use Linux {least} or later with `landlock` in the `lsm=` boot parameter"),
-    }
-}
-
-/// Explains how to allow user namespaces: on Ubuntu 24.04 and later by a profile for this program alone.
-fn allow_namespaces() -> String {
-    let program = std::env::current_exe().unwrap_or_else(|_| "/usr/bin/haft".into());
-    let program = program.display();
-    format!(
-        "allow them. Ubuntu 24.04 and later: write the lines `abi <abi/4.0>,`, `include <tunables/global>` and \
-         `profile haft \"{program}\" flags=(unconfined) {{ userns, }}` to /etc/apparmor.d/haft and run \
-         `apparmor_parser -r /etc/apparmor.d/haft`. Elsewhere: `sysctl -w user.max_user_namespaces=10000`. In a container: \
-         `--security-opt seccomp=unconfined`"
-    )
-}
-
-/// Explains what a level's failure means and how to fix it.
-fn missing(strength: Strength, error: &StartError) -> Missing {
-    let why = error.to_string();
-    let (what, fix) = if why.contains("/proc") && strength == Strength::Full {
-        (
-            "a fresh /proc",
-            "in a container run it with an unmasked /proc (`--security-opt systempaths=unconfined`)",
-        )
-    } else if why.contains("namespace") || why.contains("uid_map") || why.contains("bind") {
-        return Missing {
-            what: "user namespaces".into(),
-            why,
-            fix: allow_namespaces(),
-        };
-    } else if strength == Strength::LandlockSeccomp {
-        (
-            "Landlock and seccomp",
-            "use Linux 5.13 or later with both enabled",
-        )
-    } else {
-        ("the jail", "see the step that failed")
-    };
-    Missing {
-        what: what.into(),
-        why,
-        fix: fix.into(),
+        decides: true,
     }
 }

@@ -1,5 +1,7 @@
 //! Checks of external MCP servers: whether their tools are offered. Starts none of them.
 
+use haft::plural::counted;
+
 use super::{Check, check};
 use crate::app::App;
 use crate::servers::{ListedServer, ServerState};
@@ -18,7 +20,8 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
                     ServerState::Started => ", started",
                     _ => "",
                 };
-                let detail = format!("{name}: {} tools are pinned{now}; {place}", server.tools);
+                let tools = counted(server.tools, "pinned tool");
+                let detail = format!("{name}: {tools}{now}; {place}");
                 check("mcp server", true, detail, "")
             }
             (state, Some(why)) if state.is_offered() => {

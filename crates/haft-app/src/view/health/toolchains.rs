@@ -1,12 +1,25 @@
 //! Checks of toolchains: those that commands see, those refused, and configured paths that do not exist.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use super::{Check, check};
 use crate::app::App;
 
 /// Maximum number of refused paths that are listed.
 const MAX_NAMED: usize = 8;
+
+/// Programs of languages and builds that are named if the system has them.
+const PROGRAMS: [&str; 11] = [
+    "node", "npm", "python3", "cargo", "go", "gcc", "clang", "make", "java", "ruby", "php",
+];
+
+/// Returns which of these programs commands find in the system's folders.
+fn system_programs() -> Vec<&'static str> {
+    let folders = ["/usr/local/bin", "/usr/bin"].map(Path::new);
+    let exists = |name: &&&str| folders.iter().any(|folder| folder.join(name).exists());
+    PROGRAMS.iter().filter(exists).copied().collect()
+}
 
 /// Returns a line for the toolchains found, and one for each path that is hidden from commands.
 pub(super) fn checks(app: &App) -> Vec<Check> {
@@ -21,9 +34,13 @@ pub(super) fn checks(app: &App) -> Vec<Check> {
         });
     let found: Vec<_> = found.collect();
     let mut detail = match &*found.join(", ") {
-        "" => "none beside the system's programs".to_owned(),
+        "" => "none of a version manager".to_owned(),
         all => all.to_owned(),
     };
+    let system = system_programs();
+    if !system.is_empty() {
+        let _ = write!(detail, "; of the system: {}", system.join(", "));
+    }
     for (key, paths) in [("read", &around.read), ("write", &around.write)] {
         if !paths.is_empty() {
             let paths: Vec<_> = paths
