@@ -40,8 +40,9 @@ pub(crate) async fn show(at: &Invocation, app: &App) -> Done {
     let _ = writeln!(out, "secret files {}", shown.secret_files.as_str());
     let _ = writeln!(
         out,
-        "sandbox at least {}, network {}",
-        shown.sandbox.require, shown.sandbox.network
+        "commands need {} (sandbox.require), network {}",
+        app.sandbox().config().require.meaning(),
+        shown.sandbox.network
     );
     for skill in &shown.skills {
         let _ = writeln!(out, "{}", visible::line(&skill.to_line()));
@@ -167,7 +168,7 @@ fn render_explanation(explanation: &Explanation) -> String {
     out
 }
 
-/// Tests the rules' own examples; needs no application, because wrong rules would prevent its assembly.
+/// Tests the rules' own examples and looks for rules that never match; needs no application, because wrong rules would prevent its assembly.
 pub(crate) fn check(at: &Invocation, settings: &Settings) -> Done {
     let check = policy::check(&at.site, settings)?;
     for warning in &check.warnings {
@@ -190,24 +191,26 @@ pub(crate) fn check(at: &Invocation, settings: &Settings) -> Done {
 
 fn render_check(report: &CheckReport) -> String {
     if report.ok {
-        return format!("{} every rule holds\n", styled(GREEN, "ok"));
+        return format!("{} every rule can match\n", styled(GREEN, "ok"));
     }
     let mut out = String::new();
     for failure in &report.failures {
-        let example = match failure.example.as_str() {
-            "" => String::new(),
-            example => format!(" on {}", visible::line(example)),
-        };
         let rule = visible::line(&failure.rule);
         let (expected, got) = (
             visible::line(&failure.expected),
             visible::line(&failure.got),
         );
-        let _ = writeln!(
-            out,
-            "{} {rule}{example}: expected {expected}, got {got}",
-            styled(RED, "wrong")
-        );
+        let wrong = styled(RED, "wrong");
+        let _ = match failure.example.as_str() {
+            // The fault names the right word already.
+            "" if got.contains(&expected) => writeln!(out, "{wrong} {rule}: {got}"),
+            "" => writeln!(out, "{wrong} {rule}: {got}; {expected}"),
+            example => writeln!(
+                out,
+                "{wrong} {rule} on {}: expected {expected}, got {got}",
+                visible::line(example)
+            ),
+        };
     }
     out
 }

@@ -39,6 +39,25 @@ const ROWS: &[(&str, &str)] = &[
 ];
 
 #[test]
+fn policy_check_names_rules_that_never_match_and_what_would() {
+    let lab = Lab::new();
+    for (rule, says) in [
+        (
+            "Write(/src/**)",
+            "Write rules are never consulted; write Edit(/src/**)",
+        ),
+        ("Bash(npm test && ls)", "write Bash(npm test) and Bash(ls)"),
+    ] {
+        for list in ["allow", "ask", "deny"] {
+            let setting = format!("policy.{list}=[\"{rule}\"]");
+            let ran = lab.run(&["policy", "check", "-c", &setting]);
+            assert_eq!(ran.code, 5, "{setting}: {}", ran.stdout);
+            assert!(ran.stdout.contains(says), "{setting}: {}", ran.stdout);
+        }
+    }
+}
+
+#[test]
 fn rules_that_decide_nothing_are_marked_with_the_reason() {
     let lab = Lab::new();
     lab.user_settings(

@@ -288,7 +288,7 @@ impl Policy {
         }
     }
 
-    /// Runs the examples of every rule, and reports deny and ask rules that can never match.
+    /// Runs the examples of every rule, and reports rules that can never match.
     pub fn check(&self) -> CheckReport {
         self.written.check(&self.places)
     }
@@ -301,7 +301,6 @@ impl RuleSet {
             .all()
             .flat_map(|(list, text)| match read(list, text, places) {
                 Ok(rule) => finding(&rule)
-                    .filter(|finding| finding.list != List::Allow)
                     .map(|finding| Failure {
                         rule: finding.rule,
                         example: String::new(),
@@ -358,7 +357,7 @@ impl From<UnknownName> for Failure {
         Self {
             rule: unknown.rule,
             example: String::new(),
-            expected: near.unwrap_or_else(|| "a name that a tool has".to_owned()),
+            expected: near.unwrap_or_else(|| "write a name that a tool has".to_owned()),
             got,
         }
     }

@@ -374,9 +374,23 @@ fn parse_command(tool: &str, inner: &str) -> Read {
         )),
         Err(NotPlain::Syntax) => Ok(Err(never(
             "a command line is split at ; & | and newlines before it is matched, and targets of > are writes",
-            &format!("a rule for each part, e.g. {tool}(curl *), and Edit(…) for a target"),
+            &forms_of_parts(tool, inner),
         ))),
     }
+}
+
+/// Returns the rules for the parts of a line, if splitting it is all that it takes.
+fn forms_of_parts(tool: &str, line: &str) -> String {
+    let splits = |c: char| matches!(c, ';' | '&' | '|' | '\n');
+    if line.contains(['<', '>', '(', ')', '`', '\'', '"', '\\']) {
+        return format!("a rule for each part, e.g. {tool}(curl *), and Edit(…) for a target");
+    }
+    let parts = line
+        .split(splits)
+        .map(str::trim)
+        .filter(|part| !part.is_empty());
+    let rules: Vec<String> = parts.map(|part| format!("{tool}({part})")).collect();
+    rules.join(" and ")
 }
 
 fn parse_domain(tool: &str, inner: &str) -> Result<Specifier, Never> {

@@ -225,7 +225,7 @@ pub enum RulesError {
 /// A rule that has no effect, and the form that works.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Its list; in `deny` and `ask` this is an error of `policy check`.
+    /// Its list.
     pub list: List,
     /// The rule as written.
     pub rule: String,

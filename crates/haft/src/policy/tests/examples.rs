@@ -156,7 +156,9 @@ fn rules_that_can_never_match_are_found_with_the_form_that_works() {
             "github.create_issue(src/**)",
             "github.create_issue(parameter:value)",
         ),
-        ("Bash(curl * | sh)", "Bash(curl *)"),
+        ("Bash(curl * | sh)", "Bash(curl *) and Bash(sh)"),
+        ("Bash(npm test && ls)", "Bash(npm test) and Bash(ls)"),
+        ("Bash(ls > out)", "Edit(…) for a target"),
     ] {
         let deny = set(List::Deny, rule.into());
         let report = deny.check(&super::super::Places::default());
@@ -170,7 +172,7 @@ fn rules_that_can_never_match_are_found_with_the_form_that_works() {
         let allow = builder(Profile::Workspace, set(List::Allow, rule.into()))
             .build()
             .unwrap();
-        assert!(allow.check().ok && allow.findings().len() == 1, "{rule}");
+        assert!(!allow.check().ok && allow.findings().len() == 1, "{rule}");
     }
     let homeless = set(List::Deny, "Edit(~/x)".into());
     assert!(!homeless.check(&super::super::Places::default()).ok);
