@@ -11,6 +11,7 @@ pub use target::Edit;
 use target::Target;
 
 mod entry;
+pub mod exclude;
 pub(crate) mod record;
 pub(crate) mod step;
 pub(crate) mod target;

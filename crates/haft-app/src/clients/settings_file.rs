@@ -32,7 +32,7 @@ impl SettingsFile {
     pub(crate) fn own(named: &Path) -> Result<Self, Problem> {
         let advice = "make the file and its folder readable and writable";
         let path = resolve_path(named).map_err(|e| {
-            let problem = Problem::failed(format!("find the settings: {e}"));
+            let problem = Problem::failed(format!("cannot find the settings: {e}"));
             let is_link = named.is_symlink();
             problem
                 .at(Place::file(named))
@@ -54,7 +54,7 @@ impl SettingsFile {
         within: Option<&Path>,
     ) -> Result<Self, Problem> {
         let path = resolve_path(named).map_err(|e| {
-            let problem = Problem::failed(format!("find the settings of {client}: {e}"));
+            let problem = Problem::failed(format!("cannot find the settings of {client}: {e}"));
             let is_link = named.is_symlink();
             problem
                 .at(Place::file(named))

@@ -1,6 +1,6 @@
 //! `haft mcp`: prints or installs the settings that connect a client.
 
-use haft_app::clients::install::{self, Edit};
+use haft_app::clients::install::{self, Edit, exclude};
 use haft_app::clients::{Client, Launch, Level, text_of};
 use haft_app::problem::Problem;
 use serde_json::json;
@@ -93,7 +93,20 @@ pub(crate) fn install(
     }
     let launch = launch(at, named)?;
     let edit = install::install(client, level, &at.site, &launch, typed.dry_run)?;
+    if edit.changes() && !typed.dry_run && edit.file.starts_with(&at.site.workspace) {
+        hide(at, &edit);
+    }
     Ok((client, edit))
+}
+
+/// Keeps a file with paths of this machine out of commits; without a repository there is nothing to do.
+fn hide(at: &Invocation, edit: &Edit) {
+    if let Err(error) = exclude::hide(&edit.file) {
+        at.screen.warn(&format!(
+            "cannot write .git/info/exclude: {error}; keep {} out of commits, or use --user",
+            edit.file.display()
+        ));
+    }
 }
 
 /// Says what the user should know after an installation.
@@ -103,14 +116,28 @@ fn say_after(at: &Invocation, client: &Client, edit: &Edit) {
         at.screen.say(&styled(DIM, &visible::line(&line)));
     }
     if edit.file.starts_with(&at.site.workspace) {
-        let line =
-            "  it contains paths of this machine: keep it out of version control, or use --user";
-        at.screen.say(&styled(DIM, line));
+        at.screen
+            .say(&styled(DIM, &visible::line(&said_of_git(edit))));
     }
     at.screen.say(&format!(
         "restart {0}; undo with: haft mcp uninstall {0}",
         client.name
     ));
+}
+
+/// Says how the file with paths of this machine stays out of commits.
+fn said_of_git(edit: &Edit) -> String {
+    let holds = "  it contains paths of this machine";
+    match exclude::hide(&edit.file) {
+        Ok(Some(exclude)) if edit.before.is_none() => {
+            format!("{holds}: {} keeps it out of commits", exclude.display())
+        }
+        Ok(Some(exclude)) => format!(
+            "{holds}: {} keeps it out of commits, unless git tracks it already (then use --user)",
+            exclude.display()
+        ),
+        _ => format!("{holds}: keep it on this machine, or use --user"),
+    }
 }
 
 /// Removes haft from the named file, or from both.
@@ -125,6 +152,13 @@ fn disconnect(at: &Invocation, typed: &ClientFile) -> Done {
         }
     }
     let changed: Vec<&Edit> = edits.iter().filter(|edit| edit.changes()).collect();
+    for edit in changed
+        .iter()
+        .filter(|edit| edit.after.is_none() && !typed.dry_run)
+    {
+        // The line does no harm where it stays.
+        let _ = exclude::show(&edit.file);
+    }
     // Report what was done; what failed is an error, because haft may still be in that file.
     if !refused.is_empty() {
         if !at.screen.json {
@@ -233,7 +267,7 @@ pub(crate) fn diff(edit: &Edit) -> String {
 /// variables and another PATH. `workspace` tells whether to name the folder even if the user did not.
 fn launch(at: &Invocation, workspace: bool) -> Result<Launch, Problem> {
     let binary = std::env::current_exe()
-        .map_err(|e| Problem::failed(format!("find the haft binary: {e}")))?;
+        .map_err(|e| Problem::failed(format!("cannot find the haft binary: {e}")))?;
     let mut args = vec!["serve".to_owned(), "--stdio".to_owned()];
     args.extend(at.carried(workspace)?);
     Ok(Launch {

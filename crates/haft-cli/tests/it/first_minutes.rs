@@ -34,6 +34,14 @@ fn init_writes_settings_that_fit_and_trusts_the_folder() {
         assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
     }
     assert!(lab.work().join(".cursor/mcp.json").exists());
+    assert!(
+        ran.stderr.contains("keeps it out of commits"),
+        "{}",
+        ran.stderr
+    );
+    let exclude = lab.work().join(".git/info/exclude");
+    let hidden = fs::read_to_string(&exclude).unwrap();
+    assert!(hidden.ends_with("\n/.cursor/mcp.json\n"), "{hidden}");
     let check = lab.run(&["policy", "check"]);
     assert_eq!(check.code, 0, "{}", check.stderr);
     let shown = lab.run(&["config", "show"]);

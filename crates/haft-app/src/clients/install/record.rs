@@ -122,7 +122,7 @@ impl Original {
 
     pub(crate) fn save_record(&self, record: &Record) -> Result<(), Problem> {
         let text = serde_json::to_string(record)
-            .map_err(|e| Problem::failed(format!("write the record of an install: {e}")))?;
+            .map_err(|e| Problem::failed(format!("cannot write the record of an install: {e}")))?;
         plain_file::write_private(&self.record, &text)
             .map_err(|e| failed("write", &self.record, &e))
     }

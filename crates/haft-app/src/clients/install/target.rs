@@ -315,8 +315,11 @@ impl Target {
             Place::in_text(&source, text, wrong.at)
         };
         let owner = self.content.owner();
-        Problem::usage(format!("edit the settings of {owner}: {}", wrong.what))
-            .at(place)
-            .advise(self.content.by_hand())
+        Problem::usage(format!(
+            "cannot edit the settings of {owner}: {}",
+            wrong.what
+        ))
+        .at(place)
+        .advise(self.content.by_hand())
     }
 }
