@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft_agent::provider::ModelNameError;
+use haft_agent::provider::{ModelNameError, PROVIDERS};
 use haft_agent::{HttpModel, HttpSettings, Model, ModelName};
 use haft_scripted::{Scenario, Server, scenarios, serve};
 
@@ -10,19 +10,34 @@ use crate::agent::dial::ByProxy;
 use crate::agent::{AgentTask, of_model};
 use crate::app::App;
 use crate::config::Settings;
+use crate::nearest::nearest;
 use crate::problem::Problem;
 
 /// The prefix of a scenario's name or file.
 const SCRIPTED: &str = "scripted:";
 /// The provider and model under which a scenario is asked.
 const SCRIPTED_AS: &str = "anthropic:scripted";
-/// The name of the built-in scenario.
+/// The names of the built-in scenarios.
 const FIRST_TRY: &str = "first-try";
+const SIX_TURNS: &str = "six-turns";
 /// Advice on other kinds of names than a provider's model.
 const TRY_SCRIPT: &str =
     "scripted:FILE is a model that follows a script; docs/guide/models.md lists the providers";
 /// How to try haft without a model.
 const TRY_HINT: &str = "or try haft without a key: --model scripted:first-try";
+
+/// Returns the error for a model's name that is none, with the provider that was probably meant.
+fn unknown_model(error: &ModelNameError, text: &str) -> Problem {
+    let problem = Problem::usage(error.to_string());
+    let names: Vec<&str> = PROVIDERS.iter().map(|provider| provider.name).collect();
+    let (name, model) = text.split_once(':').unwrap_or((text, ""));
+    match (error, nearest(name, &names)) {
+        (ModelNameError::Unknown { .. }, Some(near)) if !model.is_empty() => {
+            problem.advise(format!("did you mean `{near}:{model}`?"))
+        }
+        _ => problem.advise(TRY_SCRIPT),
+    }
+}
 
 /// A model with its name.
 pub(super) struct ModelChoice {
@@ -57,7 +72,7 @@ impl App {
         }
         let name: ModelName = text
             .parse()
-            .map_err(|e: ModelNameError| Problem::usage(e.to_string()).advise(TRY_SCRIPT))?;
+            .map_err(|e: ModelNameError| unknown_model(&e, text))?;
         let base_url = task.base_url.clone().or_else(|| {
             // A key must not go to an address that was set for another provider.
             let default: Option<ModelName> = default.and_then(|text| text.parse().ok());
@@ -95,16 +110,18 @@ impl App {
     async fn scripted(&self, scenario: &str) -> Result<ModelChoice, Problem> {
         let read = match scenario {
             FIRST_TRY => Scenario::from_toml(scenarios::FIRST_TRY),
+            SIX_TURNS => Scenario::from_toml(scenarios::SIX_TURNS),
             file => Scenario::load(file),
         };
         let read = read.map_err(|e| {
             Problem::usage(format!("the model {SCRIPTED}{scenario}: {e}")).advise(
-                "scripted:FILE takes a scenario (docs/guide/scripted-models.md), scripted:first-try needs none",
+                "scripted:FILE takes a scenario (docs/guide/scripted-models.md), scripted:first-try and scripted:six-turns need none",
             )
         })?;
         let key = read.key.clone().unwrap_or_else(|| "scripted".to_owned());
         let server = serve(read).await;
-        let server = server.map_err(|e| Problem::failed(format!("serve the scenario: {e}")))?;
+        let server =
+            server.map_err(|e| Problem::failed(format!("cannot serve the scenario: {e}")))?;
         let name: ModelName = SCRIPTED_AS
             .parse()
             .map_err(|e: ModelNameError| Problem::failed(e.to_string()))?;
