@@ -56,6 +56,7 @@ pub use end::{End, Exceeded, Finished, Waiting};
 pub use event::{AgentEvent, Watcher};
 pub use http_model::{HttpModel, HttpSettings};
 pub use model::{Model, ModelError, ModelEvent, ModelRequest};
+pub use offer::declarations;
 pub use options::Options;
 pub use provided::Provided;
 pub use provider::{ModelName, Provider};

@@ -63,6 +63,14 @@ impl Offer {
 
     /// Updates to the current tools: removed ones are left out, new ones come last. Returns the names if they changed.
     pub(crate) fn refresh(&mut self, tools: &Snapshot) -> Option<Vec<String>> {
+        self.refresh_some(tools, &|_| true)
+    }
+
+    fn refresh_some(
+        &mut self,
+        tools: &Snapshot,
+        is_wanted: &dyn Fn(&str) -> bool,
+    ) -> Option<Vec<String>> {
         if self.seen == Some(tools.version()) {
             return None;
         }
@@ -71,6 +79,7 @@ impl Offer {
         let entries: HashMap<&str, &Arc<ToolEntry>> = entries
             .into_iter()
             .map(|entry| (entry.spec().name.as_str(), entry))
+            .filter(|(name, _)| is_wanted(name))
             .collect();
         let before = self.order.clone();
         self.order
@@ -112,6 +121,13 @@ impl Offer {
         }
         (self.order != before).then(|| self.order.clone())
     }
+}
+
+/// Returns the tools as a model of the dialect gets them from an agent with no options; with a name, that tool alone.
+pub fn declarations(tools: &Snapshot, dialect: Dialect, only: Option<&str>) -> Arc<Declarations> {
+    let mut offer = Offer::new(dialect, &Options::default(), Vec::new());
+    offer.refresh_some(tools, &|name| only.is_none_or(|only| only == name));
+    Arc::clone(offer.now())
 }
 
 /// Records how a tool is declared, unless that is already known.

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 mod examples;
-pub(crate) mod later;
+pub(crate) mod unknown;
 mod agent;
 mod hook;
 mod mcp;
@@ -187,7 +187,7 @@ pub(crate) struct Init {
 pub(crate) struct Tools {
     /// Show this tool in full
     pub(crate) name: Option<String>,
-    /// Print the exact declarations for a dialect: mcp
+    /// Print the exact declarations for a dialect: mcp, openai-chat, openai-responses, anthropic, gemini
     #[arg(long, value_name = "DIALECT")]
     pub(crate) dialect: Option<String>,
     /// Search the tools and rank them by relevance

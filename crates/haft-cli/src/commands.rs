@@ -3,7 +3,7 @@
 use clap::CommandFactory;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::args::{self, Cli, Command, McpAction, PolicyAction, RunsAction, SkillsAction, later};
+use crate::args::{self, Cli, Command, McpAction, PolicyAction, RunsAction, SkillsAction, unknown};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::Screen;
@@ -61,10 +61,10 @@ fn dispatch(cli: Cli, screen: Screen) -> Done {
             agent: Some(agent),
             action: None,
         }) => Err(hook::run(&cli.options, &agent)),
-        Command::Other(words) => Err(later::unknown_command(&words)),
+        Command::Other(words) => Err(unknown::command(&words)),
         Command::Mcp(args::Mcp {
             action: McpAction::Other(words),
-        }) => Err(later::unknown_mcp(&words)),
+        }) => Err(unknown::mcp_command(&words)),
         command => resolved(command, &Invocation::new(cli.options)?),
     }
 }
@@ -101,7 +101,7 @@ fn resolved(command: Command, at: &Invocation) -> Done {
             action: Some(PolicyAction::Check),
         }) => policy::check(at, &at.settings()?),
         Command::Tools(tools) if tools::refuse(&tools).is_some() => {
-            Err(tools::refuse(&tools).unwrap_or_else(|| Problem::usage("not in this release")))
+            Err(tools::refuse(&tools).unwrap_or_else(|| Problem::usage("see `haft help tools`")))
         }
         command => in_house(command, at),
     }
@@ -112,14 +112,15 @@ fn in_house(command: Command, at: &Invocation) -> Done {
     if runs_tools(&command) {
         at.site.check_workspace()?;
     }
-    let one = || runtime(false).map_err(|e| Problem::failed(format!("start the runtime: {e}")));
+    let one =
+        || runtime(false).map_err(|e| Problem::failed(format!("cannot start the runtime: {e}")));
     if matches!(command, Command::Doctor) {
         return one()?.block_on(doctor::run(at));
     }
     let settings = at.settings()?;
     let serves = matches!(command, Command::Serve(_));
     let runtime =
-        runtime(serves).map_err(|e| Problem::failed(format!("start the runtime: {e}")))?;
+        runtime(serves).map_err(|e| Problem::failed(format!("cannot start the runtime: {e}")))?;
     let done = runtime.block_on(async {
         let host = Host {
             desktop: serves,

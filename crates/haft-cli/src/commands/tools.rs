@@ -9,9 +9,10 @@ use haft::toolset::{Snapshot, ToolEntry, Toolset as _};
 use haft_app::app::App;
 use haft_app::problem::Problem;
 use haft_app::view::tools::{OffHit, describe, describe_all, find, search_off};
+use haft_wire::Dialect;
 use serde_json::{Value, json};
 
-use crate::args::{self, later};
+use crate::args;
 use crate::commands::Done;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
@@ -33,21 +34,18 @@ pub(crate) fn run(at: &Invocation, app: &App, args: &args::Tools) -> Done {
     }
 }
 
-/// Refuses what this release cannot do, before anything is read.
+/// Refuses what is no search and no dialect, before anything is read.
 pub(crate) fn refuse(args: &args::Tools) -> Option<Problem> {
     if args.search.as_deref().is_some_and(|q| q.trim().is_empty()) {
         return Some(Problem::usage("`--search` has no words").advise("`haft tools` lists all"));
     }
-    let dialect = args
-        .dialect
-        .as_deref()
-        .filter(|dialect| *dialect != "mcp")?;
-    Some(
-        later::refuse(&format!("tools --dialect {dialect}")).unwrap_or_else(|| {
-            Problem::usage(format!("unknown dialect `{dialect}`")).advise("this release has `mcp`")
-        }),
-    )
+    let dialect = args.dialect.as_deref().filter(|word| *word != MCP)?;
+    let wrong = dialect.parse::<Dialect>().err()?;
+    Some(Problem::usage(wrong.to_string()).advise("or `mcp`, as MCP clients get them"))
 }
+
+/// The word for the declarations that MCP clients get; the others are those of model providers.
+const MCP: &str = "mcp";
 
 fn list(at: &Invocation, tools: &Snapshot) -> Done {
     if at.screen.json {
@@ -144,22 +142,26 @@ fn one(at: &Invocation, app: &App, name: &str) -> Done {
     Ok(Exit::Done)
 }
 
+/// Prints the tools as a model provider or an MCP client gets them.
 fn declarations(at: &Invocation, tools: &Snapshot, name: Option<&str>, dialect: &str) -> Done {
-    if dialect != "mcp" {
-        return Err(Problem::usage(format!("unknown dialect `{dialect}`")));
-    }
-    let mut bytes = match name {
-        None => tools.mcp_list(),
+    let entry = match name {
+        None => None,
         Some(name) => match tools.entry(name) {
-            Some(entry) => entry.mcp().clone(),
+            Some(entry) => Some(entry),
             None => {
                 return Err(
                     Problem::usage(format!("no tool `{name}`")).advise("`haft tools` lists them")
                 );
             }
         },
-    }
-    .to_vec();
+    };
+    let mut bytes = match (dialect.parse::<Dialect>(), entry) {
+        (Ok(dialect), _) => haft_agent::declarations(tools, dialect, name)
+            .json()
+            .to_vec(),
+        (Err(_), None) => tools.mcp_list().to_vec(),
+        (Err(_), Some(entry)) => entry.mcp().to_vec(),
+    };
     bytes.push(b'\n');
     at.screen.raw(&bytes)?;
     Ok(Exit::Done)

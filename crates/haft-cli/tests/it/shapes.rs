@@ -51,6 +51,17 @@ fn tools_are_listed_whole_and_as_mcp_declares_them() {
     };
     assert_eq!(names(&declared), names(&tools));
     assert!(declared[0].get("inputSchema").is_some());
+    for (dialect, schema) in [
+        ("anthropic", "/0/input_schema/type"),
+        ("openai-responses", "/0/parameters/type"),
+        ("openai-chat", "/0/function/parameters/type"),
+        ("gemini", "/0/functionDeclarations/0/name"),
+    ] {
+        let ran = lab.run(&["tools", "read_file", "--dialect", dialect]);
+        let declared = ran.json();
+        assert!(declared.pointer(schema).is_some(), "{dialect}: {declared}");
+        assert!(ran.stdout.contains("read_file"), "{dialect}: {declared}");
+    }
     assert!(!names(&tools).contains(&"delete_file".to_owned()));
     let more = lab
         .run(&["tools", "--json", "-c", "tools.enable=delete_file"])
@@ -61,8 +72,7 @@ fn tools_are_listed_whole_and_as_mcp_declares_them() {
         .json();
     assert!(!names(&less).contains(&"read_file".to_owned()));
     for (args, advice) in [
-        (["tools", "--dialect", "anthropic"], "release 0.5"),
-        (["tools", "--dialect", "klingon"], "`mcp`"),
+        (["tools", "--dialect", "klingon"], "openai-responses"),
         (["tools", "--search", " "], "has no words"),
         (["tools", "delete_file", "--json"], "turns it on"),
         (["tools", "read_fil", "--json"], "did you mean `read_file`?"),
