@@ -311,7 +311,14 @@ pub fn nearest(path: &[String]) -> Option<String> {
         let likeness =
             strsim::jaro_winkler(&wrong, &known) + if section_left_out { 0.3 } else { 0.0 };
         if likeness > best.0 {
-            best = (likeness, Some(known));
+            best = (likeness, Some(known.clone()));
+        }
+        // A section: `[polcy]`.
+        let section: Vec<&str> = known.split('.').take(path.len()).collect();
+        let section = section.join(".");
+        let likeness = strsim::jaro_winkler(&wrong, &section);
+        if likeness > best.0.max(0.85) {
+            best = (likeness, Some(section));
         }
     }
     best.1.filter(|_| best.0 > 0.75)
@@ -370,6 +377,9 @@ mod tests {
         let rows = [
             ("policy.profil", "policy.profile"),
             ("polcy.profile", "policy.profile"),
+            ("polcy", "policy"),
+            ("sandbx", "sandbox"),
+            ("mcp.server", "mcp.servers"),
             ("profile", "policy.profile"),
             ("tools.read_file.enable", "tools.read_file.enabled"),
             ("limit.max_calls", "limits.max_calls"),

@@ -277,6 +277,30 @@ fn a_secret_is_copied_where_that_is_wanted() {
 }
 
 #[test]
+fn a_secret_that_is_copied_is_not_shown() {
+    let desk = Desk::new();
+    let file = desk.file(
+        "x.json",
+        r#"{"mcpServers": {"a": {"command": "s", "args": ["--token", "hunter22", "--api-key=hunter22", "-v", "in"],
+            "env": {"API_KEY": "plain-text", "MODE": "fast"}},
+            "b": {"url": "https://example.com/mcp", "headers": {"X-Token": "plain-text"}}}}"#,
+    );
+    let wishes = Wishes {
+        copy_secrets: true,
+        ..Wishes::default()
+    };
+    for copied in desk.look(&file, &wishes).servers {
+        let shown = copied.server.unwrap().shown_text();
+        let hides = !shown.contains("plain-text") && !shown.contains("hunter22");
+        assert!(hides && shown.contains("[redacted]"), "{shown}");
+        assert!(
+            shown.contains("fast") != shown.contains("example.com"),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
 fn names_are_made_to_fit_and_haft_itself_is_left_out() {
     let desk = Desk::new();
     let file = desk.file(

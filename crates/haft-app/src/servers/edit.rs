@@ -12,6 +12,7 @@ use crate::clients::settings_file::SettingsFile;
 use crate::clients::toml_text;
 use crate::config::{FILE_NAME, Settings, document, user_file};
 use crate::problem::{Place, Problem};
+use crate::servers::literal;
 use crate::site::Site;
 use crate::wiring::parts::Confinement;
 use crate::wiring::policy;
@@ -153,6 +154,49 @@ impl NewServer {
         out
     }
 
+    /// Returns the table for the screen: a value that holds a secret is not shown.
+    pub fn shown_text(&self) -> String {
+        let mask = |pairs: &BTreeMap<String, String>| -> BTreeMap<String, String> {
+            let masked =
+                |(name, value): (&String, &String)| (name.clone(), literal::masked(name, value));
+            pairs.iter().map(masked).collect()
+        };
+        let reach = match &self.reach {
+            Reach::Command {
+                program,
+                args,
+                env,
+                cwd,
+            } => {
+                // `--token VALUE`: the word before names the value.
+                let names = std::iter::once("").chain(args.iter().map(String::as_str));
+                let each = args.iter().zip(names);
+                let args = each.map(|(arg, name)| match arg.split_once('=') {
+                    Some((flag, value)) if flag.starts_with('-') => {
+                        format!("{flag}={}", literal::masked(flag, value))
+                    }
+                    _ if name.starts_with('-') => literal::masked(name, arg),
+                    _ => literal::masked("", arg),
+                });
+                Reach::Command {
+                    program: program.clone(),
+                    args: args.collect(),
+                    env: mask(env),
+                    cwd: cwd.clone(),
+                }
+            }
+            Reach::Address { url, headers } => Reach::Address {
+                url: literal::masked("", url),
+                headers: mask(headers),
+            },
+        };
+        let shown = Self {
+            reach,
+            ..self.clone()
+        };
+        shown.text()
+    }
+
     /// Returns the same as command-line options (`-c`), to check whether they are valid.
     pub fn options(&self) -> Vec<String> {
         let pairs = self.pairs().into_iter();
@@ -291,7 +335,7 @@ fn refuse(file: &Path, text: &str, wrong: Wrong) -> Problem {
     } else {
         Place::in_text(&file.display().to_string(), text, wrong.at)
     };
-    Problem::usage(format!("edit the settings: {}", wrong.what))
+    Problem::usage(format!("cannot edit the settings: {}", wrong.what))
         .at(place)
         .advise("nothing was changed; edit the file by hand")
 }

@@ -31,6 +31,18 @@ pub fn is_secret(name: &str, value: &str) -> bool {
     is_shaped(plain) || names_secret(name) && plain.len() > 3 && !is_plain_word(plain)
 }
 
+/// Returns the value as screens show it: without what looks like a secret.
+pub fn masked(name: &str, value: &str) -> String {
+    let redacted = Redactor::default().redact(value);
+    if redacted != value {
+        return redacted.into_owned();
+    }
+    if is_secret(name, value) {
+        return "[redacted]".to_owned();
+    }
+    value.to_owned()
+}
+
 /// Returns whether a text contains something shaped like a secret.
 pub fn is_shaped(text: &str) -> bool {
     Redactor::default().redact(text) != text

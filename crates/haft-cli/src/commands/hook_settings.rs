@@ -62,7 +62,7 @@ fn places(at: &Invocation) -> Places {
 /// it. In the user's own files it is the path, because a project may put a folder first on `PATH` in which the agent can write.
 fn program(at: &Invocation, shared: bool) -> Result<Program, Problem> {
     let running = std::env::current_exe()
-        .map_err(|e| Problem::failed(format!("find the haft binary: {e}")))?;
+        .map_err(|e| Problem::failed(format!("cannot find the haft binary: {e}")))?;
     let path = at.site.environment.get("PATH").unwrap_or_default();
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
     let first = folders
@@ -252,7 +252,7 @@ fn uninstall(at: &Invocation, typed: &HookFiles) -> Done {
         })?;
         shown.push((*agent, edits));
     }
-    if !is_agreed(at, typed, &shown, "take haft out of these files?")? {
+    if !is_agreed(at, typed, &shown, "remove haft from these files?")? {
         return Err(Problem::usage("not uninstalled").advise("nothing was changed"));
     }
     let mut done = Vec::new();
@@ -286,7 +286,7 @@ fn say_removed(at: &Invocation, typed: &HookFiles, agent: Agent, edits: &[Edit])
         let line = match (typed.dry_run, &edit.after) {
             (true, _) => format!("would change {file}"),
             (false, None) => format!("removed {file}"),
-            (false, Some(_)) => format!("took haft out of {file}"),
+            (false, Some(_)) => format!("removed haft from {file}"),
         };
         at.screen.say(&line);
     }

@@ -5,6 +5,9 @@ use haft::spec::Risk;
 
 use crate::screen::{BOLD, YELLOW, styled, visible};
 
+/// Maximum number of columns of a typed line that is quoted.
+const MAX_QUOTED: usize = 40;
+
 /// Where a request is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -73,6 +76,22 @@ pub(super) fn choice(line: &str, request: &ApprovalRequest, place: Place) -> Cho
             _ => Choice::Unclear,
         },
     }
+}
+
+/// Says why a line decides nothing.
+pub(super) fn unclear(line: &str, request: &ApprovalRequest) -> String {
+    let word = line.trim();
+    if word.is_empty() {
+        return "nothing is decided yet".to_owned();
+    }
+    let word = visible::clipped(&visible::line(word), MAX_QUOTED);
+    let means_yes =
+        ["y", "yes", "s", "session", "e", "edit"].contains(&word.to_lowercase().as_str());
+    if request.risk == Risk::Critical && means_yes {
+        let tool = visible::line(request.tool.as_str());
+        return format!("`{word}` does not run a critical call: type {tool} to run it once");
+    }
+    format!("`{word}` is none of the choices")
 }
 
 /// Returns the choices, in as many lines as the width requires; `keeps` tells whether a rule could be kept under which the same call

@@ -9,7 +9,7 @@ use haft::spec::Risk;
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc::Receiver;
 
-use super::choice::{Choice, Place, Step, choice, choices};
+use super::choice::{Choice, Place, Step, choice, choices, unclear};
 use super::fact;
 use super::questions::{self, Answered};
 use crate::screen::{self, BOLD, DIM, Screen, styled, visible};
@@ -75,6 +75,10 @@ impl Prompt {
                 return Reply::Answer(Answer::Nobody);
             };
             let choice = choice(&line, request, self.place);
+            if choice == Choice::Unclear {
+                self.screen.err(&unclear(&line, request));
+                continue;
+            }
             if let Some(reply) = self.act(request, choice, lines).await {
                 return reply;
             }

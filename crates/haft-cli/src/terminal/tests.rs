@@ -8,7 +8,7 @@ use haft::spec::Risk;
 use haft::testing::approval_request;
 use serde_json::json;
 
-use super::choice::{Choice, Place, Step, choice};
+use super::choice::{Choice, Place, Step, choice, unclear};
 use super::fact;
 use super::keep::{Consent, consent};
 
@@ -87,6 +87,24 @@ fn enter_is_no_and_critical_needs_the_word() {
         let read = |request| choice(typed, request, Place::Prompt);
         assert_eq!(read(&high), at_high, "{typed:?} high");
         assert_eq!(read(&critical), at_critical, "{typed:?} critical");
+    }
+}
+
+#[test]
+fn a_line_that_decides_nothing_says_why() {
+    let high = request("write_file", "{}", Vec::new(), Risk::High);
+    let critical = request("connect", "{}", Vec::new(), Risk::Critical);
+    for (typed, request, says) in [
+        (
+            "y",
+            &critical,
+            "`y` does not run a critical call: type connect to run it once",
+        ),
+        ("yy", &critical, "`yy` is none of the choices"),
+        ("yy", &high, "`yy` is none of the choices"),
+        ("", &high, "nothing is decided yet"),
+    ] {
+        assert_eq!(unclear(typed, request), says, "{typed:?}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use haft::plural::counted;
 use haft_app::hook_settings::status::{self, AgentStatus, Governed};
 
 use crate::commands::Done;
@@ -23,7 +24,7 @@ pub(super) fn run(at: &Invocation, name: Option<&str>) -> Done {
     }
     let is_listed = |one: &&AgentStatus| name.is_some() || one.is_here();
     for one in all.iter().filter(is_listed) {
-        at.screen.out(&describe(one))?;
+        at.screen.out(&describe(one, name.is_some()))?;
     }
     let others: Vec<&str> = all
         .iter()
@@ -39,7 +40,8 @@ pub(super) fn run(at: &Invocation, name: Option<&str>) -> Done {
     Ok(Exit::Done)
 }
 
-fn describe(status: &AgentStatus) -> String {
+/// Describes one agent; `is_whole` tells whether to list what its hooks do not see, or only to count it.
+fn describe(status: &AgentStatus, is_whole: bool) -> String {
     let mut out = String::new();
     let mark = match status.governed {
         Governed::Yes => styled(GREEN, "governed"),
@@ -79,8 +81,18 @@ fn describe(status: &AgentStatus) -> String {
         (Some(true), None) => line("fails closed", status.failure),
         _ => line("fails open", status.failure),
     }
-    for gap in &status.gaps {
-        line("not seen", gap);
+    match status.gaps.as_slice() {
+        [] => {}
+        gaps if is_whole => {
+            for (at, gap) in gaps.iter().enumerate() {
+                line(if at == 0 { "not seen" } else { "" }, gap);
+            }
+        }
+        gaps => {
+            let limits = counted(gaps.len(), "limit");
+            let all = format!("{limits} of its hooks: haft hook status {}", status.agent);
+            line("not seen", &all);
+        }
     }
     if status.governed != Governed::Yes {
         for step in status.steps {

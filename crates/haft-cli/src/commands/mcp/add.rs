@@ -31,7 +31,7 @@ pub(crate) fn add(at: &Invocation, typed: &AddServer) -> Result<bool, Problem> {
         at.screen.document(&json!({
             "name": server.name,
             "file": edit.file,
-            "text": server.text(),
+            "text": server.shown_text(),
             "added": !typed.file.dry_run,
             "literal_secrets": secrets,
         }))?;
@@ -94,8 +94,12 @@ pub(crate) fn remove(at: &Invocation, name: &str, typed: &SettingsFile) -> Done 
     }
     for edit in &edits {
         let file = visible::line(&edit.file.display().to_string());
-        let word = if typed.dry_run { "would take" } else { "took" };
-        at.screen.say(&format!("{word} {name} out of {file}"));
+        let word = if typed.dry_run {
+            "would remove"
+        } else {
+            "removed"
+        };
+        at.screen.say(&format!("{word} {name} from {file}"));
     }
     if forgotten > 0 {
         at.screen.say("its pins are deleted");
@@ -175,9 +179,9 @@ pub(crate) fn say_added(
     Ok(())
 }
 
-/// Returns a server's table as added lines.
+/// Returns a server's table as added lines, without its secrets.
 pub(crate) fn added_lines(server: &NewServer) -> String {
-    let text = server.text();
+    let text = server.shown_text();
     let lines = text.lines().map(|line| {
         let line = format!("+{}", visible::line(line));
         styled(GREEN, &line) + "\n"
@@ -261,7 +265,7 @@ fn absolute(path: &Path) -> Result<String, Problem> {
         return text_of(path);
     }
     let absolute = std::path::absolute(path);
-    text_of(&absolute.map_err(|e| Problem::failed(format!("find {}: {e}", path.display())))?)
+    text_of(&absolute.map_err(|e| Problem::failed(format!("cannot find {}: {e}", path.display())))?)
 }
 
 fn pairs(option: &str, typed: &[String]) -> Result<BTreeMap<String, String>, Problem> {

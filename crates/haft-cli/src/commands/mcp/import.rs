@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use haft::plural::counted;
 use haft_app::imports::{self, Candidate, Imports, Wishes};
 use haft_app::problem::Problem;
 use haft_app::servers::edit::{self, NewServer, Scope, SettingsEdit};
@@ -31,8 +32,10 @@ pub(crate) fn run(at: &Invocation, typed: &ImportServers) -> Done {
     }
     if let Some(edit) = &edit {
         let file = visible::line(&edit.file.display().to_string());
-        at.screen
-            .say(&format!("added {} to {file}", counted(servers.len())));
+        at.screen.say(&format!(
+            "added {} to {file}",
+            counted(servers.len(), "server")
+        ));
         add::say_scope(at, &typed.file)?;
         let name = servers
             .first()
@@ -84,20 +87,12 @@ fn written(
     let file = edit::file(&at.site, scope)?;
     if !typed.yes {
         let shown = visible::line(&file.display().to_string());
-        let question = format!("add {} to {shown}?", counted(servers.len()));
+        let question = format!("add {} to {shown}?", counted(servers.len(), "server"));
         if !consent::agree(at, &question, "an import")? {
             return Err(Problem::usage("not imported").advise("nothing was changed"));
         }
     }
     edit::add(&file, servers, false).map(Some)
-}
-
-fn counted(count: usize) -> String {
-    if count == 1 {
-        "1 server".to_owned()
-    } else {
-        format!("{count} servers")
-    }
 }
 
 fn wishes(typed: &ImportServers) -> Result<Wishes, Problem> {
@@ -180,7 +175,7 @@ fn document(found: &Imports, edit: Option<&SettingsEdit>) -> Value {
         });
         if let Value::Object(map) = &mut shown {
             if let Some(server) = server {
-                map.insert("text".into(), json!(server.text()));
+                map.insert("text".into(), json!(server.shown_text()));
             }
             if let Some(why) = &candidate.refused {
                 map.insert("refused".into(), json!(why));

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use haft::plural::counted;
 use haft_app::app::App;
 use haft_app::problem::Problem;
 use haft_app::running::upstream::with_running;
@@ -50,7 +51,7 @@ async fn list(at: &Invocation, app: &App) -> Done {
         ("TOOLS", Cut::Never),
         ("REVISION", Cut::Never),
         ("TRANSPORT", Cut::Never),
-        ("REACHED BY", Cut::Middle),
+        ("COMMAND OR URL", Cut::Middle),
         ("PROBLEM", Cut::End),
     ];
     let mut list = List::new(&columns);
@@ -94,7 +95,12 @@ async fn inspect(at: &Invocation, app: &App, name: &str) -> Done {
 async fn pin(at: &Invocation, app: &App, name: &str, yes: bool) -> Done {
     let servers = app.servers();
     let place = visible::line(servers.place(name)?);
-    at.screen.say(&format!("{name} is reached by: {place}"));
+    let does = if place.starts_with("http") {
+        "is at"
+    } else {
+        "runs"
+    };
+    at.screen.say(&format!("{name} {does}: {place}"));
     if !yes && !consent::agree(at, "connect to it now?", "pinning a server")? {
         return Err(Problem::usage("not pinned").advise("nothing was started"));
     }
@@ -112,9 +118,9 @@ async fn pin(at: &Invocation, app: &App, name: &str, yes: bool) -> Done {
     if at.screen.json {
         at.screen.document(&document(name, &look))?;
     } else {
-        let count = look.now.tools.len();
+        let tools = counted(look.now.tools.len(), "tool");
         at.screen.say(&format!(
-            "pinned {count} tools of {name}: haft tools lists them"
+            "pinned {tools} of {name}; `haft tools` lists what there is"
         ));
     }
     Ok(Exit::Done)
@@ -136,11 +142,11 @@ fn sentence(tool: &PinnedTool) -> String {
 fn described(look: &Look) -> String {
     let now = &look.now;
     let mut out = format!(
-        "{} {} · {} · {} tools\n",
+        "{} {} · {} · {}\n",
         styled(BOLD, &visible::line(&now.server)),
         visible::line(&now.version),
         now.revision,
-        now.tools.len()
+        counted(now.tools.len(), "tool")
     );
     if let Some(pinned) = &look.pinned {
         changes(&mut out, pinned, look);

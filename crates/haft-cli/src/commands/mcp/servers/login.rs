@@ -1,5 +1,6 @@
 //! `haft mcp login` and `logout`: signs in to a server behind haft.
 
+use haft::plural::counted;
 use haft_app::app::App;
 
 use crate::commands::Done;
@@ -22,14 +23,14 @@ pub(super) async fn login(at: &Invocation, app: &App, name: &str) -> Done {
         at.screen.document(&login)?;
         return Ok(Exit::Done);
     }
-    let count = login.tools;
+    let tools = counted(login.tools, "tool");
     let name = visible::line(name);
     at.screen.say(&match &login.issuer {
         Some(issuer) => format!(
-            "signed in to {name} with {}: it lists {count} tools",
+            "signed in to {name} with {}: it lists {tools}",
             visible::line(issuer)
         ),
-        None => format!("{name} needs no sign-in: it lists {count} tools"),
+        None => format!("{name} needs no sign-in: it lists {tools}"),
     });
     Ok(Exit::Done)
 }
