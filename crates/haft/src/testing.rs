@@ -47,7 +47,7 @@ pub fn approval_request(tool: &str, arguments: &str) -> Option<ApprovalRequest> 
         unstated: args_digest(arguments),
         snapshot: Snapshot::default(),
         risk: Risk::High,
-        reason: "profile workspace asks about writes".to_owned(),
+        reason: "Profile `workspace` requires approval to write".to_owned(),
         rule: "profile workspace".to_owned(),
         suggested: Vec::new(),
         verdicts: Vec::new(),

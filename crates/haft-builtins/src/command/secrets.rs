@@ -120,7 +120,7 @@ pub(super) fn with_note(mut result: ToolResult, secrets: &[String]) -> ToolResul
         named = format!("{named} and {} more", secrets.len() - MAX_NAMED);
     }
     result.content.push(Content::text(format!(
-        "[commands do not see files that may hold secrets, they look empty: {named}; read_file asks the user for one]"
+        "[Commands see secret files as empty: {named}. Use read_file to request access.]"
     )));
     result
 }

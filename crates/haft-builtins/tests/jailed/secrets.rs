@@ -82,7 +82,7 @@ pub(crate) async fn stay_out_of_sight(sandbox: &Sandbox) {
     // A failure says what was hidden.
     let (_, shown) = output(&scene, "sh -c 'test -s .env'").await;
     assert!(
-        shown.contains("commands do not see files that may hold secrets"),
+        shown.contains("Commands see secret files as empty"),
         "{shown}"
     );
     assert!(shown.contains(".env, web/.env.local"), "{shown}");

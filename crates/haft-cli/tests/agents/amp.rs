@@ -121,7 +121,7 @@ fn the_plugin_runtime_of_amp_does_what_haft_answers() {
         if let Some(dialog) = dialog {
             assert_eq!(dialog["requireHuman"], true, "{dialog}");
             let message = dialog["message"].as_str().unwrap();
-            assert!(message.contains("writing made.txt"), "{dialog}");
+            assert!(message.contains("made.txt"), "{dialog}");
         }
         let runs = lab.runs();
         assert_eq!(runs[0]["client"], "Amp", "{runs:#?}");

@@ -12,7 +12,7 @@ use crate::rows::{ROWS, Row};
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The dialog's text about the rule.
-const REASON: &str = "the profile workspace asks about";
+const REASON: &str = "Profile `workspace` requires approval";
 
 /// How to start an agent at a terminal.
 struct Terminal {

@@ -248,7 +248,7 @@ fn what_keeps_a_server_from_starting_is_said_with_what_to_do() {
     let rows: [(&[&str], i32, &str, &str); 3] = [
         (&["-c", "console.start=never"], 1, "none is started", "haft serve"),
         (&["-c", database], 1, "a database of its own", "haft serve"),
-        (&["--home", below.to_str().unwrap()], 5, "make the state folder", "--home DIR or HAFT_HOME"),
+        (&["--home", below.to_str().unwrap()], 5, "cannot create the state folder", "--home DIR or HAFT_HOME"),
     ];
     for (options, code, says, advice) in rows {
         let ran = lab.run(&[&["console"], options].concat());

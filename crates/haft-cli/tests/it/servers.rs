@@ -105,7 +105,7 @@ fn a_server_is_started_once_a_person_has_pinned_it_and_its_tools_are_judged() {
     let pinned = lab.run(&["mcp", "pin", "sum", "--yes"]);
     assert_eq!(pinned.code, 0, "{}", pinned.stderr);
     assert!(
-        pinned.stderr.contains("reached by: python3 "),
+        pinned.stderr.contains(" runs: python3 "),
         "{}",
         pinned.stderr
     );

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::root;
 
 /// Parts of sentences that were replaced because no engineer would say them.
-const REPLACED: [&str; 19] = [
+const REPLACED: [&str; 26] = [
     concat!("written down before anybody ", "is asked"),
     concat!("is gone on ", "with by"),
     concat!("by a haft that ", "is gone"),
@@ -27,6 +27,13 @@ const REPLACED: [&str; 19] = [
     concat!("how the waits ", "ended"),
     concat!("Under what it ", "is browsed"),
     concat!(".length} ", "wait"),
+    concat!("Beside what people ", "use now"),
+    concat!("what passes ", "them by"),
+    concat!("for once, within ", "five minutes"),
+    concat!("Parts that are ", "useful alone"),
+    concat!("is reached ", "by: "),
+    concat!("took haft ", "out of"),
+    concat!("hold secrets, they ", "look empty"),
 ];
 
 /// Past participles: they say that something happened, not what a function does or a type holds.

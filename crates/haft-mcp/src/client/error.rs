@@ -23,7 +23,7 @@ pub enum ClientError {
         said: String,
     },
     /// It did not respond in time; the request may have been executed.
-    #[error("the server did not answer {method} within {} s{}", .limit.as_secs_f32(), after(.said))]
+    #[error("no answer{} within {} s{}", to(.method), .limit.as_secs_f32(), after(.said))]
     Late {
         /// The method of the request.
         method: String,
@@ -81,6 +81,14 @@ pub enum ClientError {
     /// Its session is over; nothing was executed.
     #[error("the server has ended the session")]
     SessionOver,
+}
+
+/// Names the request that had no answer; the user asked for the connection, so that one needs no name.
+fn to(method: &str) -> String {
+    match method {
+        "connect" => String::new(),
+        method => format!(" to {method}"),
+    }
 }
 
 fn after(message: &str) -> String {

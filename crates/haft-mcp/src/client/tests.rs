@@ -165,7 +165,7 @@ async fn a_server_that_cannot_be_greeted_is_an_error_that_says_why() {
         (Box::new(no_version), "speaks \"1999-01-01\""),
         (Box::new(other), "2031-01-01"),
         (Box::new(|_| None), "closed the connection: out of disk"),
-        (Box::new(|_| Some(Vec::new())), "did not answer"),
+        (Box::new(|_| Some(Vec::new())), "no answer"),
     ];
     for (behave, says) in rows {
         let (wire, _) = serve(1 << 20, behave);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::command_lines::is_critical_removal;
 use super::guard::{Guard, MinimumVerdict};
-use super::phrase::{clip, phrase};
+use super::phrase::{aim, clip, phrase};
 use super::remembered::remember;
 use super::rule::Rule;
 use super::rules::Naming;
@@ -18,6 +18,9 @@ use crate::spec::{Risk, ToolSpec};
 
 /// The layer that verdicts on secrets come from.
 pub(super) const SECRETS: &str = "secrets";
+
+/// The layer of the user's own rules.
+const USER_LAYER: &str = "user";
 
 /// What decided the verdict on an effect.
 #[derive(Debug, Clone)]
@@ -251,27 +254,31 @@ impl Policy {
     }
 
     fn reason(&self, call: &JudgedCall<'_>, permission: &Permission, judged: &Judged<'_>) -> Label {
-        let what = phrase(call, &permission.effect);
+        let effect = &permission.effect;
         match &judged.source {
             Source::Secret(_, secret) => secret.reason(call.spec, 0),
             Source::Guard(_, floor) if !floor.reason().is_empty() => floor.reason(),
-            Source::Guard(name, _) => format!("the guard {name} applies to {what}").into(),
+            Source::Guard(name, _) => {
+                format!("the guard {name} applies to {}", phrase(call, effect)).into()
+            }
             Source::Rule(Rule {
                 reason: Some(reason),
                 ..
             }) => Label::Shared(reason.clone()),
             Source::Rule(rule) => {
-                let (list, text, layer) = (rule.list, clip(&rule.text), &rule.layer);
-                format!("the {list} rule {text} of {layer} covers {what}").into()
+                let (list, text, what) = (rule.list, clip(&rule.text), phrase(call, effect));
+                match &*rule.layer {
+                    USER_LAYER => format!("Your {list} rule {text} matches {what}").into(),
+                    layer => format!("The {list} rule {text} of {layer} matches {what}").into(),
+                }
             }
             Source::Profile => {
-                let denied = judged.verdict == Verdict::Deny;
-                let says = if denied { "denies" } else { "asks about" };
-                format!(
-                    "the profile {} {says} {what} (risk {})",
-                    self.profile, permission.risk
-                )
-                .into()
+                let says = match judged.verdict {
+                    Verdict::Deny => format!("denies {}", phrase(call, effect)),
+                    _ => format!("requires approval {}", aim(call, effect)),
+                };
+                let (profile, risk) = (self.profile, permission.risk);
+                format!("Profile `{profile}` {says} ({risk} risk)").into()
             }
         }
     }

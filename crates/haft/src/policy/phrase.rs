@@ -36,3 +36,22 @@ pub(super) fn phrase(call: &JudgedCall<'_>, effect: &Effect) -> String {
         Effect::Other { kind, .. } => format!("{} {value}", clip(kind)),
     }
 }
+
+/// Describes an effect as what needs approval: `to write src/a.rs`.
+pub(super) fn aim(call: &JudgedCall<'_>, effect: &Effect) -> String {
+    let value = clip(effect.value());
+    match effect {
+        Effect::Call => format!("to call {}", call.spec.name),
+        Effect::Read(_) => format!("to read {value}"),
+        Effect::Write(_) => format!("to write {value}"),
+        Effect::Remove(_) => format!("to remove {value}"),
+        Effect::Run { jailed: true, .. } => format!("to run {value}"),
+        Effect::Run { jailed: false, .. } => format!("to run {value} without the jail"),
+        Effect::Apply { .. } => format!("to apply what {value} changed"),
+        Effect::Connect { .. } => format!("to connect to {value}"),
+        Effect::Remember { .. } => format!("to write to the memory {value}"),
+        Effect::Question => "to ask the user".to_owned(),
+        // The tool names it in words of its own.
+        Effect::Other { kind, .. } => format!("for {} {value}", clip(kind)),
+    }
+}

@@ -267,7 +267,7 @@ fn rules_for_files_and_commands_do_not_speak_of_applying() {
     assert!(
         ruling
             .reason
-            .contains("applying what sed -i s/a/b/ x changed"),
+            .contains("to apply what sed -i s/a/b/ x changed"),
         "{ruling:?}"
     );
 }

@@ -33,7 +33,7 @@ fn a_refusal_names_what_would_allow_it() {
         Profile::Workspace,
         none,
         &write("src/a.rs"),
-        "asks about writing src/a.rs",
+        "requires approval to write src/a.rs (high risk)",
         &by("allow it with the rule Edit(/src/a.rs) or --profile trusted"),
     );
     says(
@@ -47,7 +47,7 @@ fn a_refusal_names_what_would_allow_it() {
         Profile::Workspace,
         none,
         &fetch("example.com"),
-        "connecting to https://example.com/x",
+        "requires approval to connect to https://example.com/x",
         &by("allow it with the rule WebFetch(domain:example.com)"),
     );
     says(
@@ -61,7 +61,7 @@ fn a_refusal_names_what_would_allow_it() {
         Profile::Workspace,
         none,
         &run("npm test"),
-        "running npm test",
+        "Profile `workspace` requires approval to run npm test",
         &by("allow it with the rule Bash(npm test) or --profile trusted"),
     );
     let deny = Lists {
@@ -72,7 +72,7 @@ fn a_refusal_names_what_would_allow_it() {
         Profile::Trusted,
         deny,
         &write("src/a.rs"),
-        "the deny rule Edit(src/**) of test covers writing src/a.rs",
+        "The deny rule Edit(src/**) of test matches writing src/a.rs",
         &by("remove or narrow the deny rule Edit(src/**) of test"),
     );
     says(
@@ -89,7 +89,7 @@ fn a_refusal_names_what_would_allow_it() {
         Profile::Workspace,
         none,
         &served("a.b", &json!({})),
-        "calls of a.b",
+        "requires approval to call a.b",
         &by("allow it with the rule a.b"),
     );
     let long = "x".repeat(10_000);
