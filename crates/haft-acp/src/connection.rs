@@ -36,7 +36,8 @@ pub async fn serve(
     output: impl Write + Send + 'static,
     stop: impl Future<Output = ()>,
 ) -> Result<(), Problem> {
-    let thread = |e: std::io::Error| Problem::failed(format!("start a thread for a stream: {e}"));
+    let thread =
+        |e: std::io::Error| Problem::failed(format!("cannot start a thread for a stream: {e}"));
     let lines = Backlog::new(2 * MESSAGE);
     let (out, to_client) = mpsc::channel(QUEUE);
     reader(input, MESSAGE, Arc::clone(&lines)).map_err(thread)?;

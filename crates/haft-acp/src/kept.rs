@@ -36,7 +36,7 @@ pub(crate) fn run_of(home: &Path, session: &str) -> Result<RunId, Problem> {
         Ok(run) => Ok(RunId::new(run.trim())),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(RunId::new(session)),
         Err(error) => Err(Problem::failed(format!(
-            "read which run continues session {session}: {error}"
+            "cannot read which run continues session {session}: {error}"
         ))),
     }
 }
@@ -52,7 +52,9 @@ pub(crate) fn note(home: &Path, session: &str, run: &RunId) -> Result<(), Proble
     ] {
         let folder = runs::run_dir(home, of).map_err(|e| problem(&e))?;
         plain_file::write_private(&folder.join(file), names).map_err(|e| {
-            Problem::failed(format!("note which run continues session {session}: {e}"))
+            Problem::failed(format!(
+                "cannot note which run continues session {session}: {e}"
+            ))
         })?;
     }
     Ok(())

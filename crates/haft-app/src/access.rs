@@ -80,8 +80,13 @@ mod written {
 }
 
 /// Returns the current time; if the clock cannot be read, a time at which every token has expired.
+/// Returns the time in whole seconds: it is shown and stored.
 fn now() -> Timestamp {
-    Timestamp::from_nanosecond(haft::clock::now()).unwrap_or(Timestamp::MAX)
+    let seconds = i64::try_from(haft::clock::now() / 1_000_000_000);
+    let time = seconds
+        .ok()
+        .and_then(|seconds| Timestamp::from_second(seconds).ok());
+    time.unwrap_or(Timestamp::MAX)
 }
 
 impl AccessToken {
@@ -127,7 +132,7 @@ impl AccessTokens {
     pub fn load(home: &Home) -> Result<Self, Problem> {
         let path = home.join(FILE_NAME);
         let failed = |what: String| {
-            Problem::settings(format!("read the access tokens: {what}"))
+            Problem::settings(format!("cannot read the access tokens: {what}"))
                 .at(Place::file(&path))
                 .advise("move the file away and create the tokens again: haft token add NAME")
         };
@@ -152,7 +157,7 @@ impl AccessTokens {
     pub fn add(home: &Home, new: &NewToken) -> Result<(String, AccessToken), Problem> {
         check(new)?;
         let secret = plain_file::random_hex(RANDOM_BYTES)
-            .map_err(|e| Problem::failed(format!("make a token: {e}")))?;
+            .map_err(|e| Problem::failed(format!("cannot create a token: {e}")))?;
         let secret = format!("{PREFIX}{secret}");
         let created = now();
         let days = i64::from(new.days) * 24;
@@ -209,14 +214,16 @@ impl AccessTokens {
     ) -> Result<(), Problem> {
         home.create()?;
         let _lock = plain_file::lock_folder(home.path()).map_err(|e| {
-            Problem::failed(format!("lock the access tokens: {e}")).at(Place::file(home.path()))
+            Problem::failed(format!("cannot lock the access tokens: {e}"))
+                .at(Place::file(home.path()))
         })?;
         let mut all = Self::load(home)?;
         change(&mut all.tokens)?;
         all.v = 1;
         let path = home.join(FILE_NAME);
         let failed = |what: String| {
-            Problem::failed(format!("write the access tokens: {what}")).at(Place::file(&path))
+            Problem::failed(format!("cannot write the access tokens: {what}"))
+                .at(Place::file(&path))
         };
         let text = serde_json::to_string_pretty(&all).map_err(|e| failed(e.to_string()))?;
         plain_file::write_private(&path, &text).map_err(|e| failed(e.to_string()))

@@ -141,7 +141,7 @@ impl AgentRun {
     /// The conversation cannot be read.
     pub async fn entries(&self) -> Result<Vec<Entry>, Problem> {
         let entries = self.conversation.entries().await;
-        entries.map_err(|e| Problem::failed(format!("read the conversation: {e}")))
+        entries.map_err(|e| Problem::failed(format!("cannot read the conversation: {e}")))
     }
 
     /// Ends this process's part in the run: suspends it if calls are pending approval, finishes it otherwise. It can be resumed in either

@@ -50,7 +50,7 @@ impl Home {
             .advise("choose one: --home DIR")
         })?;
         let absolute = std::path::absolute(&path).map_err(|e| {
-            Problem::settings(format!("find the state folder: {e}")).at(Place::file(&path))
+            Problem::settings(format!("cannot find the state folder: {e}")).at(Place::file(&path))
         })?;
         Ok(Self {
             path: absolute,
@@ -69,7 +69,7 @@ impl Home {
             path.canonicalize()
         });
         let path = made.map_err(|e| {
-            Problem::failed(format!("make a temporary state folder: {e}"))
+            Problem::failed(format!("cannot create a temporary state folder: {e}"))
                 .at(Place::file(&std::env::temp_dir()))
                 .advise("name a permanent state folder, or set TMPDIR to a writable folder")
         })?;
@@ -100,7 +100,7 @@ impl Home {
     /// A [`Problem`] if the folder cannot be created.
     pub fn create(&self) -> Result<(), Problem> {
         plain_file::private_folder(&self.path).map_err(|e| {
-            Problem::settings(format!("make the state folder: {e}"))
+            Problem::settings(format!("cannot create the state folder: {e}"))
                 .at(Place::file(&self.path))
                 .advise("choose another: --home DIR or HAFT_HOME")
         })

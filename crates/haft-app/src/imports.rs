@@ -139,7 +139,8 @@ pub fn look(
 
 fn one(at: &Site, path: &Path, wishes: &Wishes, into: &mut Imports) -> Result<(), Problem> {
     let absolute = std::path::absolute(path);
-    let path = absolute.map_err(|e| Problem::failed(format!("find {}: {e}", path.display())))?;
+    let path =
+        absolute.map_err(|e| Problem::failed(format!("cannot find {}: {e}", path.display())))?;
     if path.is_dir() {
         return plugin::read(at, &path, wishes, into);
     }

@@ -244,7 +244,7 @@ impl Runs {
         mut options: RunOptions,
     ) -> Result<RunHandle, Problem> {
         let known = self.parts.index.get(run).await;
-        let known = known.map_err(|e| Problem::failed(format!("look up run {run}: {e}")))?;
+        let known = known.map_err(|e| Problem::failed(format!("cannot look up run {run}: {e}")))?;
         options.principal = principal_of(run, known.as_ref(), options.principal)?;
         let unreadable = |e: runs::RunsError| Problem::failed(e.to_string());
         let home = self.parts.archive.home();
@@ -417,7 +417,7 @@ fn principal_of(
 /// Returns the names of the tools that the run was restricted to, if it was.
 fn names_of(run: &RunId, folder: &Path) -> Result<Option<Vec<String>>, Problem> {
     narrowed::names(folder).map_err(|e| {
-        Problem::failed(format!("read which tools run {run} has: {e}"))
+        Problem::failed(format!("cannot read which tools run {run} has: {e}"))
             .advise("without that it cannot be resumed; deny its pending request")
     })
 }
@@ -582,6 +582,6 @@ impl Drop for RunHandle {
 }
 
 fn not_started(why: impl std::fmt::Display) -> Problem {
-    Problem::failed(format!("start the run: {why}"))
+    Problem::failed(format!("cannot start the run: {why}"))
         .advise("`haft doctor` says what is wrong with the state folder")
 }

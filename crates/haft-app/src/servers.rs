@@ -245,7 +245,8 @@ fn pin_file(home: &Home, name: &str, place: &str) -> PathBuf {
 pub fn forget_pins(home: &Home, name: &str) -> Result<usize, Problem> {
     let folder = home.join("mcp");
     let failed = |e: std::io::Error| {
-        Problem::failed(format!("forget what was pinned of `{name}`: {e}")).at(Place::file(&folder))
+        Problem::failed(format!("cannot forget what was pinned of `{name}`: {e}"))
+            .at(Place::file(&folder))
     };
     let entries = match std::fs::read_dir(&folder) {
         Ok(entries) => entries,
@@ -420,7 +421,7 @@ impl Servers {
         let limits = server.terms.limits;
         let now = Upstream::look(server.place.clone(), &*server.open, limits).await;
         let now = now.map_err(|e| {
-            let problem = Problem::failed(format!("look at `{name}`: {e}"));
+            let problem = Problem::failed(format!("cannot look at `{name}`: {e}"));
             match e {
                 ClientError::Unauthorized { .. } => problem.advise(login::advice(name)),
                 _ => problem,
@@ -457,7 +458,8 @@ impl Look {
     /// The file cannot be written.
     pub fn pin(&self) -> Result<(), Problem> {
         let failed = |e: std::io::Error| {
-            Problem::failed(format!("keep what was pinned: {e}")).at(Place::file(&self.file))
+            Problem::failed(format!("cannot store what was pinned: {e}"))
+                .at(Place::file(&self.file))
         };
         if let Some(folder) = self.file.parent() {
             plain_file::private_folder(folder).map_err(failed)?;

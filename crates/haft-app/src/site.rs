@@ -153,7 +153,7 @@ fn real(option: Option<&Path>) -> Result<PathBuf, Problem> {
     };
     let real = given
         .canonicalize()
-        .map_err(|e| wrong(format!("find the workspace: {e}")))?;
+        .map_err(|e| wrong(format!("cannot find the workspace: {e}")))?;
     if real.is_dir() {
         Ok(real)
     } else {

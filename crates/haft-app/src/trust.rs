@@ -43,7 +43,7 @@ impl Trust {
     pub fn load(home: &Home) -> Result<Self, Problem> {
         let path = home.join(FILE);
         let to_problem = |what: String| {
-            Problem::settings(format!("read the trust store: {what}"))
+            Problem::settings(format!("cannot read the trust store: {what}"))
                 .at(Place::file(&path))
                 .advise("move the file away and trust the folders again: haft trust DIR")
         };
@@ -79,7 +79,8 @@ impl Trust {
         };
         home.create()?;
         let _lock = plain_file::lock_folder(home.path()).map_err(|e| {
-            Problem::failed(format!("lock the trust store: {e}")).at(Place::file(home.path()))
+            Problem::failed(format!("cannot lock the trust store: {e}"))
+                .at(Place::file(home.path()))
         })?;
         let mut store = Self::load(home)?;
         store.declined.remove(&folder);
@@ -98,9 +99,9 @@ impl Trust {
     /// # Errors
     /// A [`Problem`] if the folder cannot be found, or its path is not UTF-8, which the store cannot hold.
     pub fn check(folder: &Path) -> Result<PathBuf, Problem> {
-        let real = folder
-            .canonicalize()
-            .map_err(|e| Problem::usage(format!("trust a folder: {e}")).at(Place::file(folder)))?;
+        let real = folder.canonicalize().map_err(|e| {
+            Problem::usage(format!("cannot trust a folder: {e}")).at(Place::file(folder))
+        })?;
         if real.to_str().is_none() {
             return Err(Problem::usage(
                 "trust a folder: its path is not UTF-8, and the trust store cannot hold it",
@@ -115,9 +116,9 @@ impl Trust {
         self.v = 1;
         let path = home.join(FILE);
         let text = serde_json::to_string_pretty(self)
-            .map_err(|e| Problem::failed(format!("write the trust store: {e}")))?;
+            .map_err(|e| Problem::failed(format!("cannot write the trust store: {e}")))?;
         plain_file::write_private(&path, &text).map_err(|e| {
-            Problem::failed(format!("write the trust store: {e}")).at(Place::file(&path))
+            Problem::failed(format!("cannot write the trust store: {e}")).at(Place::file(&path))
         })
     }
 }

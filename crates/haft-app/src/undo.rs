@@ -135,7 +135,7 @@ impl Undo {
         let tools = ToolRegistry::new();
         let added = self.tool.into_tool().map_err(|e| e.to_string());
         let added = added.and_then(|tool| tools.add_all([tool]).map_err(|e| e.to_string()));
-        added.map_err(|e| Problem::failed(format!("make the tool that undoes: {e}")))?;
+        added.map_err(|e| Problem::failed(format!("cannot make the tool that undoes: {e}")))?;
         let tools: Arc<dyn Toolset> = Arc::new(tools);
         let options = RunOptions {
             tools: Some(tools),

@@ -8,6 +8,7 @@ use haft::arguments::Arguments;
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::future::BoxFuture;
+use haft::plural::counted;
 use haft::result::ToolResult;
 use haft::spec::{NameError, ToolName, ToolSpec};
 use haft::tool::{Tool, input_schema};
@@ -115,10 +116,7 @@ fn result(data: &AskUserData) -> Result<ToolResult, ToolError> {
     if !data.unanswered.is_empty() {
         lines.push(format!("not answered: {}", data.unanswered.join(", ")));
     }
-    let summary = match data.answers.len() {
-        1 => "1 answer".to_owned(),
-        n => format!("{n} answers"),
-    };
+    let summary = counted(data.answers.len(), "answer");
     ToolResult::text(lines.join("\n"))
         .with_summary(summary)
         .with_data(data)

@@ -125,7 +125,7 @@ impl Invocation {
         }
         if let Some(config) = &self.options.config {
             let absolute = std::path::absolute(config)
-                .map_err(|e| Problem::failed(format!("find the settings file: {e}")))?;
+                .map_err(|e| Problem::failed(format!("cannot find the settings file: {e}")))?;
             option("--config", text_of(&absolute)?);
         }
         if let Some(profile) = &self.options.profile {
@@ -177,7 +177,7 @@ pub(crate) fn yes() -> Result<bool, Problem> {
     io::stdin()
         .lock()
         .read_line(&mut answer)
-        .map_err(|e| Problem::failed(format!("read the answer: {e}")))?;
+        .map_err(|e| Problem::failed(format!("cannot read the answer: {e}")))?;
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 

@@ -87,7 +87,7 @@ impl Screen {
         } else {
             serde_json::to_string(value)
         };
-        let text = text.map_err(|e| Problem::failed(format!("print JSON: {e}")))?;
+        let text = text.map_err(|e| Problem::failed(format!("cannot print JSON: {e}")))?;
         self.raw(format!("{text}\n").as_bytes())
     }
 
@@ -183,7 +183,7 @@ pub(crate) fn is_terminal() -> bool {
 fn written(result: io::Result<()>) -> Result<(), Problem> {
     match result {
         Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Problem::failed(format!("write to stdout: {e}")))
+            Err(Problem::failed(format!("cannot write to stdout: {e}")))
         }
         _ => Ok(()),
     }

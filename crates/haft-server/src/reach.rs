@@ -196,7 +196,7 @@ fn tls(settings: &Settings) -> Result<Option<TlsAcceptor>, Problem> {
         }
     };
     let unread = |path: &Path, why: String| {
-        Problem::settings(format!("read the PEM file: {why}"))
+        Problem::settings(format!("cannot read the PEM file: {why}"))
             .at(Place::file(path))
             .advise("serve.tls.cert is the certificate with those that sign it, serve.tls.key its private key")
     };

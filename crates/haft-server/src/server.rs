@@ -215,7 +215,7 @@ impl Serving<'_> {
             .map_err(|e| self.cannot_listen(&reach, &e))?;
         let home = self.app.site().home.path();
         let _noted = Listening::note(home, listener.address).map_err(|e| {
-            Problem::failed(format!("note where it listens: {e}")).at(Place::file(home))
+            Problem::failed(format!("cannot note where it listens: {e}")).at(Place::file(home))
         })?;
         let reached = reach.at(listener.address)?;
         let tokens = Tokens {
@@ -280,7 +280,7 @@ impl Serving<'_> {
             ),
             None => "choose another: --http 127.0.0.1:0 takes a free port".to_owned(),
         };
-        Problem::failed(format!("listen: {error}"))
+        Problem::failed(format!("cannot listen: {error}"))
             .at(Place::named(address))
             .advise(advice)
     }

@@ -48,7 +48,7 @@ impl TokenFile {
 
     fn open(path: PathBuf) -> Result<Self, Problem> {
         let to_problem = |e: std::io::Error| {
-            Problem::settings(format!("keep a token: {e}"))
+            Problem::settings(format!("cannot store a token: {e}"))
                 .at(Place::file(&path))
                 .advise("haft must own the file and its folder; move the file away")
         };

@@ -70,7 +70,7 @@ pub async fn kept_runs(
         ..filter
     };
     let page = index.list(&filter).await;
-    let page = page.map_err(|e| Problem::failed(format!("list the runs: {e}")))?;
+    let page = page.map_err(|e| Problem::failed(format!("cannot list the runs: {e}")))?;
     let is_full = page.len() >= usize::try_from(filter.limit).unwrap_or(usize::MAX);
     let next = page.last().filter(|_| is_full).map(|last| last.run.clone());
     let mut kept = Vec::new();
@@ -137,7 +137,7 @@ impl App {
         }
         self.check_folder(earlier).await?;
         let unreadable =
-            |e: io::Error| Problem::failed(format!("read the record of run {earlier}: {e}"));
+            |e: io::Error| Problem::failed(format!("cannot read the record of run {earlier}: {e}"));
         if runs::closed(&folder).map_err(unreadable)?.is_none() {
             let run = self.runs().resume(earlier, 0, options).await?;
             let conversation = open(&folder)?;
@@ -149,15 +149,18 @@ impl App {
         };
         let run = self.runs().start(options).await?;
         let new = run.folder()?;
-        copy(&folder, &new)
-            .map_err(|e| Problem::failed(format!("copy the conversation of run {earlier}: {e}")))?;
+        copy(&folder, &new).map_err(|e| {
+            Problem::failed(format!(
+                "cannot copy the conversation of run {earlier}: {e}"
+            ))
+        })?;
         Ok((run, open(&new)?))
     }
 
     /// Refuses a run of another folder: its conversation is about other files.
     async fn check_folder(&self, run: &RunId) -> Result<(), Problem> {
         let known = self.index().get(run).await;
-        let known = known.map_err(|e| Problem::failed(format!("look the run up: {e}")))?;
+        let known = known.map_err(|e| Problem::failed(format!("cannot look the run up: {e}")))?;
         let began = known.and_then(|entry| entry.start.workspace);
         match began.filter(|began| began != self.workspace()) {
             None => Ok(()),
@@ -169,7 +172,7 @@ impl App {
 
 fn open(folder: &Path) -> Result<FileConversation, Problem> {
     FileConversation::open(folder.join(FILE_NAME))
-        .map_err(|e| Problem::failed(format!("open the conversation: {e}")))
+        .map_err(|e| Problem::failed(format!("cannot open the conversation: {e}")))
 }
 
 /// Copies a conversation, completely or not at all.

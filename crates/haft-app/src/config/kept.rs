@@ -56,8 +56,10 @@ fn remove_legacy_list(text: String) -> String {
 
 fn damaged_rules(what: &str, shown: &str) -> Problem {
     with_file_advice(
-        Problem::settings(format!("read the rules saved with approvals: {what}"))
-            .at(Place::named(shown)),
+        Problem::settings(format!(
+            "cannot read the rules saved with approvals: {what}"
+        ))
+        .at(Place::named(shown)),
     )
 }
 

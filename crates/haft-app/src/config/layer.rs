@@ -140,7 +140,7 @@ fn read_layer(
             return Ok(None);
         }
         Err(e) => {
-            return Err(Problem::settings(format!("read the settings: {e}"))
+            return Err(Problem::settings(format!("cannot read the settings: {e}"))
                 .at(Place::named(shown))
                 .advise("make it a readable UTF-8 file, or move it away"));
         }

@@ -29,9 +29,11 @@ impl Copy {
     /// Copies a folder into a new folder in `place`, without the `hidden` paths.
     pub(super) fn make(from: &Path, place: &Path, hidden: &[PathBuf]) -> Result<Self, Problem> {
         let failed = |e: io::Error| {
-            Problem::failed(format!("copy {} for the dry run: {e}", from.display())).advise(
-                "TMPDIR chooses another place for the copy; it is removed when the run ends",
-            )
+            Problem::failed(format!(
+                "cannot copy {} for the dry run: {e}",
+                from.display()
+            ))
+            .advise("TMPDIR chooses another place for the copy; it is removed when the run ends")
         };
         let name = random_hex(8).map_err(failed)?;
         let outer = place.join(format!("haft-dry-run-{name}"));

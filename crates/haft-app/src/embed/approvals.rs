@@ -43,7 +43,7 @@ impl<'a> Approvals<'a> {
         let mut found = Vec::new();
         let inbox = &**self.app.executor().inbox();
         let read = listing::each(inbox, filter, |entry| found.push(entry)).await;
-        read.map_err(|e| Problem::failed(format!("read the inbox: {e}")))?;
+        read.map_err(|e| Problem::failed(format!("cannot read the inbox: {e}")))?;
         Ok(found)
     }
 

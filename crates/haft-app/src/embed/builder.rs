@@ -158,7 +158,7 @@ impl HaftBuilder {
     pub fn build(mut self) -> Result<Haft, Problem> {
         if let Some(wrong) = self.wrong.take() {
             return Err(Problem::usage(format!(
-                "offer the program's tools: {wrong}"
+                "cannot offer the program's tools: {wrong}"
             )));
         }
         let when_asked = self.effective_when_asked();
@@ -240,7 +240,8 @@ impl HaftBuilder {
         }
         let folder = home.join("workspace");
         plain_file::private_folder(&folder).map_err(|e| {
-            Problem::failed(format!("make an empty workspace: {e}")).at(Place::file(&folder))
+            Problem::failed(format!("cannot create an empty workspace: {e}"))
+                .at(Place::file(&folder))
         })?;
         Ok(folder)
     }
@@ -283,7 +284,7 @@ fn written(rules: &[RuleText]) -> Result<Vec<Value>, Problem> {
         if *rule == RuleText::new(rule.rule.as_str()) {
             return Ok(Value::from(rule.rule.as_str()));
         }
-        Value::try_from(rule).map_err(|e| Problem::settings(format!("read a rule: {e}")))
+        Value::try_from(rule).map_err(|e| Problem::settings(format!("cannot read a rule: {e}")))
     };
     rules.iter().map(rule).collect()
 }

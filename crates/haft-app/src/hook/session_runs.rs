@@ -69,7 +69,9 @@ impl SessionRuns {
     ) -> Result<ChosenRun, Problem> {
         let asked_in = self.notes.find_request(&self.app, busy, call).await;
         let asked_in = asked_in.map_err(|e| {
-            Problem::failed(format!("look up what was decided about this call: {e}"))
+            Problem::failed(format!(
+                "cannot look up what was decided about this call: {e}"
+            ))
         })?;
         let run = if shares || !busy.contains(self.first.id()) {
             Arc::clone(&self.first)

@@ -63,7 +63,7 @@ impl Entries {
 pub(super) fn read(source: &Source<'_>, at: &Site) -> Result<Entries, Problem> {
     let file = source.file;
     let text = plain_file::read(file, MAX_FILE_BYTES).map_err(|e| {
-        let problem = Problem::usage(format!("read {}: {e}", file.display()));
+        let problem = Problem::usage(format!("cannot read {}: {e}", file.display()));
         problem.advise("name a client's settings file, or the folder of a plugin")
     })?;
     let root = parse(file, &text)?;
@@ -81,7 +81,7 @@ pub(super) fn read(source: &Source<'_>, at: &Site) -> Result<Entries, Problem> {
 /// Parses a text as an object.
 pub(super) fn parse(file: &Path, text: &str) -> Result<Map<String, Value>, Problem> {
     let wrong = |what: String| {
-        Problem::usage(format!("read {}: {what}", file.display())).at(Place::file(file))
+        Problem::usage(format!("cannot read {}: {what}", file.display())).at(Place::file(file))
     };
     let ends = |ends: &[&str]| {
         let name = file.extension().and_then(std::ffi::OsStr::to_str);
@@ -97,7 +97,7 @@ pub(super) fn parse(file: &Path, text: &str) -> Result<Map<String, Value>, Probl
     } else {
         jsonc::read(text).map_err(|e| {
             let shown = file.display().to_string();
-            Problem::usage(format!("read {shown}: {}", e.what))
+            Problem::usage(format!("cannot read {shown}: {}", e.what))
                 .at(Place::in_text(&shown, text, e.at))
         })?
     };

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use haft::plural::counted;
 use serde_json::{Map, Value};
 
 use crate::imports::document::{self, Entries};
@@ -42,7 +43,8 @@ pub(super) fn read(
     into: &mut Imports,
 ) -> Result<(), Problem> {
     let real = folder.canonicalize();
-    let folder = real.map_err(|e| Problem::failed(format!("find {}: {e}", folder.display())))?;
+    let folder =
+        real.map_err(|e| Problem::failed(format!("cannot find {}: {e}", folder.display())))?;
     let manifest = manifest(&folder)?;
     let name = manifest.get("name").and_then(Value::as_str);
     if name.is_none() {
@@ -79,8 +81,9 @@ fn manifest(folder: &Path) -> Result<Map<String, Value>, Problem> {
             let what = format!("{} leads out of the plugin", file.display());
             return Err(Problem::usage(what).at(Place::file(&file)));
         }
-        let text = plain_file::read(&file, MAX_MANIFEST)
-            .map_err(|e| Problem::usage(format!("read the plugin: {e}")).at(Place::file(&file)))?;
+        let text = plain_file::read(&file, MAX_MANIFEST).map_err(|e| {
+            Problem::usage(format!("cannot read the plugin: {e}")).at(Place::file(&file))
+        })?;
         return document::parse(&file, &text);
     }
     let is_package = SERVERS
@@ -195,7 +198,8 @@ impl Package<'_> {
         }
         for (folder, count) in folders {
             into.notes.push(format!(
-                "{count} skills: skills.dirs = [{:?}] in haft's settings offers them",
+                "{}: skills.dirs = [{:?}] in haft's settings offers them",
+                counted(count, "skill"),
                 folder.display().to_string()
             ));
         }

@@ -87,8 +87,10 @@ impl RuleFile {
     }
 
     fn problem(&self, what: impl std::fmt::Display) -> Problem {
-        Problem::failed(format!("write the rules saved with approvals: {what}"))
-            .at(Place::file(&self.path))
+        Problem::failed(format!(
+            "cannot write the rules saved with approvals: {what}"
+        ))
+        .at(Place::file(&self.path))
     }
 }
 

@@ -26,7 +26,7 @@ struct Link {
 pub(super) fn operator_token(home: &Home) -> Result<String, Problem> {
     let path = home.join("operator-token");
     let token = plain_file::read(&path, MAX_TOKEN).map_err(|e| {
-        Problem::failed(format!("read the operator's token: {e}"))
+        Problem::failed(format!("cannot read the operator's token: {e}"))
             .at(Place::file(&path))
             .advise("start the server again: it makes the file")
     })?;
@@ -71,8 +71,10 @@ impl Server {
                 record.version, record.pid
             )
         };
-        Problem::failed(format!("ask the running server for a login link: {why}"))
-            .at(Place::named(&record.url))
-            .advise(advice)
+        Problem::failed(format!(
+            "cannot ask the running server for a login link: {why}"
+        ))
+        .at(Place::named(&record.url))
+        .advise(advice)
     }
 }

@@ -61,8 +61,9 @@ impl Servers {
         say: impl Fn(&str, &str) + Send + Sync + 'static,
     ) -> Result<Login, Problem> {
         let (address, sign_in) = self.find_signable(name)?;
-        let failed =
-            |why: &dyn std::fmt::Display| Problem::failed(format!("sign in at `{name}`: {why}"));
+        let failed = |why: &dyn std::fmt::Display| {
+            Problem::failed(format!("cannot sign in at `{name}`: {why}"))
+        };
         let browser = Browser::new(say).await.map_err(|e| failed(&e))?;
         let oauth = sign_in.oauth(Some(Arc::new(browser)));
         let oauth = Arc::new(oauth.map_err(|e| failed(&e))?);
@@ -98,7 +99,7 @@ impl Servers {
         };
         let removed = sign_in.file.remove();
         let signed_out =
-            removed.map_err(|e| Problem::failed(format!("sign out of `{name}`: {e}")))?;
+            removed.map_err(|e| Problem::failed(format!("cannot sign out of `{name}`: {e}")))?;
         let (revoked, error) = match revoked {
             Ok(revoked) => (revoked, None),
             Err(why) => (false, Some(why)),

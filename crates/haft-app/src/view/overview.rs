@@ -92,7 +92,7 @@ pub struct Client {
 /// A [`Problem`] if the index cannot be read.
 pub async fn overview(app: &App, since: i128) -> Result<Overview, Problem> {
     app.flush().await?;
-    let unread = |e| Problem::failed(format!("read the overview: {e}"));
+    let unread = |e| Problem::failed(format!("cannot read the overview: {e}"));
     let now = clock::now().div_euclid(NANOS_PER_HOUR);
     let first = now - CHART_HOURS + 1;
     let today = since
@@ -162,7 +162,7 @@ pub async fn clients(app: &App) -> Result<Vec<Client>, Problem> {
         ..RunFilter::newest(MAX_OPEN_RUNS)
     };
     let open = app.index().list(&filter).await;
-    let open = open.map_err(|e| Problem::failed(format!("list the open runs: {e}")))?;
+    let open = open.map_err(|e| Problem::failed(format!("cannot list the open runs: {e}")))?;
     let home = app.home().to_owned();
     let held = move || {
         let mut open = open;
@@ -171,7 +171,7 @@ pub async fn clients(app: &App) -> Result<Vec<Client>, Problem> {
         open
     };
     let held = tokio::task::spawn_blocking(held).await;
-    let held = held.map_err(|e| Problem::failed(format!("list the open runs: {e}")))?;
+    let held = held.map_err(|e| Problem::failed(format!("cannot list the open runs: {e}")))?;
     let clients = held.into_iter().map(|entry| Client {
         run: entry.run.to_string(),
         client: entry.notes.and_then(|notes| notes.client),

@@ -1,6 +1,7 @@
 //! Tries a rule on a request and on recent calls before it is saved.
 
 use haft::approval::inbox::StoredApproval;
+use haft::plural::counted;
 use haft::policy::RuleText;
 use haft::toolset::Toolset;
 use serde::Serialize;
@@ -48,8 +49,9 @@ pub async fn past(app: &App, entry: &StoredApproval) -> Vec<String> {
     };
     let tried = try_rule(app, entry, rule).await;
     let head = format!(
-        "would have covered {} of the last {} calls",
-        tried.covered, tried.looked_at
+        "would have covered {} of the last {}",
+        tried.covered,
+        counted(tried.looked_at, "call")
     );
     let few = tried.matched.iter().take(MAX_PRINTED);
     let lines = few.map(|call| format!("  {} {} {}", call.at, call.tool, call.text));

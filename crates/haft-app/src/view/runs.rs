@@ -51,7 +51,7 @@ pub async fn events(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
         Ok(all)
     };
     let read = tokio::task::spawn_blocking(read).await;
-    read.map_err(|e| Problem::failed(format!("read the run: {e}")))?
+    read.map_err(|e| Problem::failed(format!("cannot read the run: {e}")))?
         .map_err(|e| problem(&e))
 }
 
@@ -90,7 +90,7 @@ pub async fn recent_calls(app: &App, most: usize) -> Result<Vec<Value>, Problem>
 pub async fn verify(app: &App, run: &str) -> Result<Report, Problem> {
     let folder = archive::run_dir(app.home(), run).map_err(|e| problem(&e))?;
     let known = app.index().get(&RunId::new(run)).await;
-    let known = known.map_err(|e| Problem::failed(format!("verify the run: {e}")))?;
+    let known = known.map_err(|e| Problem::failed(format!("cannot verify the run: {e}")))?;
     if known.is_none() && !folder.exists() {
         return Err(problem(&RunsError::NotFound(run.to_owned())));
     }
@@ -98,8 +98,8 @@ pub async fn verify(app: &App, run: &str) -> Result<Report, Problem> {
     let verified =
         tokio::task::spawn_blocking(move || verify_folder(&folder, closed.as_ref())).await;
     verified
-        .map_err(|e| Problem::failed(format!("verify the run: {e}")))?
-        .map_err(|e| Problem::failed(format!("verify the run: {e}")))
+        .map_err(|e| Problem::failed(format!("cannot verify the run: {e}")))?
+        .map_err(|e| Problem::failed(format!("cannot verify the run: {e}")))
 }
 
 /// Checks that a run was started in this workspace, so that its files are the ones here.
@@ -108,7 +108,7 @@ pub async fn verify(app: &App, run: &str) -> Result<Report, Problem> {
 /// A [`Problem`] if it was started in another one; it names both.
 pub async fn check_workspace(app: &App, run: &RunId, action: &str) -> Result<(), Problem> {
     let known = app.index().get(run).await;
-    let known = known.map_err(|e| Problem::failed(format!("look the run up: {e}")))?;
+    let known = known.map_err(|e| Problem::failed(format!("cannot look the run up: {e}")))?;
     let began = known.and_then(|entry| entry.start.workspace);
     match began.filter(|began| began != app.workspace()) {
         None => Ok(()),

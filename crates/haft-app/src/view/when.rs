@@ -1,4 +1,4 @@
-//! Times and sizes for display: `3 min ago`, `4.2 MiB`.
+//! Times and sizes for display: `3 min ago`, `2026-11-28 18:04 UTC`, `4.2 MiB`.
 
 use haft::clock;
 
@@ -8,6 +8,14 @@ const NANOS_PER_SECOND: i128 = 1_000_000_000;
 pub fn ago(rfc3339: &str) -> String {
     match rfc3339.parse::<jiff::Timestamp>() {
         Ok(time) => since(clock::now() - time.as_nanosecond()),
+        Err(_) => rfc3339.to_owned(),
+    }
+}
+
+/// Formats an RFC 3339 time as a date with hours and minutes; returns the text itself if it is not a time.
+pub fn date(rfc3339: &str) -> String {
+    match rfc3339.parse::<jiff::Timestamp>() {
+        Ok(time) => time.strftime("%Y-%m-%d %H:%M UTC").to_string(),
         Err(_) => rfc3339.to_owned(),
     }
 }
@@ -54,7 +62,7 @@ pub fn duration(milliseconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{NANOS_PER_SECOND, since, size};
+    use super::{NANOS_PER_SECOND, date, since, size};
 
     #[test]
     fn times_and_sizes_are_short_words() {
@@ -69,6 +77,11 @@ mod tests {
         for (seconds, words) in rows {
             assert_eq!(since(seconds * NANOS_PER_SECOND), words);
         }
+        assert_eq!(
+            date("2026-12-26T18:26:34.690671237Z"),
+            "2026-12-26 18:26 UTC"
+        );
+        assert_eq!(date("soon"), "soon");
         for (bytes, words) in [
             (0, "0 B"),
             (1023, "1023 B"),

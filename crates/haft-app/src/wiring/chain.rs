@@ -108,7 +108,7 @@ pub(crate) fn tools(
         let run = runs::run_dir(&home, run.as_str()).ok()?;
         Some(run.join("workspace"))
     };
-    let to_problem = |e: String| Problem::failed(format!("offer {TOOL_CHAIN}: {e}"));
+    let to_problem = |e: String| Problem::failed(format!("cannot offer {TOOL_CHAIN}: {e}"));
     let journal = Some(Arc::clone(scripts.journal));
     let tool = ChainTool::new(engine, limits(settings)?, journal, Arc::new(folder));
     let tool = tool.map_err(|e| to_problem(e.to_string()))?;

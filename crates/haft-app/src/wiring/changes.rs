@@ -82,7 +82,7 @@ pub(crate) fn own_tools(
     changes: &CommandChanges,
     network: &CommandNetwork,
 ) -> Result<Arc<dyn Toolset>, Problem> {
-    let to_problem = |e: String| Problem::failed(format!("make haft's own tools: {e}"));
+    let to_problem = |e: String| Problem::failed(format!("cannot make haft's own tools: {e}"));
     let apply = changes.tool().map_err(|e| to_problem(e.to_string()))?;
     let connect = network.tool().map_err(|e| to_problem(e.to_string()))?;
     let tools = ToolRegistry::new();

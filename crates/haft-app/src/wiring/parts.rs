@@ -1,6 +1,7 @@
 //! Components built from settings: limits, the view of tools, sandbox, principal.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -251,7 +252,7 @@ fn catalogue(
     builtins: &Builtins,
     own: &[Arc<dyn Tool>],
 ) -> Result<ToolCatalogue, Problem> {
-    let to_problem = |e: String| Problem::failed(format!("offer the standard tools: {e}"));
+    let to_problem = |e: String| Problem::failed(format!("cannot offer the standard tools: {e}"));
     let tools = builtins.tools().map_err(|e| to_problem(e.to_string()))?;
     #[cfg(feature = "testing")]
     let tools = match at.environment.get("HAFT_TESTING_PAGES") {
@@ -280,7 +281,7 @@ fn catalogue(
         });
     }
     let added = registry.add_all(own.iter().cloned());
-    added.map_err(|e| Problem::usage(format!("offer the program's tools: {e}")))?;
+    added.map_err(|e| Problem::usage(format!("cannot offer the program's tools: {e}")))?;
     Ok(ToolCatalogue {
         registry: Arc::new(registry),
         offers,
@@ -348,7 +349,7 @@ pub(crate) fn view(
 }
 
 fn binding_problem(error: impl std::fmt::Display) -> Problem {
-    Problem::settings(format!("bind a tool's arguments: {error}"))
+    Problem::settings(format!("cannot bind a tool's arguments: {error}"))
         .advise("`haft tools NAME` shows its arguments")
 }
 
@@ -442,8 +443,23 @@ pub(crate) fn principal(environment: &Environment) -> Principal {
     let named = ["USER", "LOGNAME"]
         .iter()
         .find_map(|name| environment.get(name));
+    let uid = rustix::process::getuid().as_raw();
     match named.filter(|name| !name.is_empty()) {
         Some(name) => Principal::local(name),
-        None => Principal::local(format!("uid-{}", rustix::process::getuid().as_raw())),
+        None => Principal::local(user_name(uid).unwrap_or_else(|| format!("uid-{uid}"))),
     }
+}
+
+/// Returns the user's name in `/etc/passwd`; a machine may keep its users elsewhere.
+fn user_name(uid: u32) -> Option<String> {
+    /// Maximum size of the file, in bytes.
+    const MAX_PASSWD: u64 = 1024 * 1024;
+    let file = std::fs::File::open("/etc/passwd").ok()?;
+    let lines = BufReader::new(file.take(MAX_PASSWD)).lines();
+    lines.map_while(Result::ok).find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next().filter(|name| !name.is_empty())?;
+        let its_uid = fields.nth(1)?.parse::<u32>().ok()?;
+        (its_uid == uid).then(|| name.to_owned())
+    })
 }

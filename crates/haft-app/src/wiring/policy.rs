@@ -51,7 +51,7 @@ pub(crate) fn written(at: &Site, settings: &Settings) -> Result<Written, Problem
 fn rule(value: &toml::Value, source: &Source) -> Result<RuleText, Problem> {
     let read: Result<RuleText, _> = value.clone().try_into();
     let mut rule = read.map_err(|e: toml::de::Error| {
-        let problem = Problem::settings(format!("read a rule: {}", e.message()));
+        let problem = Problem::settings(format!("cannot read a rule: {}", e.message()));
         match &source.place {
             Some(place) => problem.at(place.clone()),
             None => problem,
@@ -64,7 +64,7 @@ fn rule(value: &toml::Value, source: &Source) -> Result<RuleText, Problem> {
 /// Opens the workspace, with haft's own files hidden.
 fn workspace(at: &Site, settings: &Settings) -> Result<Workspace, Problem> {
     let opened = Workspace::open(&at.workspace);
-    let opened = opened.map_err(|e| Problem::failed(format!("open the workspace: {e}")))?;
+    let opened = opened.map_err(|e| Problem::failed(format!("cannot open the workspace: {e}")))?;
     let opened = opened.with_hidden(hidden_paths(at, settings));
     Ok(opened.with_secret_names(secret_names(settings)?))
 }

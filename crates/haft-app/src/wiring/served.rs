@@ -224,7 +224,7 @@ impl ToolsetParts<'_> {
         };
         let all = merged([base, Arc::new(own) as _]);
         let lazy = all.lazily(lazy).map_err(|e| {
-            Problem::settings(format!("offer `{CALL_TOOL}`: {e}"))
+            Problem::settings(format!("cannot offer `{CALL_TOOL}`: {e}"))
                 .advise("set `serve.tools = \"all\"`, or rename the other tool")
         })?;
         parts::with_chain(self.at, self.wishes, Arc::new(lazy), self.on, self.scripts)

@@ -46,7 +46,7 @@ pub(crate) fn tools(
         ..SkillOptions::new(workspace.clone())
     };
     SkillTools::new(Arc::clone(set), options)
-        .map_err(|e| Problem::failed(format!("offer the skills: {e}")))
+        .map_err(|e| Problem::failed(format!("cannot offer the skills: {e}")))
 }
 
 /// Returns the set of skills; nothing is read yet.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use haft::context::CallContext;
 use haft::error::ToolError;
+use haft::plural::counted;
 use haft::result::{Content, ToolResult};
 use haft::spec::ToolSpec;
 use haft::tool::TypedTool;
@@ -85,7 +86,7 @@ impl TypedTool for DescribeTools {
         {
             return Err(unknown(&tools, first));
         }
-        let summary = format!("{} tools", data.tools.len());
+        let summary = counted(data.tools.len(), "tool");
         let text = render(&data);
         let mut result = ToolResult::data(&data)?.with_summary(summary);
         result.content.push(Content::text(text));

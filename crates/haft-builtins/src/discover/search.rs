@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use haft::context::CallContext;
 use haft::error::ToolError;
+use haft::plural::counted;
 use haft::result::{Content, ToolResult};
 use haft::skill::Skill;
 use haft::spec::{Exposure, ToolSpec};
@@ -314,18 +315,22 @@ fn clipped(text: &str) -> String {
 
 fn summary(data: &ToolSearchData) -> String {
     if !data.categories.is_empty() {
-        return format!("{} categories", data.categories.len());
+        return counted(data.categories.len(), "category");
     }
     match data.skills.len() {
-        0 => format!("{} tools", data.tools.len()),
-        skills => format!("{} tools, {skills} skills", data.tools.len()),
+        0 => counted(data.tools.len(), "tool"),
+        skills => {
+            let tools = counted(data.tools.len(), "tool");
+            format!("{tools}, {}", counted(skills, "skill"))
+        }
     }
 }
 
 fn render(data: &ToolSearchData, notice: Option<&str>) -> String {
     let mut text = String::new();
     for count in &data.categories {
-        let _ = writeln!(text, "{} ({} tools)", count.category, count.tools);
+        let tools = counted(count.tools, "tool");
+        let _ = writeln!(text, "{} ({tools})", count.category);
     }
     for tool in &data.tools {
         let deferred = if tool.deferred { " (deferred)" } else { "" };

@@ -3,6 +3,7 @@
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::memory::{Hit, Query, Scope};
+use haft::plural::counted;
 use haft::result::ToolResult;
 use haft::spec::ToolSpec;
 use haft::tool::TypedTool;
@@ -90,8 +91,7 @@ impl TypedTool for RecallMemory {
         };
         let summary = match records.len() {
             0 => "no memory matches".to_owned(),
-            1 => "1 memory".to_owned(),
-            n => format!("{n} memories"),
+            n => counted(n, "memory"),
         };
         let data = RecallMemoryData { records };
         ToolResult::data(&data).map(|result| result.with_summary(summary))

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use globset::GlobBuilder;
 use haft::error::ToolError;
+use haft::plural::counted;
 use haft::result::ToolResult;
 use haft::workspace::Kind;
 use schemars::JsonSchema;
@@ -75,7 +76,13 @@ pub fn glob_files(
     }
     complete(workspace, &mut entries);
     let more = if truncated { ", and more" } else { "" };
-    let summary = format!("{} files match {}{more}", entries.len(), input.pattern);
+    let does = if entries.len() == 1 {
+        "matches"
+    } else {
+        "match"
+    };
+    let files = counted(entries.len(), "file");
+    let summary = format!("{files} {does} {}{more}", input.pattern);
     let data = EntriesData { entries, truncated };
     ToolResult::data(&data).map(|result| result.with_summary(summary))
 }

@@ -1,6 +1,7 @@
 //! `list_files`: lists a folder, some levels deep.
 
 use haft::error::ToolError;
+use haft::plural::counted;
 use haft::result::ToolResult;
 use haft::workspace::{Kind, WorkspaceError};
 use schemars::JsonSchema;
@@ -73,7 +74,8 @@ pub fn list_files(
     }
     complete(workspace, &mut entries);
     let more = if truncated { ", and more" } else { "" };
-    let summary = format!("{} entries in {}{more}", entries.len(), place.display());
+    let count = counted(entries.len(), "entry");
+    let summary = format!("{count} in {}{more}", place.display());
     let data = EntriesData { entries, truncated };
     ToolResult::data(&data).map(|result| result.with_summary(summary))
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use haft::context::CallContext;
 use haft::error::ToolError;
+use haft::plural::counted;
 use haft::result::ToolResult;
 use haft::spec::{NameError, ToolSpec};
 use haft::tool::{Tool, TypedTool};
@@ -78,7 +79,7 @@ impl TypedTool for ListSkills {
             Ok(open.map(shown).collect::<Vec<_>>())
         })
         .await?;
-        let summary = format!("{} skills", skills.len());
+        let summary = counted(skills.len(), "skill");
         Ok(ToolResult::data(&ListSkillsData { skills })?.with_summary(summary))
     }
 }

@@ -99,7 +99,7 @@ fn prompt(args: &args::Run) -> Result<Option<String>, Problem> {
     match args.prompt.as_deref() {
         Some("-") => {
             let text = plain_file::bounded(io::stdin().lock(), MOST).map_err(|e| {
-                Problem::usage(format!("read the prompt: {e}")).at(Place::named("stdin"))
+                Problem::usage(format!("cannot read the prompt: {e}")).at(Place::named("stdin"))
             })?;
             not_blank(text).map(Some)
         }

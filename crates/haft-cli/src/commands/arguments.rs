@@ -26,7 +26,7 @@ pub(crate) fn of_call(typed: &CallArguments, schema: Option<&Value>) -> Result<S
 /// Returns the argument text; it is not validated here.
 pub(crate) fn read(typed: &str) -> Result<String, Problem> {
     let told = |what: io::Error, place: Place| {
-        Problem::usage(format!("read the arguments: {what}"))
+        Problem::usage(format!("cannot read the arguments: {what}"))
             .at(place)
             .advise("--args takes JSON, @FILE, or - for stdin")
     };

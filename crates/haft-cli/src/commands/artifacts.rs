@@ -112,7 +112,7 @@ async fn print(
 }
 
 fn to_problem(error: &ArtifactError) -> Problem {
-    Problem::failed(format!("read artifacts: {error}"))
+    Problem::failed(format!("cannot read artifacts: {error}"))
 }
 
 /// A requested byte range, as in HTTP: both ends are inclusive.

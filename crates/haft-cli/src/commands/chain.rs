@@ -43,7 +43,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Chain) -> Done 
 
 fn script(file: &Path) -> Result<String, Problem> {
     let told = |what: io::Error, place: Place| {
-        Problem::usage(format!("read the script: {what}"))
+        Problem::usage(format!("cannot read the script: {what}"))
             .at(place)
             .advise("`haft chain` takes a file of Python, or - for stdin")
     };

@@ -24,7 +24,7 @@ pub(crate) fn run(at: &Invocation, action: Option<&ConfigAction>) -> Done {
         Some(ConfigAction::Explain { key }) => explain(at, key),
         Some(ConfigAction::Schema) => {
             let text = serde_json::to_string_pretty(&schema::schema())
-                .map_err(|e| Problem::failed(format!("print the schema: {e}")))?;
+                .map_err(|e| Problem::failed(format!("cannot print the schema: {e}")))?;
             at.screen.raw(format!("{text}\n").as_bytes())?;
             Ok(Exit::Done)
         }
@@ -112,7 +112,9 @@ fn init(at: &Invocation) -> Done {
                 .at(Place::file(&path))
                 .advise("edit it, or move it away first"))
         }
-        Err(e) => Err(Problem::failed(format!("write {FILE_NAME}: {e}")).at(Place::file(&path))),
+        Err(e) => {
+            Err(Problem::failed(format!("cannot write {FILE_NAME}: {e}")).at(Place::file(&path)))
+        }
     }
 }
 

@@ -19,6 +19,6 @@ pub(crate) fn agree(at: &Invocation, question: &str, what: &str) -> Result<bool,
     at.screen.err(&format!("{question} [y/N]"));
     let mut line = String::new();
     let read = std::io::BufRead::read_line(&mut std::io::stdin().lock(), &mut line);
-    read.map_err(|e| Problem::failed(format!("read the answer: {e}")))?;
+    read.map_err(|e| Problem::failed(format!("cannot read the answer: {e}")))?;
     Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))
 }

@@ -28,7 +28,8 @@ pub(crate) fn run(at: &Invocation, args: &args::Console) -> Done {
     let settings = at.settings_unasked()?;
     let found = Wanted::new(&at.site, &settings).find_or_start()?;
     say_what_runs(at, &found);
-    let runtime = runtime(false).map_err(|e| Problem::failed(format!("start the runtime: {e}")))?;
+    let runtime =
+        runtime(false).map_err(|e| Problem::failed(format!("cannot start the runtime: {e}")))?;
     let link = |opens| runtime.block_on(found.server.login_link(&at.site.home, opens));
     let console = format!("{}/", found.server.record.url);
     let opened = if args.no_open || at.screen.json {

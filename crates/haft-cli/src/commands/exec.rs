@@ -71,7 +71,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> Done {
     };
     match stopped.or(end.map(StopReason::Output)) {
         Some(StopReason::Output(OutputEnd::Failed(why))) => {
-            Err(Problem::failed(format!("write to stdout: {why}")))
+            Err(Problem::failed(format!("cannot write to stdout: {why}")))
         }
         Some(StopReason::Output(OutputEnd::Closed)) => Ok(exit.or_closed()),
         Some(StopReason::Signal) | None => Ok(exit.code()),

@@ -127,7 +127,9 @@ fn write(path: &Path, text: &str) -> Result<bool, Problem> {
     match made.and_then(|mut file| file.write_all(text.as_bytes())) {
         Ok(()) => Ok(true),
         Err(e) if e.kind() == ErrorKind::AlreadyExists => Ok(false),
-        Err(e) => Err(Problem::failed(format!("write {FILE_NAME}: {e}")).at(Place::file(path))),
+        Err(e) => {
+            Err(Problem::failed(format!("cannot write {FILE_NAME}: {e}")).at(Place::file(path)))
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use haft_app::problem::Problem;
 
 /// Prints the page.
 pub(crate) fn run(screen: Screen) -> Done {
-    let page = page().map_err(|e| Problem::failed(format!("make the man page: {e}")))?;
+    let page = page().map_err(|e| Problem::failed(format!("cannot make the man page: {e}")))?;
     screen.raw(&page)?;
     Ok(Exit::Done)
 }

@@ -162,12 +162,13 @@ async fn show(at: &Invocation, app: &App, id: MemoryId) -> Done {
             "scope",
             format!("{} {}", record.shelf.scope.as_str(), record.shelf.key),
         ),
-        ("changed", record.updated.clone()),
+        ("changed", when::date(&record.updated)),
         ("author", from.author.clone()),
     ];
     facts.extend(record.path.clone().map(|path| ("file", path)));
     facts.extend(from.run.as_ref().map(|run| ("run", run.to_string())));
-    facts.extend(record.expires.clone().map(|until| ("expires", until)));
+    let until = record.expires.as_deref().map(when::date);
+    facts.extend(until.map(|until| ("expires", until)));
     facts.extend(record.decided_by.clone().map(|by| ("decided by", by)));
     if !record.tags.is_empty() {
         facts.push(("tags", record.tags.join(", ")));

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use haft::audit::index::{FAILED, RunFilter, RunState};
 use haft::audit::verify::Report;
+use haft::plural::counted;
 use haft_app::app::App;
 use haft_app::problem::Problem;
 use haft_app::view::runs::Listed;
@@ -170,7 +171,8 @@ async fn check_all(at: &Invocation, app: &App) -> Done {
         at.screen.out(&render_report(report))?;
     }
     let sound = reports.len() - broken.len();
-    let mut line = format!("{} {sound} of {} runs", styled(GREEN, "ok"), reports.len());
+    let all = counted(reports.len(), "run");
+    let mut line = format!("{} {sound} of {all}", styled(GREEN, "ok"));
     if !broken.is_empty() {
         let _ = write!(line, ", {} {}", styled(RED, "broken"), broken.len());
     }
@@ -186,9 +188,9 @@ fn render_report(report: &Report) -> String {
         (false, None) => styled(RED, "broken"),
     };
     let mut out = format!(
-        "{head} {run}, {}, {} lines\n",
+        "{head} {run}, {}, {}\n",
         report.state.as_str(),
-        report.lines
+        counted(usize::try_from(report.lines).unwrap_or(usize::MAX), "line")
     );
     if let Some(problem) = &report.problem {
         let _ = writeln!(out, "  {}", visible::line(problem));

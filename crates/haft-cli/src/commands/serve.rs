@@ -92,12 +92,14 @@ fn print(at: &Invocation, app: &App, ready: &Ready, background: bool) -> Result<
         ));
     }
     let link = &ready.login_link;
-    screen.say(&format!("console    {link} (once, within 5 minutes)"));
+    screen.say(&format!(
+        "console    {link} (one-time login link, valid for 5 minutes)"
+    ));
     let profile = styled(BOLD, app.profile());
     screen.say(&format!(
-        "workspace  {} · profile {profile} · sandbox at least {}",
+        "workspace  {} · profile {profile} · commands need {}",
         app.workspace(),
-        app.sandbox().config().require
+        app.sandbox().config().require.meaning()
     ));
     screen.say(&format!(
         "tokens     {} (call), {} (operator)",

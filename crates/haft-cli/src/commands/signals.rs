@@ -25,7 +25,8 @@ pub(crate) struct Signals {
 impl Signals {
     /// Listens for signals from now on; needs a runtime.
     pub(crate) fn heard() -> Result<Self, Problem> {
-        let heard = |kind| signal(kind).map_err(|e| Problem::failed(format!("hear signals: {e}")));
+        let heard =
+            |kind| signal(kind).map_err(|e| Problem::failed(format!("cannot hear signals: {e}")));
         // Checked before a handler replaces the disposition.
         let hangup = (!is_hangup_ignored()).then(|| heard(SignalKind::hangup()));
         Ok(Self {

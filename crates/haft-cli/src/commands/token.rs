@@ -1,6 +1,7 @@
 //! `haft token`: creates, lists and revokes access tokens for others.
 
 use haft_app::access::{AccessTokens, NewToken, check_view};
+use haft_app::view::when;
 use serde_json::json;
 
 use crate::args::{self, TokenAction};
@@ -55,7 +56,7 @@ fn list(at: &Invocation) -> Done {
         list.row([
             &token.name,
             token.view.as_deref().unwrap_or("all tools"),
-            &token.expires.to_string(),
+            &when::date(&token.expires.to_string()),
             if token.has_expired() { "expired" } else { "" },
         ]);
     }
@@ -82,7 +83,8 @@ fn add(at: &Invocation, new: &NewToken) -> Done {
     let reaches = reaches.map_or_else(|| "all tools".to_owned(), |view| format!("the view {view}"));
     at.screen.say(&format!(
         "the token of {}, for {reaches}, until {}; it is shown only once",
-        token.name, token.expires
+        token.name,
+        when::date(&token.expires.to_string())
     ));
     Ok(Exit::Done)
 }

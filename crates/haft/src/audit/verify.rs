@@ -326,7 +326,7 @@ impl Check {
         let end = self.seq + 1;
         match (&self.closed, known) {
             (None, Some(known)) => {
-                let problem = format!("cut: the run was closed after {} lines", known.count);
+                let problem = format!("cut: the run was closed after line {}", known.count);
                 self.fault(end.min(known.count + 1), problem);
             }
             (Some(closed), Some(known)) if closed != known => {

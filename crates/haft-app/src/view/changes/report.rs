@@ -64,7 +64,7 @@ pub fn texts(
 fn nets(app: &App, of: &Selection) -> Result<Vec<NetChange>, Problem> {
     let sets = change_sets(app.changes()?, &of.run, of.call.as_deref());
     let sets =
-        sets.map_err(|e| Problem::failed(format!("read what run {} changed: {e}", of.run)))?;
+        sets.map_err(|e| Problem::failed(format!("cannot read what run {} changed: {e}", of.run)))?;
     Ok(net_changes(&sets))
 }
 

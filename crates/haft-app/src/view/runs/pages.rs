@@ -170,12 +170,12 @@ fn fits(filter: &RunFilter, entry: &RunEntry) -> bool {
 
 async fn indexed(app: &App, filter: &RunFilter) -> Result<Vec<RunEntry>, Problem> {
     let listed = app.index().list(filter).await;
-    listed.map_err(|e| Problem::failed(format!("list the runs: {e}")))
+    listed.map_err(|e| Problem::failed(format!("cannot list the runs: {e}")))
 }
 
 async fn look_up(app: &App, run: &RunId) -> Result<Option<RunEntry>, Problem> {
     let found = app.index().get(run).await;
-    found.map_err(|e| Problem::failed(format!("list the runs: {e}")))
+    found.map_err(|e| Problem::failed(format!("cannot list the runs: {e}")))
 }
 
 /// Returns a run as archived; `None` if it has no archive, or its id could lead elsewhere.
@@ -199,5 +199,5 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Problem> {
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|e| Problem::failed(format!("list the runs: {e}")))
+    done.map_err(|e| Problem::failed(format!("cannot list the runs: {e}")))
 }

@@ -42,8 +42,10 @@ pub(super) fn report(
     }
     if let Some(first) = dry.left_out().first() {
         let (first, count) = (visible::line(first), dry.left_out().len());
-        let line =
-            format!("{count} sockets, devices or mounts were not in the copy, {first} first");
+        let line = match count {
+            1 => format!("{first}, a socket, device or mount, was not in the copy"),
+            _ => format!("{count} sockets, devices or mounts were not in the copy, {first} first"),
+        };
         at.screen.say(&styled(DIM, &line));
     }
     Ok(())

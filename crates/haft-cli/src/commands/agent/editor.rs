@@ -22,7 +22,8 @@ pub(in crate::commands) fn run(at: &Invocation, args: &args::Run) -> Done {
                 .advise("omit --workspace"),
         );
     }
-    let runtime = runtime(true).map_err(|e| Problem::failed(format!("start the runtime: {e}")))?;
+    let runtime =
+        runtime(true).map_err(|e| Problem::failed(format!("cannot start the runtime: {e}")))?;
     let served = runtime.block_on(async {
         let mut signals = Signals::heard()?;
         let stop = async move {

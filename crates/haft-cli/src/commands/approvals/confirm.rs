@@ -93,7 +93,7 @@ fn keeps(
 fn typed() -> Result<String, Problem> {
     let mut line = String::new();
     let read = io::stdin().lock().read_line(&mut line);
-    read.map_err(|e| Problem::failed(format!("read the answer: {e}")))?;
+    read.map_err(|e| Problem::failed(format!("cannot read the answer: {e}")))?;
     Ok(line)
 }
 

@@ -158,7 +158,7 @@ async fn print_whole(
     let missing = || Problem::failed(format!("the output {} is not kept", artifact.reference));
     let reference = ArtifactRef::parse(&artifact.reference).ok_or_else(missing)?;
     let all = app.artifacts().list(app.principal(), None).await;
-    let all = all.map_err(|e| Problem::failed(format!("read artifacts: {e}")))?;
+    let all = all.map_err(|e| Problem::failed(format!("cannot read artifacts: {e}")))?;
     let found = all.into_iter().find(|info| info.reference == reference);
     let owner = Owner {
         principal: app.principal().clone(),
@@ -169,7 +169,7 @@ async fn print_whole(
         output.room().await;
         let to = artifact.bytes.min(from + PIECE);
         let read = app.artifacts().read(&owner, &reference, from..to).await;
-        let bytes = read.map_err(|e| Problem::failed(format!("read artifacts: {e}")))?;
+        let bytes = read.map_err(|e| Problem::failed(format!("cannot read artifacts: {e}")))?;
         if bytes.is_empty() {
             break;
         }

@@ -75,7 +75,8 @@ impl Output {
         let started = thread::Builder::new()
             .name("output".to_owned())
             .spawn(move || writer.write_all());
-        started.map_err(|e| Problem::failed(format!("pass on the command's output: {e}")))?;
+        started
+            .map_err(|e| Problem::failed(format!("cannot pass on the command's output: {e}")))?;
         Ok(output)
     }
 

@@ -67,7 +67,7 @@ fn content(text: &str) -> Result<String, Problem> {
     // One byte more than a memory may have shows that the text is too long.
     let mut input = std::io::stdin().lock().take(MAX_CONTENT as u64 + 1);
     let length = input.read_to_string(&mut read);
-    length.map_err(|e| Problem::usage(format!("read the text from stdin: {e}")))?;
+    length.map_err(|e| Problem::usage(format!("cannot read the text from stdin: {e}")))?;
     Ok(read)
 }
 
