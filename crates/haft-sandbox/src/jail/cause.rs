@@ -191,6 +191,7 @@ mod tests {
     const PLAIN: fn(&mut Host) = |_| {};
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "one table")]
     fn each_refusal_of_a_machine_has_its_cause_and_its_recipe() {
         let rows = [
             Row {

@@ -70,16 +70,17 @@ pub(crate) async fn probe(config: &Config, machine: &Machine) -> Probe {
                 }
                 break;
             }
-            Err(error) => {
-                let missing = missing(strength, &error);
-                // A weaker level fails for the same reason.
-                if probe.missing.iter().all(|known| known.what != missing.what) {
-                    probe.missing.push(missing);
-                }
-            }
+            Err(error) => note(&mut probe.missing, missing(strength, &error)),
         }
     }
     probe
+}
+
+/// Adds what is missing, once: a weaker level fails for the same reason.
+fn note(known: &mut Vec<Missing>, missing: Missing) {
+    if known.iter().all(|one| one.what != missing.what) {
+        known.push(missing);
+    }
 }
 
 /// Returns what limits the number of processes; the kernel never applies the resource limit to root.

@@ -41,10 +41,10 @@ pub fn show(file: &Path) -> io::Result<()> {
     };
     let text = read(&exclude)?;
     let lines = format!("{MARK}\n{pattern}\n");
-    match text.contains(&lines) {
-        true => write(&exclude, &text.replacen(&lines, "", 1)),
-        false => Ok(()),
+    if text.contains(&lines) {
+        write(&exclude, &text.replacen(&lines, "", 1))?;
     }
+    Ok(())
 }
 
 /// Returns the exclude file of the file's repository, and the line for the file.
