@@ -267,7 +267,9 @@ fn text_result(
             with_separators(total)
         ));
     }
-    let summary = format!("{path}: {} of {} lines", pass.lines, with_separators(total));
+    let noun = if total == 1 { "line" } else { "lines" };
+    let total_lines = with_separators(total);
+    let summary = format!("{path}: {} of {total_lines} {noun}", pass.lines);
     let mut content = vec![Content::text(text)];
     if !notes.is_empty() {
         content.push(Content::text(format!("[{}]", notes.join("; "))));
