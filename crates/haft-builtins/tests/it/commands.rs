@@ -397,7 +397,7 @@ async fn watched(line: &str, pace: Pace) -> (Vec<ProgressEvent>, Value) {
             .with_workspace(&builtins.workspace)
             .unwrap(),
     )
-    .with_approver(haft::approval::AutoApprove::up_to(Risk::Critical));
+    .with_approver(haft::testing::ConsentingPerson);
     let outcome = executor
         .execute(&session, ToolCall::new("run_command", args))
         .await;
