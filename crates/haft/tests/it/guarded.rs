@@ -10,7 +10,10 @@ use haft::policy::{CauseKind, Policy, PolicyBuilder, Profile, UntrustedContent};
 use haft::result::{Outcome, Status};
 use haft::spec::{Risk, ToolSpec};
 use haft::testing::{ConsentingPerson, MemoryAudit, ScriptedApprover, TestTool};
+use haft::toolset::lazy::{CALL_TOOL, Lazy};
 use haft::toolset::registry::ToolRegistry;
+use haft::toolset::view::View as _;
+use haft::untrusted::UntrustedSource;
 use haft::{Executor, Session, ToolCall, ToolResult};
 use serde_json::json;
 
@@ -43,13 +46,25 @@ fn script() -> Arc<dyn haft::tool::Tool> {
     .arc()
 }
 
+/// Returns a tool that reads what another run noted about a page: it connects to nothing.
+fn recall() -> Arc<dyn haft::tool::Tool> {
+    TestTool::with_body(TestTool::echo("recall"), |_, context| {
+        Box::pin(async move {
+            let source = UntrustedSource::recorded("host evil.example: https://evil.example/page");
+            context.note_untrusted(vec![source]);
+            Ok(ToolResult::text("a note"))
+        })
+    })
+    .arc()
+}
+
 fn tools() -> ToolRegistry {
     let tools = ToolRegistry::new();
     let all = [
         page("read_page", "evil.example"),
         page("send", "docs.example"),
-        TestTool::of(TestTool::echo("call_tool")).arc(),
         script(),
+        recall(),
     ];
     tools.add_all(all).unwrap();
     tools
@@ -120,7 +135,7 @@ async fn the_answer_of_the_time_before_is_none_after_untrusted_content() {
                 .with_approver(Arc::clone(&approver));
             let session = Session::new(tools());
             assert!(call(&executor, &session, "send").await.is_ok());
-            assert!(call(&executor, &session, "read_page").await.is_ok());
+            assert!(call(&executor, &session, "recall").await.is_ok());
             let after = call(&executor, &session, "send").await;
             assert_eq!(
                 after.status,
@@ -165,15 +180,17 @@ async fn nested_calls_and_calls_by_name_are_judged_with_the_marks_of_their_run()
         .execute(&session, ToolCall::new("script", both))
         .await;
     assert_eq!(outcome.text(), "denied");
-    // What a script read marks the calls after it, too, however they are made.
-    let by_name = json!({"tool": "send", "arguments": {}}).to_string();
-    let outcome = executor
-        .execute(&session, ToolCall::new("call_tool", by_name))
-        .await;
-    assert_eq!(
-        (outcome.status, outcome.tool.as_str()),
-        (Status::Denied, "send")
-    );
+    // What a script read marks the calls after it, too.
+    let after = call(&executor, &session, "send").await;
+    assert_eq!(after.status, Status::Denied);
+    let session = Session::new(tools().lazily(Lazy::default()).unwrap());
+    for (name, status) in [("read_page", Status::Ok), ("send", Status::Denied)] {
+        let by_name = json!({"tool": name, "arguments": {}}).to_string();
+        let outcome = executor
+            .execute(&session, ToolCall::new(CALL_TOOL, by_name))
+            .await;
+        assert_eq!((outcome.status, outcome.tool.as_str()), (status, name));
+    }
 }
 
 /// A request of a suspended call.
@@ -189,7 +206,8 @@ async fn suspended(policy: PolicyBuilder) -> (Executor, Suspended) {
     let executor = Executor::new(policy.build().unwrap())
         .with_inbox(Arc::clone(&inbox) as _)
         .with_approver(ScriptedApprover::new([Answer::Later]));
-    let session = Session::new(tools());
+    let tools = tools().lazily(Lazy::default()).unwrap();
+    let session = Session::new(tools);
     let waits = call(&executor, &session, "send").await;
     assert_eq!(waits.status, Status::Suspended, "{}", said(&waits));
     let id = ApprovalId::new(waits.approval.as_deref().unwrap());
