@@ -11,7 +11,6 @@ use haft::executor::Executor;
 use haft::policy::Policy;
 use haft::progress::{Pace, ProgressEvent, ProgressSink, Stream};
 use haft::session::Session;
-use haft::spec::Risk;
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft_builtins::Builtins;
