@@ -176,6 +176,9 @@ fn beyond_an_editor(request: &ApprovalRequest) -> Option<&'static str> {
     if request.is_over_budget() {
         return Some("A budget stands over it");
     }
+    if request.needs_person() {
+        return Some("A guard asks about it");
+    }
     (request.risk == Risk::Critical).then_some("It is critical")
 }
 

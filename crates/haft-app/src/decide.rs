@@ -7,6 +7,7 @@ use haft::approval::{ApprovalId, ApprovalRequest, Choice, Decision, HoldFor};
 use haft::call::Origin;
 use haft::error::ErrorKind;
 use haft::session::Session;
+use haft::spec::Risk;
 use haft::toolset::Toolset;
 
 use crate::app::App;
@@ -87,8 +88,10 @@ impl App {
         if scope != HoldFor::Once && request.is_decided_each_time() {
             return Err(not_applicable(if request.is_over_budget() {
                 "a budget applies, so each such call needs its own approval: approve it once"
-            } else {
+            } else if request.risk == Risk::Critical {
                 "a critical call needs approval each time: approve it once"
+            } else {
+                "a guard asks about it because of what the run has done, so each such call needs its own approval: approve it once"
             }));
         }
         if scope != HoldFor::Always {

@@ -81,7 +81,7 @@ impl RuleCheck {
             );
         }
         if request.is_decided_each_time() {
-            return Some("a critical call needs approval each time: no rule is saved".to_owned());
+            return Some("this call needs approval each time: no rule is saved".to_owned());
         }
         let rules = request.kept_rules(rule);
         if let Some(problem) = rules.iter().find_map(|rule| self.refuse(rule)) {

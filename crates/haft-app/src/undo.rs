@@ -174,7 +174,7 @@ impl Approver for Approval {
         Box::pin(async { Answer::Nobody })
     }
 
-    fn automatic(&self, _: &ApprovalRequest) -> Option<Decision> {
+    fn decided_elsewhere(&self, _: &ApprovalRequest) -> Option<Decision> {
         Some(Decision::approve(self.0.by.clone(), self.0.from.clone()))
     }
 }

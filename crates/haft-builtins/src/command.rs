@@ -31,6 +31,7 @@ mod git_user;
 pub(crate) mod index;
 mod launch;
 pub(crate) mod lexical;
+mod listed;
 mod network;
 mod output;
 mod packages;
@@ -378,8 +379,8 @@ impl TypedTool for RunCommand {
         let (mut spec, connected) = self.0.spec(&input, view.as_ref(), guards, context)?;
         spec.timeout = input.ends().then_some(wait);
         let direct = view.is_none() && self.0.changes_directly(&spec);
-        // Ends with this call, even if the command does not.
-        let asking = connected.begin_asking();
+        // Ends with the command, which may outlive this call.
+        let mut asking = connected.begin_asking();
         let input_of_client = if input.ends() { context.input() } else { None };
         let (running, _fed) = match self.0.start(spec, input_of_client).await {
             Ok(started) => started,
@@ -391,7 +392,9 @@ impl TypedTool for RunCommand {
             direct,
         };
         let (exit, screen) = follow_command(&input, &started, context, wait).await;
-        if let Some(asking) = asking {
+        if exit.is_some()
+            && let Some(asking) = asking.take()
+        {
             asking.end().await;
         }
         let mut cursor = Cursor::default();
@@ -406,6 +409,7 @@ impl TypedTool for RunCommand {
             command,
             argv,
             started: started.clone(),
+            asking,
             shown: OutputCursors {
                 reported: cursor,
                 screen,

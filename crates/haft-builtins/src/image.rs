@@ -9,7 +9,7 @@ use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::permission::{Effect, Permission};
 use haft::result::{Content, ToolResult};
-use haft::spec::{Annotations, Risk, ToolName, ToolSpec};
+use haft::spec::{Annotations, Risk, ToolSpec};
 use haft::tool::TypedTool;
 use haft::workspace::{FileStamp, Place, Workspace};
 use schemars::JsonSchema;
@@ -87,35 +87,38 @@ pub struct ViewImageData {
 pub struct ViewImage {
     files: Files,
     http: Http,
-    redirects: Redirects,
     bounds: Bounds,
     turns: Arc<Semaphore>,
 }
 
 impl ViewImage {
-    /// Creates the tool for these files and this web access, with its client and redirect rules. An attached image has at most
+    /// Creates the tool for these files and this web access, with its client. An attached image has at most
     /// `inline_bytes` if possible.
     pub fn new(files: Files, web: &Web, inline_bytes: usize) -> Self {
         let limits = FetchLimits {
             max_bytes: usize::try_from(MAX_FILE).unwrap_or(usize::MAX),
             ..web.http.limits().clone()
         };
-        let name = ToolName::new(Self::NAME).ok();
-        let spec = |name| Self::describe(ToolSpec::new(name, "", serde_json::Value::Null));
         Self {
             files,
             http: web.http.clone().with_limits(limits),
-            redirects: Redirects::of(web.redirects.clone(), name.map(spec)),
             bounds: Bounds::inline(inline_bytes),
             turns: Arc::new(Semaphore::new(MAX_CONCURRENT)),
         }
     }
 
-    async fn fetch_image(&self, url: &str) -> Result<(Vec<u8>, String), ToolError> {
+    async fn fetch_image(
+        &self,
+        url: &str,
+        context: &CallContext,
+    ) -> Result<(Vec<u8>, String), ToolError> {
         let accept = "image/png, image/jpeg, image/webp, image/gif";
         let cleared = Target::parse(url).map_err(|why| HttpError::refused(url, why))?;
-        let gate = self.redirects.from(cleared);
-        let reply = self.http.follow(url, &[("accept", accept)], &gate).await?;
+        let redirects = Redirects::of(context);
+        let gate = redirects.from(cleared);
+        let reply = self.http.follow(url, &[("accept", accept)], &gate).await;
+        redirects.note_reached();
+        let reply = reply?;
         if !reply.is_success() {
             let message = format!("{} answered {}", reply.url, reply.status);
             return Err(ToolError::failed(message));
@@ -209,7 +212,7 @@ impl TypedTool for ViewImage {
             }
             Source::Url(url) => {
                 context.cleared(&connection(url)?)?;
-                let (bytes, url) = self.fetch_image(url).await?;
+                let (bytes, url) = self.fetch_image(url, context).await?;
                 (bytes, None, Some(url))
             }
         };

@@ -99,12 +99,13 @@ impl Proxy {
         self.allowed.to_string()
     }
 
-    /// Returns an outlet that serves the connections of one command, and the record of its refusals.
-    pub(crate) fn outlet(&self) -> (Arc<dyn Outlet>, Arc<Refusals>) {
-        self.outlet_judged_by(Arc::clone(&self.allowed) as _)
+    /// Returns the list.
+    pub(crate) fn list(&self) -> Arc<AllowList> {
+        Arc::clone(&self.allowed)
     }
 
-    /// Returns an outlet for which `judge`, instead of the list, decides about each connection.
+    /// Returns an outlet that serves the connections of one command, about each of which `judge` decides, and the record of its
+    /// refusals.
     pub(crate) fn outlet_judged_by(
         &self,
         judge: Arc<dyn ConnectionJudge>,
@@ -117,11 +118,6 @@ impl Proxy {
             moved: Traffic::default(),
         };
         (Arc::new(way), refusals)
-    }
-
-    /// Returns true if the list names this host and port.
-    pub(crate) fn lists(&self, target: &Target) -> bool {
-        self.allowed.allows(target)
     }
 }
 

@@ -17,11 +17,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft::approval::AutoApprove;
 use haft::call::ToolCall;
 use haft::policy::{Policy, Profile, RuleSet};
 use haft::session::Activation;
-use haft::spec::Risk;
+use haft::testing::ConsentingPerson;
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft::{Executor, Outcome, Session};
@@ -105,7 +104,7 @@ fn scene_under(sandbox: &Sandbox, deny: &[&str]) -> Scene {
         .replace_all("builtin", tools.into_iter().map(|t| t.tool))
         .unwrap();
     Scene {
-        executor: Executor::new(policy.unwrap()).with_approver(AutoApprove::up_to(Risk::Critical)),
+        executor: Executor::new(policy.unwrap()).with_approver(ConsentingPerson),
         session: Session::builder(Arc::new(registry)).build().unwrap(),
         dir,
     }

@@ -127,7 +127,9 @@ struct FormReply {
 impl Carrier {
     /// Returns what the client is to ask, if it can and may ask anything.
     fn question(&self, request: &ApprovalRequest) -> Option<PendingQuestion> {
-        let may = request.is_question() || (self.trusted && request.risk < Risk::Critical);
+        // A client may accept a form by itself: what only a person may answer is decided in the console.
+        let by_client = self.trusted && request.risk < Risk::Critical && !request.needs_person();
+        let may = request.is_question() || by_client;
         let form = || elicit::by_form(request, self.era).filter(|_| self.can.form && may);
         let url = || {
             let address = self.address(request.id.as_str()).filter(|_| self.can.url)?;

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use crate::budget::BUDGET_RULE;
 use crate::call::{CallId, Origin, Principal, RunId};
 use crate::future::BoxFuture;
 use crate::opaque::opaque_debug;
 use crate::permission::Verdict;
+use crate::policy::{Cause, CauseKind, Safeguards};
 use crate::spec::{Risk, ToolName};
 use crate::text::hex;
 
@@ -94,6 +94,12 @@ pub struct ApprovalRequest {
     pub reason: String,
     /// The rule or profile that requires approval.
     pub rule: String,
+    /// Everything that asks about the call: `rule` is the first of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<Cause>,
+    /// What restricts calls where it was requested. It is decided and runs only where nothing of that is missing.
+    #[serde(default, skip_serializing_if = "Safeguards::is_empty")]
+    pub safeguards: Safeguards,
     /// Rules that together would allow the call; if kept, they only apply to calls with the same remaining arguments.
     pub suggested: Vec<String>,
     /// The form, if this is a question and not a call.
@@ -124,15 +130,36 @@ impl ApprovalRequest {
         self.form.is_some()
     }
 
-    /// Returns whether an approval only covers this one call: a budget is used up, or the call is critical and no rule could be kept
-    /// for it. For a connection to a private address there is such a rule; it names host and port.
+    /// Returns whether an approval only covers this one call: a budget is used up, a guard asks because of what the run has done, or
+    /// the call is critical and no rule could be kept for it. For a connection to a private address there is such a rule; it names
+    /// host and port.
     pub fn is_decided_each_time(&self) -> bool {
-        self.is_over_budget() || self.risk == Risk::Critical && self.suggested.is_empty()
+        self.is_over_budget()
+            || self.is_asked_each_time()
+            || self.risk == Risk::Critical && self.suggested.is_empty()
     }
 
     /// Returns whether it exists because a budget is used up: an approval covers this one call, and no rule or grant covers another.
     pub fn is_over_budget(&self) -> bool {
-        self.rule == BUDGET_RULE
+        self.causes
+            .iter()
+            .any(|cause| cause.kind == CauseKind::Budget)
+    }
+
+    /// Returns whether a guard asks because of what the run has done.
+    fn is_asked_each_time(&self) -> bool {
+        self.causes.iter().any(|cause| cause.each_time) || self.has_unknown_causes()
+    }
+
+    /// Returns whether only a person may answer it: a guard or a budget asks, and these stand over everything that approves calls by
+    /// itself.
+    pub fn needs_person(&self) -> bool {
+        self.causes.iter().any(Cause::needs_person) || self.has_unknown_causes()
+    }
+
+    /// Whether an earlier version of haft wrote it, which did not say what asks.
+    fn has_unknown_causes(&self) -> bool {
+        self.causes.is_empty() && !self.is_question()
     }
 
     /// Returns how this request differs from `now`, the request that the same call would make at this moment; `None` if an approval
@@ -161,10 +188,27 @@ impl ApprovalRequest {
             return changed("what the settings fill in for the tool");
         }
         let effects = self.snapshot.other_effects(&now.snapshot);
-        effects.or_else(|| {
+        let effects = effects.or_else(|| {
             let (was, is) = (self.risk, now.risk);
             (was != is).then(|| format!("its risk was shown as {was} but is now {is}"))
-        })
+        });
+        effects.or_else(|| self.new_question(now))
+    }
+
+    /// Returns the question of a guard that was not asked yet: an approval answers only what was shown.
+    fn new_question(&self, now: &Self) -> Option<String> {
+        let is_new = |cause: &&Cause| {
+            cause.kind == CauseKind::Guard
+                && !self.causes.iter().any(|shown| shown.name == cause.name)
+        };
+        if self.has_unknown_causes() {
+            return None;
+        }
+        let guard = now.causes.iter().find(is_new)?;
+        Some(format!(
+            "the guard {} now asks about it: {}",
+            guard.name, now.reason
+        ))
     }
 }
 
@@ -199,8 +243,16 @@ pub trait Approver: Send + Sync {
         self.ask(request)
     }
 
-    /// Returns a decision made without asking; such a request is not stored.
+    /// Returns a decision made without asking, by a setting or a program; such a request is not stored. It is not called for a request
+    /// that only a person may answer ([`ApprovalRequest::needs_person`]).
     fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {
+        let _ = request;
+        None
+    }
+
+    /// Returns the decision that a person has already made about this very call, or makes at a prompt outside haft; such a request is
+    /// not stored.
+    fn decided_elsewhere(&self, request: &ApprovalRequest) -> Option<Decision> {
         let _ = request;
         None
     }
@@ -227,12 +279,16 @@ impl<T: Approver + ?Sized> Approver for Arc<T> {
         T::automatic(self, request)
     }
 
+    fn decided_elsewhere(&self, request: &ApprovalRequest) -> Option<Decision> {
+        T::decided_elsewhere(self, request)
+    }
+
     fn notify<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, ()> {
         T::notify(self, request)
     }
 }
 
-/// Approves everything up to a risk; no one is asked about the rest.
+/// Approves everything up to a risk; no one is asked about the rest. What a guard or a budget asks, the executor never puts to it.
 #[derive(Debug, Clone, Copy)]
 pub struct AutoApprove {
     up_to: Risk,
@@ -251,8 +307,7 @@ impl Approver for AutoApprove {
     }
 
     fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {
-        // Budgets limit what may happen without a user.
-        let yes = request.risk <= self.up_to && !request.is_question() && !request.is_over_budget();
+        let yes = request.risk <= self.up_to && !request.is_question() && !request.needs_person();
         yes.then(|| Decision::approve(format!("auto:{}", self.up_to), "auto"))
     }
 }

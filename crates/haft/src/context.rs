@@ -19,8 +19,8 @@ use crate::error::ToolError;
 use crate::future::{BoxFuture, run_blocking};
 use crate::json::canonical::args_digest;
 use crate::judgement::Judgement;
-use crate::permission::{Effect, Permission, Verdict};
-use crate::policy::{Denials, EffectVerdict, JudgedCall, Policy, RuleText, SecretFiles};
+use crate::permission::Effect;
+use crate::policy::{Denials, Policy, RuleText, SecretFiles};
 use crate::progress::{Live, Progress};
 use crate::result::{Outcome, Status, TracedCall};
 use crate::session::nest::Nest;
@@ -383,18 +383,6 @@ impl CallContext {
         called.await
     }
 
-    /// Returns the policy's verdict on each permission by itself, as if one of the host's internal tools had it; deny if there is no
-    /// such tool.
-    pub fn verdicts(&self, name: &str, permissions: &[Permission]) -> Vec<EffectVerdict> {
-        self.rules().verdicts(name, permissions)
-    }
-
-    /// Returns access to the policy that outlives the call. It holds nothing of the call or its session except the run's budget
-    /// counts.
-    pub fn rules(&self) -> CurrentRules {
-        CurrentRules::of(&self.host, self.session.run_uses())
-    }
-
     /// Notes untrusted content that this call reads beyond what its effects state, by [`UntrustedSource`]s as they were recorded: for
     /// example, a memory that such a run wrote.
     pub fn note_untrusted(&self, sources: Vec<UntrustedSource>) {
@@ -404,18 +392,6 @@ impl CallContext {
     /// Returns the untrusted sources that the run has read.
     pub fn untrusted(&self) -> Arc<[UntrustedSource]> {
         self.session.untrusted()
-    }
-
-    /// Returns whether the policy allows these permissions to this call's tool without approval.
-    pub fn allows(&self, permissions: &[Permission]) -> bool {
-        let arguments = Arguments::new("{}".to_owned());
-        let (released, untrusted) = (self.session.released(), self.session.untrusted());
-        let call = JudgedCall {
-            released: &released,
-            untrusted: &untrusted,
-            ..JudgedCall::new(self.entry.spec(), &arguments, permissions)
-        };
-        self.host.policy().judge(&call).verdict == Verdict::Allow
     }
 
     /// Returns whether this session resumes a run that another process started and did not finish.

@@ -16,7 +16,7 @@ use crate::change::ChangeLog;
 use crate::clock;
 use crate::error::ErrorKind;
 use crate::permission::Verdict;
-use crate::policy::{Explanation, JudgedCall, Policy};
+use crate::policy::{Explanation, JudgedCall, Policy, RunHistory};
 use crate::result::{Failure, Outcome};
 use crate::session::{Activated, Activation, Session};
 use crate::spec::Suspension;
@@ -332,10 +332,13 @@ impl Executor {
             let (policy, arguments) = (self.parts.policy.now(), input.arguments());
             let permissions = input.permissions(&policy)?;
             let unstated = input.unstated(arguments.as_str(), &permissions)?;
+            let run = RunHistory {
+                used: Some(Uses::NONE),
+                ..RunHistory::none()
+            };
             Ok(policy.explain(&JudgedCall {
                 unstated: Some(&unstated),
-                used: Some(Uses::NONE),
-                ..JudgedCall::new(entry.spec(), arguments, &permissions)
+                ..JudgedCall::new(entry.spec(), arguments, &permissions, &run)
             }))
         };
         // People read this, so it includes the advice for operators.
@@ -348,7 +351,8 @@ impl Executor {
             let input = admit::admit_for_inspection(entry, arguments)?;
             let policy = self.parts.policy.now();
             let permissions = input.permissions(&policy)?;
-            let call = JudgedCall::new(entry.spec(), input.arguments(), &permissions);
+            let run = RunHistory::none();
+            let call = JudgedCall::new(entry.spec(), input.arguments(), &permissions, &run);
             let found = policy.asked_for(rules, &call);
             Ok::<_, EarlyEnd>(found.into_iter().map(str::to_owned).collect())
         };

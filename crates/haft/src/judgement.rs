@@ -54,6 +54,7 @@ impl Judgement {
             reason: "".into(),
             advice: "".into(),
             operator: "".into(),
+            causes: Vec::new(),
         };
         Self::new(permissions, ruling)
     }

@@ -2,6 +2,7 @@
 
 pub mod address;
 mod budgets;
+mod cause;
 mod classes;
 mod command;
 mod command_lines;
@@ -34,6 +35,8 @@ mod restriction;
 mod rule;
 mod rules;
 mod ruling;
+mod run_history;
+mod safeguards;
 mod secret_files;
 mod secret_names;
 mod spelled;
@@ -55,12 +58,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::arguments::Arguments;
 use crate::budget::Budgets;
-use crate::permission::{Effect, Permission, Verdict};
+use crate::permission::Verdict;
 use crate::policy::secret_files::SecretRule;
-use crate::spec::{Risk, ToolClass, ToolSpec};
+use crate::spec::{ToolClass, ToolSpec};
 use crate::workspace::Workspace;
 
 pub use budgets::EffectBudgets;
+pub use cause::{Cause, CauseKind};
 pub use classes::Classes;
 pub use command::command_risk;
 pub use command_lines::CommandLines;
@@ -89,6 +93,8 @@ pub use restriction::{Outside, Restriction};
 pub use rule::List;
 pub use rules::{Finding, RuleSet, RuleText, RulesError};
 pub use ruling::{Label, Ruling};
+pub use run_history::RunHistory;
+pub use safeguards::{Safeguard, Safeguards};
 pub use secret_files::SecretFiles;
 pub use secret_names::{SECRET_NAMES, SecretNameError, SecretNames};
 pub use untrusted::UntrustedContent;
@@ -343,22 +349,12 @@ impl Policy {
         self.profile
     }
 
-    /// Returns the verdict on a connection that a running call of this tool wants to open beyond those it was cleared for, such as
-    /// the target of a redirect.
-    pub fn connects(&self, spec: &ToolSpec, url: &str, host: &str) -> Verdict {
-        let permissions = [Permission {
-            effect: Effect::connect(url, host),
-            risk: Risk::High,
-        }];
-        let arguments = Arguments::new(serde_json::json!({ "url": url }).to_string());
-        let call = JudgedCall::new(spec, &arguments, &permissions);
-        self.judge(&call).verdict
-    }
-
     /// Returns the verdict on a call of this tool that states no effects: what a caller can usually expect.
     pub fn usual(&self, spec: &ToolSpec) -> Verdict {
         let arguments = Arguments::new("{}".to_owned());
-        self.judge(&JudgedCall::new(spec, &arguments, &[])).verdict
+        let run = RunHistory::none();
+        let call = JudgedCall::new(spec, &arguments, &[], &run);
+        self.judge(&call).verdict
     }
 
     /// Whether a tool that walks folders may show this path (in the form of a `PathClaim`). False for haft's own files and for paths

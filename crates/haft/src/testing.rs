@@ -12,7 +12,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
-use crate::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Snapshot, fingerprint};
+use crate::approval::{
+    Answer, ApprovalId, ApprovalRequest, Approver, Decision, Snapshot, fingerprint,
+};
 use crate::arguments::Arguments;
 use crate::audit::{AuditError, AuditSink, Event, EventKind};
 use crate::call::{CallId, Origin, Principal, RunId};
@@ -22,7 +24,9 @@ use crate::error::ToolError;
 use crate::future::BoxFuture;
 use crate::json::canonical::args_digest;
 use crate::permission::{Condition, PathClaim, Permission, Verdict};
-use crate::policy::{CommandLine, JudgedCall, Policy, Target};
+use crate::policy::{
+    Cause, CauseKind, CommandLine, JudgedCall, Policy, RunHistory, Safeguards, Target,
+};
 use crate::result::ToolResult;
 use crate::spec::{Risk, ToolClass, ToolName, ToolSpec};
 use crate::tool::Tool;
@@ -49,6 +53,8 @@ pub fn approval_request(tool: &str, arguments: &str) -> Option<ApprovalRequest> 
         risk: Risk::High,
         reason: "Profile `workspace` requires approval to write".to_owned(),
         rule: "profile workspace".to_owned(),
+        causes: vec![Cause::new(CauseKind::Profile, "workspace")],
+        safeguards: Safeguards::default(),
         suggested: Vec::new(),
         verdicts: Vec::new(),
         form: None,
@@ -59,6 +65,20 @@ pub fn approval_request(tool: &str, arguments: &str) -> Option<ApprovalRequest> 
         created,
         expires: created + 3_600_000_000_000,
     })
+}
+
+/// A person who agrees to everything, also to what a guard asks; no request is stored.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ConsentingPerson;
+
+impl Approver for ConsentingPerson {
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        Box::pin(async { Answer::Nobody })
+    }
+
+    fn decided_elsewhere(&self, request: &ApprovalRequest) -> Option<Decision> {
+        (!request.is_question()).then(|| Decision::approve("ann", "test"))
+    }
 }
 
 /// Gives its answers in order; `Nobody` when there are none left.
@@ -262,6 +282,7 @@ pub fn stated_verdict(policy: &Policy, permissions: &[Permission]) -> Verdict {
         ..TestTool::echo("run_command")
     };
     let arguments = Arguments::new("{}".to_owned());
-    let ruling = policy.judge(&JudgedCall::new(&spec, &arguments, permissions));
+    let run = RunHistory::none();
+    let ruling = policy.judge(&JudgedCall::new(&spec, &arguments, permissions, &run));
     ruling.verdict
 }

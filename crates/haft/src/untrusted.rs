@@ -10,10 +10,13 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use crate::permission::{BUDGET_EFFECT, Effect, PROPOSED_RULE, Permission};
+use crate::policy::NetworkBundle;
 use crate::spec::ToolSpec;
 
 /// Maximum number of sources that a run distinguishes; beyond that, it only notes that there were more.
 const MAX_SOURCES: usize = 64;
+/// The origin of what commands read, and the recipient of what they send, where they reach a network that is not judged by connection.
+pub(crate) const COMMAND: &str = "command";
 /// Maximum length of a label, in bytes.
 const MAX_LABEL: usize = 300;
 
@@ -42,9 +45,37 @@ impl UntrustedSource {
         &self.origin
     }
 
+    /// Returns the source for what a host answers to this tool.
+    pub(crate) fn of_host(host: &str, url: &str, tool: &str) -> Self {
+        Self::new(format!("host {host}"), format!("{url} by {tool}"))
+    }
+
+    /// Returns the source for what a command reads from one of the hosts that settings let all commands reach.
+    pub(crate) fn of_command(host: &str) -> Self {
+        Self::new(COMMAND.to_owned(), format!("{host} by a command"))
+    }
+
+    /// Whether a recipient, in the form of an origin, is the same party: data may return there. A site is the same with and without
+    /// `www.`, and the hosts of a package registry are one party.
+    pub(crate) fn is_of(&self, recipient: &str) -> bool {
+        party(&self.origin) == party(recipient)
+    }
+
     /// Returns the page's URL, or the tool's name.
     pub fn label(&self) -> &str {
         &self.label
+    }
+}
+
+/// Returns the party behind an origin.
+fn party(origin: &str) -> &str {
+    let Some(host) = origin.strip_prefix("host ") else {
+        return origin;
+    };
+    match NetworkBundle::of_host(host) {
+        // Anyone may publish on GitHub's hosts.
+        Some(bundle) if bundle.name != "github" => bundle.hosts.first().copied().unwrap_or(host),
+        _ => host.strip_prefix("www.").unwrap_or(host),
     }
 }
 
@@ -57,12 +88,35 @@ impl fmt::Display for UntrustedSource {
 
 /// The sources of a run, shared by all of its calls.
 #[derive(Debug, Default)]
-pub(crate) struct Sources(Mutex<Arc<[UntrustedSource]>>);
+pub(crate) struct Sources(Mutex<Noted>);
+
+#[derive(Debug, Default)]
+struct Noted {
+    all: Arc<[UntrustedSource]>,
+    /// How many of them a record holds.
+    recorded: usize,
+}
 
 impl Sources {
     /// Returns all sources.
     pub(crate) fn all(&self) -> Arc<[UntrustedSource]> {
-        Arc::clone(&self.0.lock())
+        Arc::clone(&self.0.lock().all)
+    }
+
+    /// Notes sources that the records of the run hold already.
+    pub(crate) fn restore(&self, recorded: Vec<UntrustedSource>) {
+        self.note(recorded);
+        let mut noted = self.0.lock();
+        noted.recorded = noted.all.len();
+    }
+
+    /// Returns the sources for the record of a call: those noted since the call began, when there were `before`, and those that no
+    /// record holds yet, such as what a background command read between two calls.
+    pub(crate) fn take_for_record(&self, before: usize) -> Vec<UntrustedSource> {
+        let mut noted = self.0.lock();
+        let from = before.min(noted.recorded);
+        noted.recorded = noted.all.len();
+        noted.all.iter().skip(from).cloned().collect()
     }
 
     /// Notes sources that were read; they are never removed.
@@ -71,8 +125,8 @@ impl Sources {
         if new.peek().is_none() {
             return;
         }
-        let mut sources = self.0.lock();
-        let mut all = sources.to_vec();
+        let mut noted = self.0.lock();
+        let mut all = noted.all.to_vec();
         for source in new {
             if all.iter().any(|known| known.origin == source.origin) {
                 continue;
@@ -85,7 +139,7 @@ impl Sources {
             }
             all.push(source);
         }
-        *sources = all.into();
+        noted.all = all.into();
     }
 }
 
@@ -96,10 +150,7 @@ pub(crate) fn sources(spec: &ToolSpec, permissions: &[Permission]) -> Vec<Untrus
     for permission in permissions {
         match &permission.effect {
             Effect::Connect { url, host, .. } => {
-                sources.push(UntrustedSource::new(
-                    format!("host {host}"),
-                    format!("{url} by {tool}"),
-                ));
+                sources.push(UntrustedSource::of_host(host, url, tool));
             }
             Effect::Other { kind, value } if kind == SERVER_EFFECT && spec.open_world => {
                 sources.push(UntrustedSource::new(format!("server {value}"), tool));

@@ -19,7 +19,7 @@ impl Approver for AgentPrompt {
         Box::pin(async { Answer::Nobody })
     }
 
-    fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {
+    fn decided_elsewhere(&self, request: &ApprovalRequest) -> Option<Decision> {
         if request.is_question() {
             return None;
         }

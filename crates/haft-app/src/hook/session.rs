@@ -157,14 +157,16 @@ impl AgentSession {
             return Verdict::Deny;
         };
         let policy = self.app.executor().policy();
-        policy.verdict(tool.spec(), call.arguments, &effects)
+        let run = self.runs.first().session().history();
+        policy.verdict(tool.spec(), call.arguments, &effects, &run)
     }
 
     /// Returns what rules say about an agent's tool by its name and its input, whatever the call does.
     pub(super) fn verdict_by_name(&self, reading: &Reading, tool: &str, input: &str) -> Verdict {
         let tool = ForeignTool::new(reading, tool, self.at.clone());
         let policy = self.app.executor().policy();
-        policy.verdict(tool.spec(), input, &[])
+        let run = self.runs.first().session().history();
+        policy.verdict(tool.spec(), input, &[], &run)
     }
 
     /// Adds the tool that the agent calls `agent_tool` to the session, unless it has it. Returns the tool with the name that it has there.

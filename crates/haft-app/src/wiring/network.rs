@@ -24,28 +24,30 @@ pub(crate) fn network(at: &Site, settings: &Settings) -> Result<CommandNetwork, 
     }
     let packages = packages(at);
     let upstream = upstream(settings)?;
-    let proxy = |built_in| {
-        let proxy = Proxy::new(allowed(settings, built_in)?);
+    let proxy = |hosts| {
+        let proxy = Proxy::new(hosts);
         let own = Arc::new(Listeners::of(at.home.path()));
-        Ok::<_, Problem>(
-            proxy
-                .with_upstream(upstream.clone())
-                .without_own_listeners(own),
-        )
+        proxy
+            .with_upstream(upstream.clone())
+            .without_own_listeners(own)
     };
     let network = match word {
         "none" => CommandNetwork::default(),
         // Without a jail no connection can be held back; `haft doctor` reports that.
         "ask" if passthrough => CommandNetwork::default(),
-        "ask" => CommandNetwork::ask(proxy(&[])?),
-        "allow-list" => CommandNetwork::allow_list(proxy(&[])?),
+        "ask" => {
+            // The hosts are allow rules of the policy; here they are only checked.
+            allowed(settings, &[])?;
+            CommandNetwork::ask(proxy(AllowList::default()))
+        }
+        "allow-list" => CommandNetwork::allow_list(proxy(allowed(settings, &[])?)),
         "install" => {
             let folder = packages.clone().ok_or_else(|| {
                 let what =
                     "there is no folder for packages: neither XDG_CACHE_HOME nor HOME is set";
                 Problem::settings(what).advise("set XDG_CACHE_HOME")
             })?;
-            CommandNetwork::install(proxy(REGISTRIES)?, folder)
+            CommandNetwork::install(proxy(allowed(settings, REGISTRIES)?), folder)
         }
         "full" => CommandNetwork::full(),
         other => return Err(settings.unavailable("sandbox.network", other)),

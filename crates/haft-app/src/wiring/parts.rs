@@ -221,7 +221,7 @@ pub(crate) fn standard(
     builtins.changes = Some(confined.changes.clone());
     builtins.memory_mb = settings.whole("sandbox.memory_mb");
     builtins.spool = Some(Arc::new(Spool::new(at.home.spool())));
-    builtins.web = Some(web::web(settings, &ground.in_force, &confined.sandbox)?);
+    builtins.web = Some(web::web(settings, &confined.sandbox)?);
     builtins.inline_media_bytes = limits(settings)?.inline_media_bytes;
     match knowledge.memory {
         Some(MemoryKeeper::Here(memory)) => builtins.memory = Some(memory),

@@ -10,6 +10,7 @@ use haft::policy::{
     UntrustedContent,
 };
 use haft::workspace::Workspace;
+use haft_builtins::proxy::AllowList;
 
 use crate::config::typed::{PROFILE, SANDBOX_NETWORK, SECRET_FILES, UNTRUSTED_CONTENT};
 use crate::config::{FILE_NAME, Settings, Source};
@@ -34,9 +35,11 @@ pub(crate) fn written(at: &Site, settings: &Settings) -> Result<Written, Problem
         items.map(|(value, source)| rule(value, source)).collect()
     };
     let shown = |path: &std::path::Path| path.to_string_lossy().into_owned();
+    let mut allow = list("policy.allow")?;
+    allow.extend(host_rules(settings));
     Ok(Written {
         rules: RuleSet {
-            allow: list("policy.allow")?,
+            allow,
             ask: list("policy.ask")?,
             deny: list("policy.deny")?,
         },
@@ -46,6 +49,25 @@ pub(crate) fn written(at: &Site, settings: &Settings) -> Result<Written, Problem
             classes: haft_builtins::classes().collect(),
         },
     })
+}
+
+/// Returns the allow rules that `sandbox.allow_hosts` stands for where each connection of a command is judged: guards stand over them as
+/// over every rule.
+fn host_rules(settings: &Settings) -> Vec<RuleText> {
+    if settings.get(SANDBOX_NETWORK) != "ask" {
+        return Vec::new();
+    }
+    let items = settings.items("sandbox.allow_hosts").into_iter();
+    let rule = |(value, source): (&toml::Value, &Source)| {
+        // A host that is no host stops the start elsewhere.
+        let host = value
+            .as_str()
+            .filter(|host| AllowList::read([host]).is_ok())?;
+        let mut rule = RuleText::new(format!("Network({host})"));
+        source.layer.as_str().clone_into(&mut rule.layer);
+        Some(rule)
+    };
+    items.filter_map(rule).collect()
 }
 
 fn rule(value: &toml::Value, source: &Source) -> Result<RuleText, Problem> {

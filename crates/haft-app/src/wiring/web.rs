@@ -2,37 +2,20 @@
 
 use std::sync::Arc;
 
-use haft::permission::Verdict;
-use haft::spec::ToolSpec;
+use haft_builtins::web::Web;
 use haft_builtins::web::http::{FetchLimits, Http, HttpError};
 use haft_builtins::web::reader::{JailedReader, PageReader};
 use haft_builtins::web::search::{Provider, SearchError, SearchService, SearchSettings};
-use haft_builtins::web::{RedirectRule, Web};
 use haft_sandbox::Sandbox;
 
 use crate::config::Settings;
 use crate::config::typed::{WEB_MAX_BYTES, WEB_ROBOTS};
 use crate::own_program::own_program;
 use crate::problem::Problem;
-use crate::wiring::in_force::PolicyInForce;
 use crate::wiring::upstream::upstream;
 
-/// Asks the policy about hosts that redirects lead to.
-#[derive(Debug)]
-struct Redirects(PolicyInForce);
-
-impl RedirectRule for Redirects {
-    fn verdict(&self, tool: &ToolSpec, url: &str, host: &str) -> Verdict {
-        self.0.now().connects(tool, url, host)
-    }
-}
-
 /// Builds what the web tools work with.
-pub(crate) fn web(
-    settings: &Settings,
-    policy: &PolicyInForce,
-    sandbox: &Sandbox,
-) -> Result<Web, Problem> {
+pub(crate) fn web(settings: &Settings, sandbox: &Sandbox) -> Result<Web, Problem> {
     let limits = FetchLimits {
         max_bytes: settings.get(WEB_MAX_BYTES),
         ..FetchLimits::default()
@@ -54,7 +37,6 @@ pub(crate) fn web(
         http,
         robots: settings.get(WEB_ROBOTS),
         reader,
-        redirects: Some(Arc::new(Redirects(policy.clone()))),
         search: search(settings)?.map(|service| service.with_upstream(upstream)),
     })
 }
@@ -65,7 +47,6 @@ pub(crate) fn unwired() -> Web {
         http: Http::guarded(),
         robots: true,
         reader: None,
-        redirects: None,
         search: None,
     }
 }

@@ -1,4 +1,4 @@
-//! `Connections`: decides about the connections of one command and remembers the decisions.
+//! `Connections`: decides about the connections of one command, also in the background, and remembers the decisions.
 
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -65,24 +65,41 @@ impl Wanted {
     }
 }
 
-/// Decides about the connections of one command. Each place is decided once, however many connections there are.
+/// A place that was asked about.
+#[derive(Debug)]
+struct KnownPlace {
+    hear: Pending,
+    /// Whether a guard asked because of what the run had read.
+    asked_each_time: bool,
+}
+
+impl KnownPlace {
+    /// Whether its answer holds for a connection about which such a guard asks now or not: what was agreed to before the run read
+    /// untrusted content is no answer afterwards.
+    fn holds(&self, asks_each_time: bool) -> bool {
+        let agreed = matches!(&*self.hear.borrow(), Some(Ok(_)));
+        !agreed || !asks_each_time || self.asked_each_time
+    }
+}
+
+/// Decides about the connections of one command. Each place is decided once, however many connections there are, and again when the run
+/// has read untrusted content since.
 #[derive(Debug)]
 pub(crate) struct Connections {
-    /// The proxy; hosts on its list need no rule.
     proxy: Proxy,
     rules: CurrentRules,
-    /// The command's call while it can ask.
-    call: Mutex<Option<CallContext>>,
+    /// The command's call. A command in the background asks in its name, too.
+    call: CallContext,
     open: OpenCommands,
     /// The description of the command in every request.
     request: ConnectInput,
     /// The parsed command line.
     line: CommandLine,
     pub(super) clock: ThinkClock,
-    decided: Mutex<HashMap<Place, Pending>>,
-    /// The tasks that ask; empty once the command's call has ended.
-    asking: Mutex<Vec<JoinHandle<()>>>,
-    /// Becomes true when the call ends.
+    decided: Mutex<HashMap<Place, KnownPlace>>,
+    /// The tasks that ask; `None` once the command has ended.
+    asking: Mutex<Option<Vec<JoinHandle<()>>>>,
+    /// Becomes true when the command ends.
     ended: watch::Sender<bool>,
     shown: Semaphore,
     /// The places that the command has connected to.
@@ -144,13 +161,13 @@ impl Connections {
         Arc::new(Self {
             proxy: proxy.clone(),
             rules: context.rules(),
-            call: Mutex::new(Some(context.clone())),
+            call: context.clone(),
             open: open.clone(),
             request,
             line: CommandLine::new(call.line),
             clock: ThinkClock::default(),
             decided: Mutex::default(),
-            asking: Mutex::default(),
+            asking: Mutex::new(Some(Vec::new())),
             ended: watch::Sender::new(false),
             shown: Semaphore::new(MAX_PENDING),
             reached: Mutex::default(),
@@ -162,22 +179,20 @@ impl Connections {
         self.reached.lock().iter().cloned().collect()
     }
 
-    /// Returns a value during whose lifetime the command's call asks about connections.
+    /// Returns a value during whose lifetime the command asks about connections.
     pub(super) fn begin_asking(self: &Arc<Self>) -> Asking {
         Asking(Arc::clone(self))
     }
 
-    /// From now on, rules alone decide: the call that asks has ended or leaves the command running. Pending requests are
-    /// withdrawn.
+    /// From now on, nothing is allowed: the command has ended. Pending requests are withdrawn.
     fn close(&self) -> Vec<JoinHandle<()>> {
         self.open.remove(&self.request.task);
         let mut asking = self.asking.lock();
-        self.call.lock().take();
         self.ended.send_replace(true);
-        std::mem::take(&mut *asking)
+        asking.take().unwrap_or_default()
     }
 
-    /// Completes when the command's call has ended.
+    /// Completes when the command has ended.
     async fn ended(&self) {
         // `self` owns the sender, so it cannot be dropped earlier.
         let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
@@ -185,32 +200,39 @@ impl Connections {
 
     /// Returns the decision about a place, which may still be pending.
     fn answer(self: &Arc<Self>, place: &Place) -> Pending {
+        let judged = self.verdicts(std::slice::from_ref(place)).pop();
+        let asked_each_time = judged.is_some_and(|judged| judged.asks_each_time);
         let mut decided = self.decided.lock();
-        if let Some(known) = decided.get(place) {
-            return known.clone();
+        let known = decided.get(place);
+        if let Some(known) = known.filter(|known| known.holds(asked_each_time)) {
+            return known.hear.clone();
         }
         let (wanted, hear) = Wanted::new(place.clone());
-        if decided.len() >= MAX_PLACES {
+        if known.is_none() && decided.len() >= MAX_PLACES {
             wanted.refuse(
                 format!("the command has already asked for {MAX_PLACES} hosts"),
                 None,
             );
             return hear;
         }
-        decided.insert(place.clone(), hear.clone());
+        let known = KnownPlace {
+            hear: hear.clone(),
+            asked_each_time,
+        };
+        decided.insert(place.clone(), known);
         let others = self.others(place, &mut decided);
         drop(decided);
-        // Holds the lock while the task starts: no one would end a task that starts after the call's end.
+        // Holds the lock while the task starts: no one would end a task that starts after the command's end.
         let mut asking = self.asking.lock();
-        let Some(context) = self.call.lock().clone() else {
+        let Some(tasks) = asking.as_mut() else {
             self.forget(&others);
-            wanted.answer(self.decide_by_rules(place));
+            wanted.refuse("the command has ended", None);
             return hear;
         };
         let this = Arc::clone(self);
         // Uses a separate task, because the program may give up this connection and open another.
-        asking.push(tokio::spawn(async move {
-            this.ask(&context, wanted, others).await;
+        tasks.push(tokio::spawn(async move {
+            this.ask(wanted, others).await;
         }));
         drop(asking);
         hear
@@ -218,7 +240,7 @@ impl Connections {
 
     /// Returns the other hosts of the registry that the command's programs use, if the user would be asked about them too: such a
     /// program connects to all of them, one after another.
-    fn others(&self, place: &Place, decided: &mut HashMap<Place, Pending>) -> Vec<Wanted> {
+    fn others(&self, place: &Place, decided: &mut HashMap<Place, KnownPlace>) -> Vec<Wanted> {
         let bundle = NetworkBundle::of_host(&place.host);
         let bundle = bundle.filter(|bundle| bundle.is_used_by(&self.line));
         let Some(bundle) =
@@ -232,8 +254,13 @@ impl Connections {
             places.filter(|other| !decided.contains_key(other) && self.needs_decision(other));
         let asked: Vec<Place> = asked.take(MAX_PLACES - decided.len()).collect();
         let begin = |other: Place| {
+            let judged = self.verdicts(std::slice::from_ref(&other)).pop();
             let (wanted, hear) = Wanted::new(other);
-            decided.insert(wanted.place.clone(), hear);
+            let known = KnownPlace {
+                hear,
+                asked_each_time: judged.is_some_and(|judged| judged.asks_each_time),
+            };
+            decided.insert(wanted.place.clone(), known);
             wanted
         };
         asked.into_iter().map(begin).collect()
@@ -242,9 +269,7 @@ impl Connections {
     /// Returns true if the user is asked about a place, as far as its name tells.
     fn needs_decision(&self, place: &Place) -> bool {
         let verdict = self.verdicts(std::slice::from_ref(place)).pop();
-        let target = place.target().ok();
-        let listed = target.is_some_and(|target| self.proxy.lists(&target));
-        !listed && verdict.is_some_and(|judged| judged.verdict == Verdict::Ask)
+        verdict.is_some_and(|judged| judged.verdict == Verdict::Ask)
     }
 
     fn verdicts(&self, places: &[Place]) -> Vec<EffectVerdict> {
@@ -261,7 +286,7 @@ impl Connections {
     }
 
     /// Asks about a place, and in the same request about others.
-    async fn ask(&self, context: &CallContext, first: Wanted, others: Vec<Wanted>) {
+    async fn ask(&self, first: Wanted, others: Vec<Wanted>) {
         let mut wanted = Vec::with_capacity(1 + others.len());
         let mut places = Vec::with_capacity(1 + others.len());
         match self.resolve_privately(&first.place).await {
@@ -294,7 +319,7 @@ impl Connections {
         } else {
             None
         };
-        let decided = self.judge_places(context, &places).await;
+        let decided = self.judge_places(&places).await;
         for ((one, place), verdict) in wanted.iter().zip(&places).zip(&verdicts) {
             match &decided {
                 Ok(()) if verdict.names_place => {
@@ -328,11 +353,7 @@ impl Connections {
     }
 
     /// Has the policy judge the connection and asks the user if required. The error holds the reason and the setting that would allow it.
-    async fn judge_places(
-        &self,
-        context: &CallContext,
-        places: &[Place],
-    ) -> Result<(), (String, Option<String>)> {
+    async fn judge_places(&self, places: &[Place]) -> Result<(), (String, Option<String>)> {
         let Some((first, others)) = places.split_first() else {
             return Ok(());
         };
@@ -349,7 +370,8 @@ impl Connections {
         };
         // Plain data: serialization does not fail.
         let arguments = serde_json::to_string(&input).unwrap_or_default();
-        let outcome = context.call_internal_now(CONNECT, arguments, self.ended());
+        let call = &self.call;
+        let outcome = call.call_internal_now(CONNECT, arguments, self.ended());
         let outcome = outcome.await;
         if outcome.status != Status::Ok {
             return Err(refusal_of(outcome));
@@ -370,32 +392,7 @@ impl Connections {
         ))
     }
 
-    /// Returns the decision of the rules when nobody can be asked.
-    fn decide_by_rules(&self, place: &Place) -> Answer {
-        let Some(judged) = self.verdicts(std::slice::from_ref(place)).pop() else {
-            return Err(refusal(place, "no rule covers it".into(), None));
-        };
-        if judged.verdict == Verdict::Allow {
-            return Ok(if judged.names_place {
-                Granted::Private(OpenAddresses::Any)
-            } else {
-                Granted::Public
-            });
-        }
-        let why = format!(
-            "{}; haft does not ask about background commands",
-            judged.reason
-        );
-        let mut rules = self.rules.rules_for(CONNECT, &[place.permission()]);
-        let rule = rules.pop().filter(|_| rules.is_empty());
-        let operator = rule.map(|rule| format!("the rule {rule} in policy.allow lets it connect"));
-        Err(refusal(place, why, operator))
-    }
-
-    async fn decide(self: Arc<Self>, place: Place, listed: bool) -> Answer {
-        if listed && !self.is_denied(&place) {
-            return Ok(Granted::Public);
-        }
+    async fn decide(self: Arc<Self>, place: Place) -> Answer {
         for _ in 0..MAX_TRIES {
             let mut answer = self.answer(&place);
             let heard = answer.wait_for(Option::is_some).await;
@@ -403,17 +400,12 @@ impl Connections {
                 return answer.clone();
             }
             // The task that asks ended without an answer: the command ended, or the task asked only about another host.
-            if self.call.lock().is_none() {
+            if *self.ended.borrow() {
                 break;
             }
         }
-        let why = "the command ended, or went into the background, before it was decided";
+        let why = "the command ended before it was decided";
         Err(refusal(&place, why.into(), None))
-    }
-
-    fn is_denied(&self, place: &Place) -> bool {
-        let judged = self.verdicts(std::slice::from_ref(place)).pop();
-        judged.is_none_or(|judged| judged.verdict == Verdict::Deny)
     }
 }
 
@@ -439,8 +431,7 @@ pub(super) struct ConnectionsJudge(pub(super) Arc<Connections>);
 impl ConnectionJudge for ConnectionsJudge {
     fn judge<'a>(&'a self, target: &'a Target, leads_to: &'a [IpAddr]) -> BoxFuture<'a, Answer> {
         let place = place_of(target, leads_to.to_vec());
-        let listed = leads_to.is_empty() && self.0.proxy.lists(target);
-        Box::pin(Arc::clone(&self.0).decide(place, listed))
+        Box::pin(Arc::clone(&self.0).decide(place))
     }
 
     fn opens_private(&self) -> bool {

@@ -10,6 +10,7 @@ use haft_sandbox::{CommandSpec, Guard, Mounts, Network, OUTLET_ADDRESS, Running}
 
 use crate::command::connect::{CommandCall, Connect, OpenCommands};
 use crate::command::connections::{Asking, Connections, ConnectionsJudge};
+use crate::command::listed::ListedConnections;
 use crate::command::{CommandData, packages};
 use crate::proxy::{Proxy, Refusals};
 
@@ -25,7 +26,7 @@ pub struct CommandNetwork {
 enum Mode {
     #[default]
     None,
-    /// Judges, and asks about, each connection when it is made; hosts on the proxy's list need no rule.
+    /// Judges, and asks about, each connection when it is made.
     Ask(Proxy, OpenCommands),
     AllowList(Proxy),
     Install(Proxy, PathBuf),
@@ -33,8 +34,8 @@ enum Mode {
 }
 
 impl CommandNetwork {
-    /// Judges each connection when it is made, by `Network` rules and the user. Hosts on this proxy's list are allowed unless a rule
-    /// denies them. The executor needs [`tool`](Self::tool) for it.
+    /// Judges each connection when it is made, by `Network` rules and the user. The proxy's list decides nothing: a host that needs no
+    /// question has an allow rule. The executor needs [`tool`](Self::tool) for it.
     pub fn ask(proxy: Proxy) -> Self {
         Self::of(Mode::Ask(proxy, OpenCommands::default()))
     }
@@ -127,10 +128,7 @@ impl CommandNetwork {
     pub(crate) fn reach(&self) -> String {
         match &self.mode {
             Mode::None => "none".to_owned(),
-            Mode::Ask(proxy, _) if proxy.hosts() == 0 => "each connection is judged".to_owned(),
-            Mode::Ask(proxy, _) => {
-                format!("{}; each other connection is judged", proxy.allowed())
-            }
+            Mode::Ask(..) => "each connection is judged".to_owned(),
             Mode::AllowList(proxy) => format!("only {}", proxy.allowed()),
             Mode::Install(proxy, folder) => format!(
                 "only {}; runs in {} without the workspace",
@@ -200,7 +198,11 @@ impl CommandNetwork {
             }
         }
         if let Mode::AllowList(proxy) | Mode::Install(proxy, _) = &self.mode {
-            let (outlet, refusals) = proxy.outlet();
+            let judge = Arc::new(ListedConnections {
+                list: proxy.list(),
+                rules: call.context.rules(),
+            });
+            let (outlet, refusals) = proxy.outlet_judged_by(judge);
             spec.network = Network::Outlet(outlet);
             connected.refusals = Some(refusals);
             for (name, value) in proxy_variables() {
@@ -335,7 +337,7 @@ impl Connected {
         })
     }
 
-    /// Returns a value during whose lifetime the command's call asks about its connections.
+    /// Returns a value during whose lifetime the command asks about its connections.
     pub(crate) fn begin_asking(&self) -> Option<Asking> {
         self.connections.as_ref().map(Connections::begin_asking)
     }

@@ -10,6 +10,7 @@ use haft::error::{ErrorKind, ToolError};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::command::Started;
+use crate::command::connections::Asking;
 use crate::command::output::OutputCursors;
 use haft::text::hex;
 
@@ -38,6 +39,8 @@ pub(crate) struct NewTask {
     pub(crate) command: String,
     pub(crate) argv: Option<Vec<String>>,
     pub(crate) started: Started,
+    /// What lets the command ask about its connections.
+    pub(crate) asking: Option<Asking>,
     pub(crate) shown: OutputCursors,
 }
 
@@ -73,6 +76,9 @@ impl Tasks {
                 _ = running.wait() => {}
                 () = context.cancelled() => running.kill(),
                 () = tokio::time::sleep(MAX_LIFE) => running.kill(),
+            }
+            if let Some(asking) = new.asking {
+                asking.end().await;
             }
         });
         Ok(task)

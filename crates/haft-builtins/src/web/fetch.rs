@@ -11,7 +11,7 @@ use haft::context::CallContext;
 use haft::error::{ErrorKind, ToolError};
 use haft::permission::{Effect, Permission};
 use haft::result::{Content, ToolResult};
-use haft::spec::{Risk, ToolName, ToolSpec};
+use haft::spec::{Risk, ToolSpec};
 use haft::tool::TypedTool;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -135,7 +135,6 @@ pub struct FetchUrlData {
 struct Shared {
     web: Web,
     robots: Robots,
-    redirects: Redirects,
 }
 
 /// The tool `fetch_url`.
@@ -145,10 +144,7 @@ pub struct FetchUrl(Arc<Shared>);
 impl FetchUrl {
     /// Creates the tool with this web access.
     pub fn new(web: Web) -> Self {
-        let name = ToolName::new(Self::NAME).ok();
-        let spec = |name| Self::describe(ToolSpec::new(name, "", serde_json::Value::Null));
         Self(Arc::new(Shared {
-            redirects: Redirects::of(web.redirects.clone(), name.map(spec)),
             web,
             robots: Robots::default(),
         }))
@@ -191,7 +187,9 @@ impl TypedTool for FetchUrl {
         for url in &urls {
             context.cleared(&connection(url)?)?;
         }
-        let mut got = self.all(&urls, input.format).await;
+        let redirects = Arc::new(Redirects::of(context));
+        let mut got = self.all(&urls, input.format, &redirects).await;
+        redirects.note_reached();
         let max = input.max_chars;
         if input.url.is_some() {
             let none = || Err(ToolError::failed("the page could not be fetched"));
@@ -210,14 +208,20 @@ fn connection(url: &str) -> Result<Effect, ToolError> {
 
 impl FetchUrl {
     /// Fetches all pages, a few at a time, and returns them in the order of the URLs.
-    async fn all(&self, urls: &[&str], format: Format) -> Vec<Result<FetchedPage, ToolError>> {
+    async fn all(
+        &self,
+        urls: &[&str],
+        format: Format,
+        redirects: &Arc<Redirects>,
+    ) -> Vec<Result<FetchedPage, ToolError>> {
         let turns = Arc::new(Semaphore::new(MAX_CONCURRENT));
         let mut tasks = JoinSet::new();
         for (nth, url) in urls.iter().enumerate() {
             let (shared, turns, url) = (Arc::clone(&self.0), Arc::clone(&turns), (*url).to_owned());
+            let redirects = Arc::clone(redirects);
             tasks.spawn(async move {
                 let turn = turns.acquire_owned().await;
-                let got = page::get(&shared, &url, format).await;
+                let got = page::get(&shared, &redirects, &url, format).await;
                 drop(turn);
                 (nth, got)
             });

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::web::http::Http;
 use crate::web::reader::PageReader;
-use crate::web::redirects::RedirectRule;
 use crate::web::search::SearchService;
 
 /// The configuration of the web tools.
@@ -16,8 +15,6 @@ pub struct Web {
     pub robots: bool,
     /// Reads HTML and PDF files; without one they are only stored as artifacts.
     pub reader: Option<Arc<dyn PageReader>>,
-    /// Rules for the hosts of redirects; without them, redirects to every public host are followed.
-    pub redirects: Option<Arc<dyn RedirectRule>>,
     /// The service that `web_search` uses; without one the tool does not exist.
     pub search: Option<SearchService>,
 }
@@ -29,7 +26,6 @@ impl Default for Web {
             http: Http::guarded(),
             robots: true,
             reader: None,
-            redirects: None,
             search: None,
         }
     }

@@ -1,33 +1,30 @@
-//! `Redirects`: the rules for the hosts and ports that redirects lead to, checked before each hop of a tool's fetch.
+//! `Redirects`: the policy's verdict on the hosts and ports that redirects lead to, before each hop of a call's fetch.
 
-use std::fmt;
-use std::sync::Arc;
-
+use haft::context::CallContext;
 use haft::permission::Verdict;
-use haft::spec::ToolSpec;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::web::http::{Gate, HttpError};
 use crate::web::network::BoxFuture;
 use crate::web::target::Target;
 
-/// Rules for a redirect to a host other than the one that the call was cleared for.
-pub trait RedirectRule: Send + Sync + fmt::Debug {
-    /// Returns the verdict on this tool's connection to the host of this URL.
-    fn verdict(&self, tool: &ToolSpec, url: &str, host: &str) -> Verdict;
-}
-
-/// The rules for one tool's connections. Without rules, redirects to every public host are followed.
-#[derive(Debug, Clone)]
+/// The hops of one call. A hop is judged as the call's first address was, with what the run has read by then; a policy that asks about
+/// it does not let it pass, because nobody is asked within a fetch.
+#[derive(Debug)]
 pub(crate) struct Redirects {
-    rule: Option<Arc<dyn RedirectRule>>,
-    tool: Option<ToolSpec>,
+    context: CallContext,
+    /// The URLs and hosts that hops led to, beyond what the call was cleared for.
+    reached: Mutex<Vec<(String, String)>>,
 }
 
 impl Redirects {
-    /// Applies these rules to the connections of this tool.
-    pub(crate) fn of(rule: Option<Arc<dyn RedirectRule>>, tool: Option<ToolSpec>) -> Self {
-        Self { rule, tool }
+    /// Creates it for a call.
+    pub(crate) fn of(context: &CallContext) -> Self {
+        Self {
+            context: context.clone(),
+            reached: Mutex::default(),
+        }
     }
 
     /// Returns the gate for a fetch that begins at a target that the call was cleared for.
@@ -37,9 +34,17 @@ impl Redirects {
             cleared,
         }
     }
+
+    /// Notes that the run has read what the hosts of the hops answered. Called when the call has all its answers: the hops of one fetch
+    /// do not depend on what the run reads by it.
+    pub(crate) fn note_reached(&self) {
+        for (url, host) in self.reached.lock().drain(..) {
+            self.context.note_connected(&url, &host);
+        }
+    }
 }
 
-/// Allows hops to the cleared host, and to hosts that a rule allows.
+/// Allows hops to the cleared host, and to hosts that the policy allows.
 pub(crate) struct Follow<'a> {
     redirects: &'a Redirects,
     cleared: Target,
@@ -55,20 +60,27 @@ impl Follow<'_> {
         {
             return Ok(());
         }
-        let (Some(rule), Some(tool)) = (&self.redirects.rule, &self.redirects.tool) else {
-            return Ok(());
-        };
-        let verdict = rule.verdict(tool, target.url().as_str(), host);
+        let context = &self.redirects.context;
+        let judged = context.verdict_on_connection(url.as_str(), host);
         // Another port of the same host may be another server.
         let same =
             same_site(host, host_without_dot(&self.cleared)) && (same_port || url.port().is_none());
-        if verdict == Verdict::Allow || (verdict == Verdict::Ask && same) {
-            return Ok(());
+        // Who approved this call was asked about the site; a question that came up since then was not answered.
+        let answered = !judged.asks_each_time || context.judgement().decision().is_some();
+        match judged.verdict {
+            Verdict::Allow => {}
+            Verdict::Ask if same && answered => {}
+            Verdict::Ask | Verdict::Deny => {
+                return Err(HttpError::NotFollowed {
+                    url: cleared.to_string(),
+                    location: url.to_string(),
+                    why: judged.reason,
+                });
+            }
         }
-        Err(HttpError::NotFollowed {
-            url: self.cleared.url().to_string(),
-            location: target.url().to_string(),
-        })
+        let reached = (url.to_string(), host.to_owned());
+        self.redirects.reached.lock().push(reached);
+        Ok(())
     }
 }
 

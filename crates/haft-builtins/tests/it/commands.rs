@@ -11,7 +11,6 @@ use haft::executor::Executor;
 use haft::policy::Policy;
 use haft::progress::{Pace, ProgressEvent, ProgressSink, Stream};
 use haft::session::Session;
-use haft::spec::Risk;
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft_builtins::Builtins;
@@ -397,7 +396,7 @@ async fn watched(line: &str, pace: Pace) -> (Vec<ProgressEvent>, Value) {
             .with_workspace(&builtins.workspace)
             .unwrap(),
     )
-    .with_approver(haft::approval::AutoApprove::up_to(Risk::Critical));
+    .with_approver(haft::testing::ConsentingPerson);
     let outcome = executor
         .execute(&session, ToolCall::new("run_command", args))
         .await;

@@ -4,13 +4,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use haft::approval::AutoApprove;
 use haft::artifact::memory::MemoryArtifacts;
 use haft::call::{Origin, ToolCall};
 use haft::policy::{Policy, PolicyBuilder};
 use haft::result::Outcome;
 use haft::session::Session;
-use haft::spec::Risk;
+use haft::testing::ConsentingPerson;
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft::{ErrorKind, Executor};
@@ -42,7 +41,7 @@ impl Scene {
             .unwrap();
         let policy = Policy::trusted().with_workspace(&builtins.workspace);
         let executor = Executor::new(policy.unwrap())
-            .with_approver(AutoApprove::up_to(Risk::Critical))
+            .with_approver(ConsentingPerson)
             .with_artifacts(Arc::new(MemoryArtifacts::new()));
         let session = Session::builder(Arc::clone(&registry) as _)
             .build()
@@ -58,7 +57,7 @@ impl Scene {
     /// Replaces the policy that judges the calls.
     pub(crate) fn judged_by(&mut self, policy: PolicyBuilder) {
         self.executor = Executor::new(policy.build().unwrap())
-            .with_approver(AutoApprove::up_to(Risk::Critical))
+            .with_approver(ConsentingPerson)
             .with_artifacts(Arc::new(MemoryArtifacts::new()));
     }
 

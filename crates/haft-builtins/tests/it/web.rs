@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use haft::ErrorKind;
 use haft::permission::Verdict;
+use haft::policy::{Policy, Profile, UntrustedContent};
 use haft::result::{Content, Outcome, Status};
-use haft::spec::ToolSpec;
+use haft_builtins::web::Web;
 use haft_builtins::web::reader::{PageReader, UnconfinedReader};
 use haft_builtins::web::search::{Provider, SearchService, SearchSettings};
-use haft_builtins::web::{RedirectRule, Web};
 use serde_json::{Value, json};
 
 use crate::scene::{Scene, data};
@@ -271,21 +271,6 @@ async fn robots_txt_is_asked_once_a_host_and_kept_to() {
     assert_eq!(town.connected().len() - asked, 4);
 }
 
-/// Allows one host and asks about all others.
-#[derive(Debug)]
-struct Only(&'static str);
-
-impl RedirectRule for Only {
-    fn verdict(&self, tool: &ToolSpec, _: &str, host: &str) -> Verdict {
-        assert_eq!(tool.name.as_str(), "fetch_url");
-        if host == self.0 {
-            Verdict::Allow
-        } else {
-            Verdict::Ask
-        }
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redirect_to_a_host_that_no_rule_allows_is_not_followed() {
     let town = Town::new(|asked| match asked.path.as_str() {
@@ -299,13 +284,14 @@ async fn a_redirect_to_a_host_that_no_rule_allows_is_not_followed() {
     let web = Web {
         http: town.http(),
         robots: false,
-        redirects: Some(Arc::new(Only("allowed.example.org"))),
         ..Web::default()
     };
-    let scene = Scene::with(|mut builtins| {
+    let mut scene = Scene::with(|mut builtins| {
         builtins.web = Some(web);
         builtins
     });
+    let policy = Policy::builder(Profile::Trusted).allow("WebFetch(domain:allowed.example.org)");
+    scene.judged_by(policy);
     for path in ["www", "allowed"] {
         let got = scene
             .call(
@@ -354,7 +340,6 @@ async fn w11_whatever_is_read_leads_to_no_host_that_no_rule_allows() {
     let web = Web {
         http: town.http(),
         robots: true,
-        redirects: Some(Arc::new(NoOthers)),
         ..Web::default()
     };
     let scene = Scene::with(|mut builtins| {
@@ -382,13 +367,96 @@ async fn w11_whatever_is_read_leads_to_no_host_that_no_rule_allows() {
         .await;
 }
 
-/// Asks about every host.
-#[derive(Debug)]
-struct NoOthers;
+/// A web whose every host has a page, and one that leads to another host.
+async fn leading_town() -> Arc<Town> {
+    Town::new(|asked| match asked.path.as_str() {
+        "/away" => moved("http://other.example.org/SECRET"),
+        "/twice" => moved("http://docs.example.org/away"),
+        _ => page("text/plain", "a page"),
+    })
+    .await
+}
 
-impl RedirectRule for NoOthers {
-    fn verdict(&self, _: &ToolSpec, _: &str, _: &str) -> Verdict {
-        Verdict::Ask
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redirect_is_judged_with_what_the_run_has_read() {
+    let url = |path: &str| format!("http://{path}");
+    // What is fetched in turn, and whether the last of it is, under a guard that asks and one that denies.
+    let rows: [(&str, &[&str], bool); 7] = [
+        ("nothing was read before", &["docs.example.org/away"], true),
+        (
+            "a hop does not speak against the next",
+            &["example.com/twice"],
+            true,
+        ),
+        (
+            "back to the host itself",
+            &["docs.example.org/a", "docs.example.org/b"],
+            true,
+        ),
+        (
+            "a hop after a page",
+            &["docs.example.org/a", "docs.example.org/away"],
+            false,
+        ),
+        (
+            "a later hop after a page",
+            &["docs.example.org/a", "docs.example.org/twice"],
+            false,
+        ),
+        (
+            "the target was read, and so was its way there",
+            &["docs.example.org/away", "example.com/a"],
+            false,
+        ),
+        (
+            "a picture after a page",
+            &["docs.example.org/a", "view docs.example.org/away"],
+            false,
+        ),
+    ];
+    for (name, steps, goes) in rows {
+        for verdict in [Verdict::Ask, Verdict::Deny] {
+            let town = leading_town().await;
+            let web = Web {
+                http: town.http(),
+                robots: false,
+                ..Web::default()
+            };
+            let mut scene = Scene::with(|mut builtins| {
+                builtins.web = Some(web);
+                builtins
+            });
+            let guard = UntrustedContent::new(verdict);
+            let policy = Policy::builder(Profile::Trusted)
+                .allow("WebFetch(domain:*)")
+                .guard(guard);
+            scene.executor = haft::Executor::new(policy.build().unwrap());
+            let (last, first) = steps.split_last().unwrap();
+            for step in first {
+                let got = scene.call("fetch_url", json!({ "url": url(step) })).await;
+                assert!(got.is_ok(), "{name}: {step}: {:?}", got.error);
+            }
+            let before = town.connected().len();
+            let (tool, place) = match last.strip_prefix("view ") {
+                Some(place) => ("view_image", place),
+                None => ("fetch_url", *last),
+            };
+            let got = scene.call(tool, json!({ "url": url(place) })).await;
+            if goes {
+                assert!(got.is_ok(), "{name}: {:?}", got.error);
+                continue;
+            }
+            assert_eq!(got.status, Status::Denied, "{name}: {:?}", got.error);
+            let said = got.error.unwrap().message;
+            // A first address that would be asked about is denied, because no one can be asked.
+            let says = said.contains("has read") || said.contains("untrusted-content");
+            assert!(says, "{name}: {said}");
+            let hops = town.connected().len() - before;
+            assert!(
+                hops <= usize::from(place.contains("docs")) * 2,
+                "{name}: {hops} connections"
+            );
+        }
     }
 }
 

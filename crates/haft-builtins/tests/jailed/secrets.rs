@@ -5,9 +5,8 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use haft::Executor;
-use haft::approval::AutoApprove;
 use haft::policy::{Policy, Profile};
-use haft::spec::Risk;
+use haft::testing::ConsentingPerson;
 use haft::workspace::Workspace;
 use haft_sandbox::Sandbox;
 use serde_json::json;
@@ -39,7 +38,7 @@ fn secret(sandbox: &Sandbox, approves: bool, allow: &[&str]) -> Scene {
     }
     let executor = Executor::new(policy.build().unwrap());
     scene.executor = if approves {
-        executor.with_approver(AutoApprove::up_to(Risk::Critical))
+        executor.with_approver(ConsentingPerson)
     } else {
         executor
     };

@@ -34,10 +34,9 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use haft::approval::AutoApprove;
 use haft::call::ToolCall;
 use haft::policy::Policy;
-use haft::spec::Risk;
+use haft::testing::ConsentingPerson;
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft::{Executor, Outcome, Session};
@@ -61,7 +60,7 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) fn new(sandbox: &Sandbox, network: CommandNetwork) -> Self {
-        let allow = AutoApprove::up_to(Risk::Critical);
+        let allow = ConsentingPerson;
         let mut scene = Self::judged(sandbox, network, Policy::trusted());
         scene.executor = scene.executor.with_approver(allow);
         scene

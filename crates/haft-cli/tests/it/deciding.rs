@@ -405,3 +405,20 @@ fn a_denial_carries_the_person_s_words_and_what_rules_allow() {
         "{advice}"
     );
 }
+
+#[test]
+fn a_process_without_the_requester_s_restrictions_does_not_decide() {
+    let lab = Lab::new();
+    let write = json!({"path": "a.txt", "content": "x\n"});
+    let deny = ["-c", "policy.deny=[\"Read(/conf/key)\"]"];
+    let id = waiting(&lab, "write_file", &write, &deny);
+    refused(&lab, &id, &[], "the deny rule Read(/conf/key), which does not apply here");
+    let trusted = [&deny[..], &["--profile", "trusted"]].concat();
+    refused(&lab, &id, &trusted, "the profile workspace");
+    assert!(!lab.work().join("a.txt").exists());
+    // More restrictions are fine.
+    let more = ["-c", "policy.deny=[\"Read(/conf/key)\",\"Read(/other)\"]"];
+    let ran = lab.run(&[&["approvals", "approve", &id], &more[..]].concat());
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(lab.work().join("a.txt").exists());
+}

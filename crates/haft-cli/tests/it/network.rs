@@ -279,3 +279,16 @@ fn commands_trust_the_authorities_that_the_machine_trusts() {
     let said = crate::harness::ended(command.spawn().unwrap()).json();
     assert_eq!(said["data"]["stdout"], "authoritiesauthorities", "{said}");
 }
+
+#[test]
+fn listed_hosts_are_allow_rules_where_each_connection_is_judged() {
+    let lab = Lab::new();
+    for (network, listed) in [("ask", true), ("allow-list", false), ("none", false)] {
+        let network = format!("sandbox.network={network}");
+        let hosts = "sandbox.allow_hosts=[\"example.com\",\"*.example.org\"]";
+        let shown = lab.run(&["policy", "show", "--json", "-c", &network, "-c", hosts]);
+        for rule in ["Network(example.com)", "Network(*.example.org)"] {
+            assert_eq!(shown.stdout.contains(rule), listed, "{network}: {}", shown.stdout);
+        }
+    }
+}

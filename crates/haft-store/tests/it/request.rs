@@ -5,6 +5,7 @@ use haft::approval::inbox::Filter;
 use haft::approval::{ApprovalId, ApprovalRequest, Choice, Decision, Snapshot};
 use haft::call::{CallId, Origin, Principal, RunId};
 use haft::clock;
+use haft::policy::{Cause, CauseKind, Safeguards};
 use haft::spec::{Risk, ToolName};
 
 /// A minute in nanoseconds.
@@ -31,6 +32,8 @@ pub(crate) fn request(id: &str, fingerprint: &str) -> ApprovalRequest {
         risk: Risk::High,
         reason: "writes".into(),
         rule: "profile workspace".into(),
+        causes: vec![Cause::new(CauseKind::Profile, "workspace")],
+        safeguards: Safeguards::default(),
         suggested: vec!["Edit(a.txt)".into()],
         verdicts: Vec::new(),
         form: None,

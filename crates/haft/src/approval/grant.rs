@@ -2,6 +2,7 @@
 
 use crate::approval::ApprovalRequest;
 use crate::permission::{Condition, Permission};
+use crate::policy::Cause;
 use crate::spec::{Risk, ToolName};
 
 /// What a call must share with an approved one to be covered by its grant.
@@ -19,6 +20,8 @@ pub(crate) struct Extent {
     pub(crate) conditions: Vec<Condition>,
     /// The digest of the arguments that the permissions do not state.
     pub(crate) unstated: String,
+    /// What asks about the call.
+    pub(crate) causes: Vec<Cause>,
 }
 
 /// A user's permission for calls like one that they saw.
@@ -40,6 +43,7 @@ impl Grant {
                 permissions: snapshot.permissions.clone(),
                 conditions: snapshot.conditions.clone(),
                 unstated: request.unstated.clone(),
+                causes: request.causes.clone(),
             },
             by: by.to_owned(),
         }
@@ -63,6 +67,10 @@ impl Grant {
             && mine.spec_hash == call.spec_hash
             && mine.conditions == call.conditions
             && mine.unstated == call.unstated;
-        (same && within && alike && call.risk <= mine.risk).then_some(&self.by)
+        // The user answered the guards that asked then. One whose question depends on the run asks each time.
+        let answered = |cause: &Cause| mine.causes.iter().any(|asked| asked == cause);
+        let mut guards = call.causes.iter().filter(|cause| cause.needs_person());
+        let answered = guards.all(|cause| !cause.each_time && answered(cause));
+        (same && within && alike && answered && call.risk <= mine.risk).then_some(&self.by)
     }
 }

@@ -4,7 +4,7 @@ use crate::approval::{ApprovalId, ApprovalRequest};
 use crate::arguments::Arguments;
 use crate::opaque::opaque_debug;
 use crate::permission::{Effect, Verdict};
-use crate::policy::{JudgedCall, PROPOSED_RULE, Policy, RuleText, RulesError};
+use crate::policy::{JudgedCall, PROPOSED_RULE, Policy, RuleText, RulesError, RunHistory};
 use crate::spec::ToolSpec;
 
 /// The rules of one approval for good.
@@ -43,9 +43,11 @@ impl ApprovalRequest {
         rules: Vec<RuleText>,
     ) -> Result<bool, RulesError> {
         let arguments = Arguments::new(self.arguments.clone());
+        // What guards ask because of the run's history is asked each time; a rule is about calls in general.
+        let run = RunHistory::none();
         let call = JudgedCall {
             unstated: Some(&self.unstated),
-            ..JudgedCall::new(spec, &arguments, &self.snapshot.permissions)
+            ..JudgedCall::new(spec, &arguments, &self.snapshot.permissions, &run)
         };
         let policy = policy.allowing(rules)?;
         Ok(policy.judge(&call).verdict == Verdict::Allow)

@@ -1,30 +1,25 @@
-//! `CurrentRules`: the policy's verdicts on a host's internal tools, also after the asking call has ended.
+//! `CurrentRules`: the policy's verdicts on what a call does beyond what it was cleared for, also after it has ended.
 
 use std::sync::Arc;
 
-use super::Host;
+use super::{CallContext, Host};
 use crate::arguments::Arguments;
-use crate::budget::RunUses;
 use crate::json::canonical::args_digest;
-use crate::permission::{Permission, Verdict};
+use crate::permission::{Effect, Permission, Verdict};
 use crate::policy::{EffectVerdict, JudgedCall};
+use crate::session::Session;
+use crate::spec::Risk;
+use crate::untrusted::UntrustedSource;
 
-/// The current policy, for work that outlives its call.
+/// The current policy as it judges calls of one run, for work that outlives its call. It knows what the run has done, at the moment of
+/// each verdict.
 #[derive(Clone)]
 pub struct CurrentRules {
     host: Arc<dyn Host>,
-    /// The run's counts, for the budgets.
-    uses: Arc<RunUses>,
+    session: Session,
 }
 
 impl CurrentRules {
-    pub(super) fn of(host: &Arc<dyn Host>, uses: &Arc<RunUses>) -> Self {
-        Self {
-            host: Arc::clone(host),
-            uses: Arc::clone(uses),
-        }
-    }
-
     /// Returns the policy's verdict on each permission by itself, as if one of the host's internal tools had it; deny if there is no
     /// such tool.
     pub fn verdicts(&self, name: &str, permissions: &[Permission]) -> Vec<EffectVerdict> {
@@ -34,15 +29,16 @@ impl CurrentRules {
                 verdict: Verdict::Deny,
                 reason: format!("this host has no tool {name:?} of its own"),
                 names_place: false,
+                asks_each_time: false,
             };
             return vec![denied; permissions.len()];
         };
         // A call without arguments leaves nothing unstated, so a rule kept for such calls covers it.
         let (arguments, unstated) = (Arguments::new("{}".to_owned()), args_digest("{}"));
+        let run = self.session.history();
         let call = JudgedCall {
             unstated: Some(&unstated),
-            used: Some(self.uses.now()),
-            ..JudgedCall::new(entry.spec(), &arguments, permissions)
+            ..JudgedCall::new(entry.spec(), &arguments, permissions, &run)
         };
         self.host.policy().effect_verdicts(&call)
     }
@@ -53,20 +49,84 @@ impl CurrentRules {
     pub fn rules_for(&self, name: &str, permissions: &[Permission]) -> Vec<String> {
         let tools = self.host.internal_tools();
         let (arguments, unstated) = (Arguments::new("{}".to_owned()), args_digest("{}"));
+        let run = self.session.history();
         let suggest = |spec| {
             let call = JudgedCall {
                 unstated: Some(&unstated),
-                ..JudgedCall::new(spec, &arguments, permissions)
+                ..JudgedCall::new(spec, &arguments, permissions, &run)
             };
             self.host.policy().suggest(&call)
         };
         let entry = tools.entry(name);
         entry.map_or_else(Vec::new, |entry| suggest(entry.spec()))
     }
+
+    /// Notes that the run has connected to this host on behalf of a tool: what the host answers may be written by strangers.
+    pub fn note_connected(&self, tool: &str, url: &str, host: &str) {
+        let source = UntrustedSource::of_host(host, url, tool);
+        self.session.note_untrusted(vec![source]);
+    }
+
+    /// Notes that a command has connected to this host where settings, not the policy, choose the hosts that commands reach. What it
+    /// read may go to these hosts again, by commands, and nowhere else.
+    pub fn note_command_connected(&self, host: &str) {
+        self.session
+            .note_untrusted(vec![UntrustedSource::of_command(host)]);
+    }
 }
 
 impl std::fmt::Debug for CurrentRules {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("CurrentRules").finish_non_exhaustive()
+    }
+}
+
+impl CallContext {
+    /// Returns access to the policy that outlives the call. It holds the session.
+    pub fn rules(&self) -> CurrentRules {
+        CurrentRules {
+            host: Arc::clone(&self.host),
+            session: self.session.clone(),
+        }
+    }
+
+    /// Returns the policy's verdict on each permission by itself, as if one of the host's internal tools had it; deny if there is no
+    /// such tool.
+    pub fn verdicts(&self, name: &str, permissions: &[Permission]) -> Vec<EffectVerdict> {
+        self.rules().verdicts(name, permissions)
+    }
+
+    /// Returns whether the policy allows these permissions to this call's tool without approval.
+    pub fn allows(&self, permissions: &[Permission]) -> bool {
+        let arguments = Arguments::new("{}".to_owned());
+        let run = self.session.history();
+        let call = JudgedCall::new(self.entry.spec(), &arguments, permissions, &run);
+        self.host.policy().judge(&call).verdict == Verdict::Allow
+    }
+
+    /// Returns the verdict on a connection of this call beyond those that it was cleared for, such as the target of a redirect, as the
+    /// policy judges it in this run now.
+    pub fn verdict_on_connection(&self, url: &str, host: &str) -> EffectVerdict {
+        let wanted = Permission {
+            effect: Effect::connect(url, host),
+            risk: Risk::High,
+        };
+        let arguments = Arguments::new(serde_json::json!({ "url": url }).to_string());
+        let run = self.session.history();
+        let permissions = [wanted];
+        let call = JudgedCall::new(self.entry.spec(), &arguments, &permissions, &run);
+        let ruling = self.host.policy().judge(&call);
+        EffectVerdict {
+            verdict: ruling.verdict,
+            reason: ruling.reason.to_string(),
+            names_place: false,
+            asks_each_time: ruling.causes.iter().any(|cause| cause.each_time),
+        }
+    }
+
+    /// Notes that this call has connected to this host: what the host answers may be written by strangers.
+    pub fn note_connected(&self, url: &str, host: &str) {
+        self.rules()
+            .note_connected(self.entry.spec().name.as_str(), url, host);
     }
 }

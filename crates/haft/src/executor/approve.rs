@@ -120,10 +120,8 @@ fn check_unchanged(
     if judgement.ruling().verdict == Verdict::Deny {
         return Err(denied(judgement.ruling()));
     }
-    fits(
-        shown,
-        &request(parts, session, caller, admitted, &judgement)?,
-    )
+    let now = request(parts, session, caller, admitted, &judgement)?;
+    fits(parts, shown, &now)
 }
 
 /// Checks that a decided request could run now and would do what it shows. Nothing runs and nothing is recorded.
@@ -142,7 +140,14 @@ pub(super) async fn check(
     check_unchanged(parts, session, caller, &admitted, shown)
 }
 
-fn fits(shown: &ApprovalRequest, now: &ApprovalRequest) -> Result<(), EarlyEnd> {
+/// Checks that a request still states what the call would do, and that nothing that restricted it is missing here.
+fn fits(parts: &Parts, shown: &ApprovalRequest, now: &ApprovalRequest) -> Result<(), EarlyEnd> {
+    let here = parts.policy.now().safeguards();
+    if let Some(missing) = shown.safeguards.missing_in(&here) {
+        let difference = format!("it was requested under {missing}, which does not apply here");
+        return Err(conflict(&shown.id, &difference)
+            .for_operator("decide it under the settings of the process that made the request"));
+    }
     match shown.difference(now) {
         None => Ok(()),
         Some(difference) => Err(conflict(&shown.id, &difference)),
@@ -173,7 +178,7 @@ pub(super) async fn resumed(
                 judgement,
             } = &judged;
             let now = request(parts, session, open.caller(), admitted, judgement)?;
-            fits(&shown, &now)?;
+            fits(parts, &shown, &now)?;
             claim(parts, settlement, &shown.id).await?
         }
     };

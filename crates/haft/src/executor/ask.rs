@@ -114,14 +114,19 @@ pub(super) fn can_get_decision(parts: &Parts, session: &Session) -> bool {
     parts.inbox.is_durable() || parts.approver.is_some() || session.approver().is_some()
 }
 
-/// Returns the decision that an approver makes without asking a user, if any.
+/// Returns the decision that an approver has without asking a user, if any. Where only a person may answer, nothing that decides by
+/// itself is consulted.
 pub(super) fn automatic(
     parts: &Parts,
     session: &Session,
     request: &ApprovalRequest,
 ) -> Option<Decision> {
     let mut approvers = approvers(parts, session);
-    approvers.find_map(|approver| approver.automatic(request))
+    approvers.find_map(|approver| {
+        let elsewhere = approver.decided_elsewhere(request);
+        let may = !request.needs_person();
+        elsewhere.or_else(|| approver.automatic(request).filter(|_| may))
+    })
 }
 
 fn approvers<'a>(

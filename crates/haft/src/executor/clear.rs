@@ -78,6 +78,7 @@ fn find_grant(session: &Session, judged: &Judged) -> Result<Option<String>, Earl
         conditions: input.conditions()?,
         unstated: input.unstated(admitted.written(), &permissions)?,
         permissions,
+        causes: judgement.ruling().causes.clone(),
     };
     let grants = session.grants();
     let by = grants.iter().find_map(|grant| grant.covers(&call));

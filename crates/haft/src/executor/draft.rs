@@ -7,6 +7,7 @@ use crate::error::ErrorKind;
 use crate::executor::Parts;
 use crate::executor::early_end::EarlyEnd;
 use crate::json::canonical::args_digest;
+use crate::policy::Safeguards;
 use crate::session::{Session, WaitMode};
 use crate::spec::Risk;
 use crate::toolset::ToolEntry;
@@ -69,6 +70,8 @@ impl Draft<'_> {
             risk: Risk::Safe,
             reason: String::new(),
             rule: String::new(),
+            causes: Vec::new(),
+            safeguards: Safeguards::default(),
             suggested: Vec::new(),
             form: None,
             spec_hash: hash.to_owned(),

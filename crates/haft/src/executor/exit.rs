@@ -221,11 +221,10 @@ impl<'a> OpenCall<'a> {
         }
     }
 
-    /// Returns the untrusted sources noted since the call came in.
+    /// Returns the untrusted sources noted since the call came in, and those that no record holds yet.
     fn noted(&self) -> Vec<String> {
-        let all = self.session.untrusted();
-        let new = all.iter().skip(self.untrusted);
-        new.map(ToString::to_string).collect()
+        let new = self.session.untrusted_for_record(self.untrusted);
+        new.iter().map(ToString::to_string).collect()
     }
 
     /// Ends the call without a record: another call acts on its decision.

@@ -13,7 +13,7 @@ use crate::executor::effects::Runnable;
 use crate::executor::exit::OpenCall;
 use crate::judgement::{Consent, Judgement};
 use crate::permission::Verdict;
-use crate::policy::{JudgedCall, Ruling};
+use crate::policy::{Cause, CauseKind, JudgedCall, Ruling};
 use crate::session::Session;
 use crate::spec::ToolSpec;
 use crate::toolset::ToolEntry;
@@ -151,13 +151,15 @@ pub(super) fn judgement(
         .keeps_calls_of(admitted.entry().spec().name.as_str())
         .then(|| input.unstated(admitted.written(), &permissions))
         .transpose()?;
-    let (released, untrusted) = (session.released(), session.untrusted());
+    let run = session.history();
     let call = JudgedCall {
         unstated: unstated.as_deref(),
-        released: &released,
-        untrusted: &untrusted,
-        used: Some(session.uses()),
-        ..JudgedCall::new(admitted.entry().spec(), input.arguments(), &permissions)
+        ..JudgedCall::new(
+            admitted.entry().spec(),
+            input.arguments(),
+            &permissions,
+            &run,
+        )
     };
     let mut ruling = policy.judge(&call);
     if ruling.verdict == Verdict::Allow && ruling.risk > session.limits().max_risk_unapproved {
@@ -178,6 +180,7 @@ fn raise_by_risk(session: &Session, ruling: Ruling) -> Ruling {
     let most = session.limits().max_risk_unapproved;
     Ruling {
         verdict: Verdict::Ask,
+        causes: vec![Cause::new(CauseKind::RiskLimit, "max_risk_unapproved")],
         rule: "max_risk_unapproved".into(),
         reason: format!("risk {} is above {most} here", ruling.risk).into(),
         advice: "make the call outside the chain".into(),
@@ -194,7 +197,7 @@ fn ask_over_budget(ruling: &Ruling, no_room: &NoRoom) -> Ruling {
     } else {
         format!("{message}; {}", ruling.reason)
     };
-    Ruling {
+    let mut ruling = Ruling {
         verdict: Verdict::Ask,
         rule: BUDGET_RULE.into(),
         layer: "guard".into(),
@@ -202,7 +205,9 @@ fn ask_over_budget(ruling: &Ruling, no_room: &NoRoom) -> Ruling {
         advice: "continue without it, or tell the user that it needs approval".into(),
         operator: no_room.operator().into(),
         ..ruling.clone()
-    }
+    };
+    ruling.add_cause(Cause::new(CauseKind::Budget, "budgets").each_time(true));
+    ruling
 }
 
 /// Returns the complete request: the decision applies to what it states.
@@ -222,13 +227,15 @@ pub(super) fn request(
     let request = draft.request(parts, session)?;
     let input = admitted.input();
     let unstated = input.unstated(admitted.written(), permissions)?;
-    let (released, untrusted) = (session.released(), session.untrusted());
+    let run = session.history();
     let call = JudgedCall {
         unstated: Some(&unstated),
-        released: &released,
-        untrusted: &untrusted,
-        used: Some(session.uses()),
-        ..JudgedCall::new(admitted.entry().spec(), input.arguments(), permissions)
+        ..JudgedCall::new(
+            admitted.entry().spec(),
+            input.arguments(),
+            permissions,
+            &run,
+        )
     };
     let policy = parts.policy.now();
     let (verdicts, suggested) = (policy.verdicts(&call), policy.suggest(&call));
@@ -238,6 +245,8 @@ pub(super) fn request(
         risk: ruling.risk,
         reason: bounded(ruling.reason.to_string()),
         rule: ruling.rule.to_string(),
+        causes: ruling.causes.clone(),
+        safeguards: policy.safeguards().bounded(),
         suggested,
         unstated,
         ..request

@@ -11,6 +11,9 @@ use crate::permission::{Effect, Permission};
 pub struct EffectBudgets(Budgets);
 
 impl EffectBudgets {
+    /// The guard's name.
+    pub(super) const NAME: &str = "budgets";
+
     pub(super) fn new(budgets: Budgets) -> Self {
         Self(budgets)
     }
@@ -21,13 +24,17 @@ impl EffectBudgets {
 
     /// Says how much of each configured budget is used, for the explanation of a call.
     pub(super) fn counts(&self, call: &JudgedCall<'_>) -> String {
-        self.0.counts(call.used.unwrap_or_default())
+        self.0.counts(call.run.used.unwrap_or_default())
     }
 }
 
 impl Guard for EffectBudgets {
     fn name(&self) -> &'static str {
-        "budgets"
+        Self::NAME
+    }
+
+    fn depends_on_run(&self) -> bool {
+        true
     }
 
     fn concerns(&self, effect: &Effect) -> bool {

@@ -119,6 +119,18 @@ pub trait Guard: Send + Sync {
         permission: &Permission,
     ) -> Result<MinimumVerdict, String>;
 
+    /// Whether its verdict depends on what the run has done ([`JudgedCall::run`]): then an approval answers its question for one call
+    /// only, and no grant of the session covers another.
+    fn depends_on_run(&self) -> bool {
+        false
+    }
+
+    /// Returns what it adds to the restrictions of a policy, each in a few words: a stricter configuration has more of them. A request
+    /// is only decided where none of its restrictions is missing.
+    fn safeguards(&self) -> Vec<String> {
+        vec![format!("the guard {}", self.name())]
+    }
+
     /// Whether it may have anything to say about effects of this kind: a quick check that saves the full one.
     fn concerns(&self, effect: &Effect) -> bool {
         let _ = effect;
@@ -145,6 +157,14 @@ impl<G: Guard + ?Sized> Guard for Arc<G> {
         permission: &Permission,
     ) -> Result<MinimumVerdict, String> {
         (**self).floor(call, permission)
+    }
+
+    fn depends_on_run(&self) -> bool {
+        (**self).depends_on_run()
+    }
+
+    fn safeguards(&self) -> Vec<String> {
+        (**self).safeguards()
     }
 
     fn concerns(&self, effect: &Effect) -> bool {

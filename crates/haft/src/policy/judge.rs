@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use super::budgets::EffectBudgets;
+use super::cause::{Cause, CauseKind};
 use super::command_lines::is_critical_removal;
 use super::guard::{Guard, MinimumVerdict};
 use super::phrase::{aim, clip, phrase};
@@ -11,11 +13,13 @@ use super::rules::Naming;
 use super::ruling::{Label, Ruling};
 use super::secret_files::{Secret, SecretFiles};
 use super::subject::Subject;
-use super::{Commands, JudgedCall, Policy, Profile};
+use super::{Commands, JudgedCall, Policy, Profile, RunHistory};
 use crate::arguments::Arguments;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::{Risk, ToolSpec};
 
+/// Maximum number of causes that are listed beside guards and budgets.
+const MAX_CAUSES: usize = 16;
 /// The layer that verdicts on secrets come from.
 pub(super) const SECRETS: &str = "secrets";
 
@@ -41,6 +45,8 @@ pub struct EffectVerdict {
     pub reason: String,
     /// Whether a rule decided that names the host and port of a connection: then a private address may be connected to.
     pub names_place: bool,
+    /// Whether a guard asks about it because of what the run has done: an answer that was given before is none now.
+    pub asks_each_time: bool,
 }
 
 /// The verdict on one effect.
@@ -48,6 +54,38 @@ pub struct EffectVerdict {
 pub(super) struct Judged<'a> {
     pub(super) verdict: Verdict,
     pub(super) source: Source<'a>,
+    /// The guards that ask about it, whatever decided.
+    guards: Vec<Cause>,
+}
+
+impl<'a> Judged<'a> {
+    fn by(verdict: Verdict, source: Source<'a>) -> Self {
+        Self {
+            verdict,
+            source,
+            guards: Vec::new(),
+        }
+    }
+
+    /// Adds what asks about the effect to the causes of its call: all guards and budgets, and the first rules.
+    fn add_causes(&self, causes: &mut Vec<Cause>, profile: Profile) {
+        if self.verdict != Verdict::Ask {
+            return;
+        }
+        let named = match &self.source {
+            Source::Profile => Some(Cause::new(CauseKind::Profile, profile.as_str())),
+            Source::Rule(rule) => Some(Cause::new(CauseKind::Rule, clip(&rule.text))),
+            Source::Secret(files, _) => Some(Cause::new(CauseKind::Secret, files.as_rule())),
+            // It is among the guards.
+            Source::Guard(..) => None,
+        };
+        for cause in named.into_iter().chain(self.guards.iter().cloned()) {
+            let fits = cause.needs_person() || causes.len() < MAX_CAUSES;
+            if fits && !causes.contains(&cause) {
+                causes.push(cause);
+            }
+        }
+    }
 }
 
 impl Judged<'_> {
@@ -90,6 +128,8 @@ impl Policy {
         let own = own_permission(call);
         let naming = self.rules.naming(call.spec);
         let (mut decisive, mut top) = (&own, self.judge_effect(call, &naming, &own));
+        let mut causes = Vec::new();
+        top.add_causes(&mut causes, self.profile);
         let mut risk = call.spec.risk;
         for permission in call.permissions {
             risk = risk.max(permission.risk);
@@ -97,6 +137,7 @@ impl Policy {
                 risk = Risk::Critical;
             }
             let judged = self.judge_effect(call, &naming, permission);
+            judged.add_causes(&mut causes, self.profile);
             let named = matches!(
                 (&top.source, &judged.source),
                 (Source::Profile, Source::Rule(_))
@@ -118,13 +159,23 @@ impl Policy {
             }),
             advice: label(&|| self.advice_for(call, decisive, &top)),
             operator: label(&|| self.what_would_allow(call, &top)),
+            causes: match top.verdict {
+                Verdict::Ask => causes,
+                Verdict::Allow | Verdict::Deny => Vec::new(),
+            },
         }
     }
 
-    /// Returns the verdict on a call that is not made yet: of this tool, with these arguments and effects.
-    pub fn verdict(&self, spec: &ToolSpec, arguments: &str, wanted: &[Permission]) -> Verdict {
+    /// Returns the verdict on a call that is not made yet: of this tool, with these arguments and effects, in a run with this history.
+    pub fn verdict(
+        &self,
+        spec: &ToolSpec,
+        arguments: &str,
+        wanted: &[Permission],
+        run: &RunHistory,
+    ) -> Verdict {
         let arguments = Arguments::new(arguments.to_owned());
-        self.judge(&JudgedCall::new(spec, &arguments, wanted))
+        self.judge(&JudgedCall::new(spec, &arguments, wanted, run))
             .verdict
     }
 
@@ -153,6 +204,7 @@ impl Policy {
                 verdict,
                 reason,
                 names_place,
+                asks_each_time: judged.guards.iter().any(|guard| guard.each_time),
             }
         };
         call.permissions.iter().map(judge).collect()
@@ -167,16 +219,12 @@ impl Policy {
     ) -> Judged<'_> {
         let mut judged = self
             .judge_by_rules(call, naming, permission)
-            .unwrap_or_else(|| Judged {
-                verdict: self.judge_by_profile(call, permission),
-                source: Source::Profile,
+            .unwrap_or_else(|| {
+                Judged::by(self.judge_by_profile(call, permission), Source::Profile)
             });
         let lifted = self.profile == Profile::ReadOnly && permission.risk > Risk::Safe;
         if lifted && judged.verdict < Verdict::Deny {
-            judged = Judged {
-                verdict: Verdict::Deny,
-                source: Source::Profile,
-            };
+            judged = Judged::by(Verdict::Deny, Source::Profile);
         }
         judged = self.with_secret(judged, call, naming, permission);
         for guard in &*self.guards {
@@ -194,13 +242,14 @@ impl Policy {
                 break;
             }
             let floor = floor(&**guard, call, permission);
-            let as_high =
-                by_profile && floor.verdict() > Verdict::Allow && floor.verdict() == judged.verdict;
+            if floor.verdict() == Verdict::Allow {
+                continue;
+            }
+            judged.guards.push(cause_of(&**guard));
+            let as_high = by_profile && floor.verdict() == judged.verdict;
             if floor.verdict() > judged.verdict || as_high {
-                judged = Judged {
-                    verdict: floor.verdict(),
-                    source: Source::Guard(guard.name(), floor),
-                };
+                judged.verdict = floor.verdict();
+                judged.source = Source::Guard(guard.name(), floor);
             }
         }
         judged
@@ -221,8 +270,7 @@ impl Policy {
         // Where both ask, the secret is named: a rule that allows the path among others would not lift the verdict.
         let as_high = matches!(judged.source, Source::Profile) && judged.verdict == verdict;
         if judged.verdict < verdict || as_high {
-            let source = Source::Secret(self.secret_files(), secret);
-            return Judged { verdict, source };
+            return Judged::by(verdict, Source::Secret(self.secret_files(), secret));
         }
         judged
     }
@@ -247,10 +295,7 @@ impl Policy {
         }
         let subject = Subject::new(call, permission, &self.places);
         let (rule, verdict) = self.rules.decide(naming, &subject, &|_| true)?;
-        Some(Judged {
-            verdict,
-            source: Source::Rule(rule),
-        })
+        Some(Judged::by(verdict, Source::Rule(rule)))
     }
 
     fn reason(&self, call: &JudgedCall<'_>, permission: &Permission, judged: &Judged<'_>) -> Label {
@@ -360,6 +405,15 @@ impl Policy {
             (_, _, true) => "it needs approval each time".into(),
         }
     }
+}
+
+/// Returns a guard as the cause of a question.
+fn cause_of(guard: &dyn Guard) -> Cause {
+    let kind = match guard.name() {
+        EffectBudgets::NAME => CauseKind::Budget,
+        _ => CauseKind::Guard,
+    };
+    Cause::new(kind, guard.name()).each_time(guard.depends_on_run())
 }
 
 /// Returns a guard's minimum verdict; a guard that fails denies.

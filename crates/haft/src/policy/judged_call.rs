@@ -4,11 +4,11 @@ use std::cell::OnceCell;
 
 use serde_json::Value;
 
+use super::run_history::RunHistory;
 use crate::arguments::Arguments;
-use crate::budget::{Budgets, Standing, Uses};
+use crate::budget::{Budgets, Standing};
 use crate::permission::Permission;
 use crate::spec::ToolSpec;
-use crate::untrusted::UntrustedSource;
 
 /// A call as the policy sees it.
 #[derive(Debug, Clone)]
@@ -22,12 +22,8 @@ pub struct JudgedCall<'a> {
     /// The digest of the arguments that the permissions do not state. A rule for a single approved call compares it, and
     /// does not match if it is absent.
     pub unstated: Option<&'a str>,
-    /// Secrets whose reading was approved in the run, in the form of a [`PathClaim`](crate::permission::PathClaim).
-    pub released: &'a [String],
-    /// The untrusted content that the run has read.
-    pub untrusted: &'a [UntrustedSource],
-    /// What the run's calls have used of the effect budgets; `None` if the call is not counted.
-    pub used: Option<Uses>,
+    /// What the run has done so far.
+    pub run: &'a RunHistory,
     /// The state of the budgets, computed on first use.
     pub(crate) standing: OnceCell<Standing>,
     /// The parsed arguments, computed on first use.
@@ -35,20 +31,19 @@ pub struct JudgedCall<'a> {
 }
 
 impl<'a> JudgedCall<'a> {
-    /// Creates a call that no rule for a single approved call covers.
+    /// Creates a call of a run with this history, which no rule for a single approved call covers.
     pub fn new(
         spec: &'a ToolSpec,
         arguments: &'a Arguments,
         permissions: &'a [Permission],
+        run: &'a RunHistory,
     ) -> Self {
         Self {
             spec,
             arguments,
             permissions,
             unstated: None,
-            released: &[],
-            untrusted: &[],
-            used: None,
+            run,
             standing: OnceCell::new(),
             value: OnceCell::new(),
         }
@@ -56,12 +51,12 @@ impl<'a> JudgedCall<'a> {
 
     /// Whether reading this secret was approved in the run.
     pub(crate) fn is_released(&self, path: &str) -> bool {
-        self.released.iter().any(|released| released == path)
+        self.run.released.iter().any(|released| released == path)
     }
 
     /// Returns the state of these budgets, computed once however many effects the call has. `None` if the call is not counted.
     pub(crate) fn standing(&self, budgets: &Budgets) -> Option<&Standing> {
-        let used = self.used?;
+        let used = self.run.used?;
         let look = || budgets.standing(used, budgets.wanted(self.spec, self.permissions));
         Some(self.standing.get_or_init(look))
     }

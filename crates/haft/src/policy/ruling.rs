@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
+use super::cause::Cause;
 use crate::permission::Verdict;
 use crate::spec::Risk;
 
@@ -130,4 +131,16 @@ pub struct Ruling {
     pub advice: Label,
     /// What would allow it, for the operator. Never shown to a model.
     pub operator: Label,
+    /// Everything that asks about the call, if it needs approval: the deciding rule is only the first of them.
+    #[serde(skip)]
+    pub causes: Vec<Cause>,
+}
+
+impl Ruling {
+    /// Adds a cause, once.
+    pub(crate) fn add_cause(&mut self, cause: Cause) {
+        if !self.causes.contains(&cause) {
+            self.causes.push(cause);
+        }
+    }
 }

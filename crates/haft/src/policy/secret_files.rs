@@ -11,7 +11,7 @@ use super::rules::Naming;
 use super::ruling::Label;
 use super::secret_names::SecretNames;
 use super::subject::{Side, Subject};
-use super::{JudgedCall, Policy};
+use super::{JudgedCall, Policy, RunHistory};
 use crate::arguments::Arguments;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::{ToolClass, ToolSpec};
@@ -209,10 +209,11 @@ impl Policy {
         }
         let arguments = Arguments::new("{}".to_owned());
         let permission = Permission::read(PathClaim::plain(path));
-        let call = JudgedCall {
-            released,
-            ..JudgedCall::new(spec, &arguments, &[])
+        let run = RunHistory {
+            released: released.into(),
+            ..RunHistory::none()
         };
+        let call = JudgedCall::new(spec, &arguments, &[], &run);
         let naming = self.rules.naming(spec);
         self.closed_secret(&call, &naming, &permission).is_some()
     }

@@ -24,11 +24,13 @@ mod uses;
 mod wrappers;
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
 use super::{
-    CommandLine, JudgedCall, Policy, PolicyBuilder, Profile, RuleSet, Ruling, Target, line_risk,
+    CommandLine, JudgedCall, Policy, PolicyBuilder, Profile, RuleSet, Ruling, RunHistory, Target,
+    line_risk,
 };
 use crate::arguments::Arguments;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
@@ -83,6 +85,9 @@ impl Lists<'_> {
     }
 }
 
+/// The history of a run that has done nothing.
+pub(super) static NO_RUN: LazyLock<RunHistory> = LazyLock::new(RunHistory::none);
+
 /// A call to judge.
 #[derive(Debug)]
 pub(super) struct Scene {
@@ -95,7 +100,7 @@ impl Scene {
     pub(super) fn call(&self) -> JudgedCall<'_> {
         JudgedCall {
             unstated: Some(UNSTATED),
-            ..JudgedCall::new(&self.spec, &self.arguments, &self.permissions)
+            ..JudgedCall::new(&self.spec, &self.arguments, &self.permissions, &NO_RUN)
         }
     }
 }

@@ -4,7 +4,7 @@ use super::guard::{Guard, MinimumVerdict};
 use super::judged_call::JudgedCall;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::Risk;
-use crate::untrusted::recipient;
+use crate::untrusted::{COMMAND, recipient};
 
 /// Asks for approval of, or denies, calls that could carry data out of the workspace and the jail after the run has read untrusted content,
 /// even where a rule allows them (`policy.untrusted`). Data may return to the place it came from: that leaks nothing new.
@@ -38,7 +38,7 @@ impl UntrustedContent {
                 jailed, on_copy, ..
             } => {
                 let confined = *jailed && (*on_copy || !self.commands_reach_out);
-                (!confined).then(|| "command".to_owned())
+                (!confined).then(|| COMMAND.to_owned())
             }
             Effect::Write(claim) | Effect::Remove(claim) => {
                 leaves_workspace(claim).then(|| "folder".to_owned())
@@ -59,6 +59,22 @@ impl Guard for UntrustedContent {
         "untrusted-content"
     }
 
+    fn depends_on_run(&self) -> bool {
+        true
+    }
+
+    fn safeguards(&self) -> Vec<String> {
+        let asks = format!("the guard {}", self.name());
+        match self.verdict {
+            Verdict::Allow => Vec::new(),
+            Verdict::Ask => vec![asks],
+            Verdict::Deny => vec![
+                asks,
+                "denying what may follow from untrusted content".to_owned(),
+            ],
+        }
+    }
+
     fn concerns(&self, effect: &Effect) -> bool {
         !matches!(
             effect,
@@ -71,13 +87,14 @@ impl Guard for UntrustedContent {
         call: &JudgedCall<'_>,
         permission: &Permission,
     ) -> Result<MinimumVerdict, String> {
-        if call.untrusted.is_empty() {
+        if call.run.untrusted.is_empty() {
             return Ok(MinimumVerdict::NONE);
         }
         let Some(to) = self.destination(call, permission) else {
             return Ok(MinimumVerdict::NONE);
         };
-        let mut others = call.untrusted.iter().filter(|source| source.origin() != to);
+        let others = call.run.untrusted.iter();
+        let mut others = others.filter(|source| !source.is_of(&to));
         let Some(first) = others.next() else {
             return Ok(MinimumVerdict::NONE);
         };
@@ -108,6 +125,7 @@ mod tests {
 
     use super::*;
     use crate::arguments::Arguments;
+    use crate::policy::RunHistory;
     use crate::spec::{ToolName, ToolSpec};
     use crate::untrusted::UntrustedSource;
 
@@ -116,7 +134,10 @@ mod tests {
         let name = ToolName::new("edit").unwrap();
         let spec = ToolSpec::new(name, "Edit a file.", json!({"type": "object"}));
         let arguments = Arguments::new("{}".to_owned());
-        let read = [UntrustedSource::recorded("host evil.example: a page")];
+        let read = RunHistory {
+            untrusted: [UntrustedSource::recorded("host evil.example: a page")].into(),
+            ..RunHistory::none()
+        };
         let linked = PathClaim {
             path: "link".to_owned(),
             target: Some("/home/ann/.profile".to_owned()),
@@ -130,10 +151,7 @@ mod tests {
         for (path, verdict) in rows {
             let permission = Permission::write(path);
             let permissions = [permission.clone()];
-            let call = JudgedCall {
-                untrusted: &read,
-                ..JudgedCall::new(&spec, &arguments, &permissions)
-            };
+            let call = JudgedCall::new(&spec, &arguments, &permissions, &read);
             let floor = UntrustedContent::new(Verdict::Ask).floor(&call, &permission);
             assert_eq!(
                 floor.map(|floor| floor.verdict()),

@@ -175,6 +175,7 @@ impl Active {
                 reason: reason.into(),
                 advice: advice.into(),
                 operator: Label::EMPTY,
+                causes: Vec::new(),
             })
         })
     }

@@ -49,7 +49,7 @@ impl SessionBuilder {
 
     /// Sets the untrusted sources that a resumed run has already read.
     pub fn with_untrusted(self, sources: Vec<UntrustedSource>) -> Self {
-        self.run.untrusted.note(sources);
+        self.run.untrusted.restore(sources);
         self
     }
 

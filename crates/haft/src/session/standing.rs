@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::budget::{RunUses, Uses};
+use crate::policy::RunHistory;
 use crate::session::Session;
 use crate::untrusted::UntrustedSource;
 
@@ -28,6 +29,20 @@ impl Session {
     /// Returns the untrusted sources that the run has read.
     pub fn untrusted(&self) -> Arc<[UntrustedSource]> {
         self.parts.run.untrusted.all()
+    }
+
+    /// Returns the untrusted sources for the record of a call that began when there were `before`.
+    pub(crate) fn untrusted_for_record(&self, before: usize) -> Vec<UntrustedSource> {
+        self.parts.run.untrusted.take_for_record(before)
+    }
+
+    /// Returns what the run has done so far, for the verdict on its next call.
+    pub fn history(&self) -> RunHistory {
+        RunHistory {
+            released: self.released(),
+            untrusted: self.untrusted(),
+            used: Some(self.uses()),
+        }
     }
 
     /// Notes untrusted sources that were read.

@@ -7,6 +7,7 @@ mod callers;
 mod embedding;
 mod faulty;
 mod filing;
+mod guarded;
 mod judged;
 mod lifecycle;
 mod macros;

@@ -31,10 +31,7 @@ pub fn reason(policy: &Policy, request: &ApprovalRequest) -> Option<&'static str
     });
     of_effects
         .or_else(|| reaches.then_some("it reaches the network"))
-        .or_else(|| {
-            let is_guard = request.rule.starts_with("guard ");
-            is_guard.then_some("a guard asks about it")
-        })
+        .or_else(|| request.needs_person().then_some("a guard asks about it"))
 }
 
 fn reason_for_effect(policy: &Policy, effect: &Effect, by_command: bool) -> Option<&'static str> {

@@ -5,12 +5,13 @@ use tokio::time::{Instant, timeout_at};
 use crate::web::fetch::Shared;
 use crate::web::http::{Gate, HttpError};
 use crate::web::network::BoxFuture;
-use crate::web::redirects::Follow;
+use crate::web::redirects::{Follow, Redirects};
 use crate::web::target::Target;
 
 /// The gate of one fetch.
 pub(super) struct Hops<'a> {
     pub(super) shared: &'a Shared,
+    pub(super) redirects: &'a Redirects,
     pub(super) follow: Follow<'a>,
     /// True for a server of the user's own, whose `robots.txt` is not checked.
     pub(super) own: bool,
@@ -28,7 +29,7 @@ impl Gate for Hops<'_> {
                 return Ok(());
             }
             let (http, robots) = (&self.shared.web.http, &self.shared.robots);
-            let check = robots.check(http, &self.shared.redirects, target);
+            let check = robots.check(http, self.redirects, target);
             let checked = timeout_at(deadline, check).await;
             checked.map_err(|_| HttpError::TooSlow {
                 host: target.host().to_owned(),

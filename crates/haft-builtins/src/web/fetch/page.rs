@@ -11,6 +11,7 @@ use crate::web::fetch::gate::Hops;
 use crate::web::fetch::{Shared, charset};
 use crate::web::http::{HttpError, Reply};
 use crate::web::reader::{Format, Read, Task};
+use crate::web::redirects::Redirects;
 use crate::web::target::Target;
 
 /// The `Accept` header of a fetch.
@@ -73,6 +74,7 @@ impl FetchedPage {
 /// Fetches a page and converts it.
 pub(super) async fn get(
     shared: &Shared,
+    redirects: &Redirects,
     url: &str,
     format: Format,
 ) -> Result<FetchedPage, ToolError> {
@@ -84,9 +86,10 @@ pub(super) async fn get(
     } else {
         shared.web.http.clone()
     };
-    let follow = shared.redirects.from(cleared);
+    let follow = redirects.from(cleared);
     let gate = Hops {
         shared,
+        redirects,
         follow,
         own,
     };

@@ -53,13 +53,15 @@ pub enum HttpError {
     },
     /// A redirect leads to a host that no rule allows.
     #[error(
-        "{url} redirects to {location}, which the policy does not allow by itself; no connection to it was made"
+        "{url} redirects to {location}, which the policy does not allow by itself ({why}); no connection to it was made"
     )]
     NotFollowed {
         /// The requested URL.
         url: String,
         /// The target of the redirect.
         location: String,
+        /// Why not.
+        why: String,
     },
     /// There is no such name, or no resolver.
     #[error("look up {host}: {why}")]

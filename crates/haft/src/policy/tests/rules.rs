@@ -434,7 +434,7 @@ fn p5_a_kept_rule_covers_the_call_it_was_kept_for_and_no_other() {
     assert_eq!(verdict(&by_patch, &patch(change)), ALLOW);
     assert_eq!(verdict(&by_patch, &patch(removal)), ASK);
     let scene = write("a");
-    let unknown = JudgedCall::new(&scene.spec, &scene.arguments, &scene.permissions);
+    let unknown = JudgedCall::new(&scene.spec, &scene.arguments, &scene.permissions, &NO_RUN);
     assert_eq!(path.judge(&unknown).verdict, ASK);
     // Bare names, too.
     let bare = kept("refund", "refund", UNSTATED);

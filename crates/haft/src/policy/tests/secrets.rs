@@ -123,9 +123,13 @@ fn deny_rules_and_guards_stand_over_what_lifts_it() {
 fn what_was_approved_in_the_run_is_read_unasked_and_not_changed_so() {
     let policy = policy(Profile::Trusted, Lists::default());
     let released = [".env".to_owned()];
+    let run = RunHistory {
+        released: released.clone().into(),
+        ..RunHistory::none()
+    };
     let verdict = |scene: &Scene| {
         let call = JudgedCall {
-            released: &released,
+            run: &run,
             ..scene.call()
         };
         policy.judge(&call).verdict

@@ -1,0 +1,298 @@
+//! `Safeguards`: what restricts calls under a policy, in a form that another process can compare with its own.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::rules::RuleText;
+use super::{Commands, Policy, Profile, SECRET_NAMES, SecretFiles};
+use crate::budget::{Counted, EffectLimits};
+use crate::text::hex;
+
+/// Maximum number of safeguards that a request lists by name.
+const MAX_LISTED: usize = 128;
+/// Maximum length of a name, in bytes.
+const MAX_NAME: usize = 120;
+/// Length of a digest, in bytes.
+const DIGEST_BYTES: usize = 8;
+
+/// One restriction: a deny or ask rule, a guard, a name of secret files, a limit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Safeguard {
+    /// What it is, for people; long names are cut.
+    pub name: String,
+    /// The beginning of the SHA-256 digest of the whole name, in hexadecimal.
+    pub digest: String,
+    /// For a budget: the most that it leaves. Less is stricter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<f64>,
+}
+
+/// The restrictions of a policy. A set, so that fewer can be told from more: a decision holds where nothing is missing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Safeguards {
+    listed: Vec<Safeguard>,
+    /// The number of further ones, and a digest of them all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    further: Option<Further>,
+}
+
+/// What does not fit into the list. It is only compared as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Further {
+    count: usize,
+    digest: String,
+}
+
+impl Safeguard {
+    fn new(name: &str) -> Self {
+        Self {
+            digest: digest(name.as_bytes()),
+            name: name[..name.floor_char_boundary(MAX_NAME)].to_owned(),
+            most: None,
+        }
+    }
+
+    fn at_most(name: &str, most: f64) -> Self {
+        Self {
+            most: Some(most),
+            ..Self::new(name)
+        }
+    }
+
+    /// Whether the other one restricts at least as much.
+    fn is_kept_by(&self, other: &Self) -> bool {
+        let as_low = match (self.most, other.most) {
+            (Some(most), Some(now)) => now <= most,
+            (None, _) => true,
+            (Some(_), None) => false,
+        };
+        self.digest == other.digest && as_low
+    }
+}
+
+impl Safeguards {
+    fn of(mut all: Vec<Safeguard>) -> Self {
+        all.sort_by(|one, other| one.digest.cmp(&other.digest));
+        all.dedup_by(|one, other| one.digest == other.digest);
+        Self {
+            listed: all,
+            further: None,
+        }
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.listed.is_empty()
+    }
+
+    /// Returns them in a bounded form, for a request.
+    #[must_use]
+    pub(crate) fn bounded(mut self) -> Self {
+        let rest = self.listed.split_off(self.listed.len().min(MAX_LISTED));
+        if !rest.is_empty() {
+            self.further = Some(Further::of(&rest.iter().collect::<Vec<_>>()));
+        }
+        self
+    }
+
+    /// Names a safeguard that a policy with these does not have; `None` if it has all. More are fine, except beyond the list of a
+    /// request: there, fewer cannot be told from more.
+    pub(crate) fn missing_in(&self, now: &Self) -> Option<String> {
+        let is_missing = |one: &&Safeguard| !now.listed.iter().any(|other| one.is_kept_by(other));
+        if let Some(missing) = self.listed.iter().find(is_missing) {
+            return Some(match missing.most {
+                Some(most) => format!("{} (at most {most})", missing.name),
+                None => missing.name.clone(),
+            });
+        }
+        let further = self.further.as_ref()?;
+        let is_listed = |one: &Safeguard| self.listed.iter().any(|own| own.digest == one.digest);
+        let rest: Vec<&Safeguard> = now.listed.iter().filter(|one| !is_listed(one)).collect();
+        (*further != Further::of(&rest)).then(|| format!("one of {} further rules", further.count))
+    }
+}
+
+impl Policy {
+    /// Returns what restricts calls under this policy. The standard guards and protected names are not listed: every policy has them.
+    pub fn safeguards(&self) -> Safeguards {
+        let written = self.rule_set();
+        let rule = |list: &'static str| {
+            move |rule: &RuleText| Safeguard::new(&format!("the {list} rule {}", rule.rule))
+        };
+        let mut all: Vec<Safeguard> = written.deny.iter().map(rule("deny")).collect();
+        all.extend(written.ask.iter().map(rule("ask")));
+        let guards = self.added.iter().flat_map(|guard| guard.safeguards());
+        all.extend(guards.map(|name| Safeguard::new(&name)));
+        all.extend(self.ladders().map(Safeguard::new));
+        let names = self.secret_names().entries();
+        let own = names.filter(|name| !SECRET_NAMES.contains(name));
+        all.extend(own.map(|name| Safeguard::new(&format!("the secret name {name}"))));
+        if let Some(budgets) = self.budgets() {
+            all.extend(limits("run", budgets.run()));
+            all.extend(limits("day", budgets.day()));
+        }
+        Safeguards::of(all)
+    }
+
+    /// Returns the steps of settings that have an order: a stricter value has all steps of a weaker one.
+    fn ladders(&self) -> impl Iterator<Item = &'static str> {
+        let profile: &[&str] = match self.profile {
+            Profile::Trusted => &[],
+            Profile::Workspace => &["the profile workspace"],
+            Profile::ReadOnly => &["the profile workspace", "the profile read-only"],
+        };
+        let secrets: &[&str] = match self.secret_files() {
+            SecretFiles::Allow => &[],
+            SecretFiles::Ask => &["asking about secret files"],
+            SecretFiles::Deny => &["asking about secret files", "denying secret files"],
+        };
+        let commands: &[&str] = match self.commands {
+            Commands::Copy => &[],
+            Commands::Ask => &["asking before commands run"],
+        };
+        profile.iter().chain(secrets).chain(commands).copied()
+    }
+}
+
+fn limits(period: &'static str, limits: &EffectLimits) -> impl Iterator<Item = Safeguard> {
+    let counts: Vec<Safeguard> = Counted::ALL
+        .into_iter()
+        .filter_map(|counted| {
+            let name = format!("the budget of {} of a {period}", counted.as_str());
+            #[expect(clippy::cast_precision_loss, reason = "a limit is far below 2^52")]
+            let most = limits.get(counted)? as f64;
+            Some(Safeguard::at_most(&name, most))
+        })
+        .collect();
+    let money = limits.money;
+    let money =
+        money.map(|most| Safeguard::at_most(&format!("the budget of money of a {period}"), most));
+    counts.into_iter().chain(money)
+}
+
+fn digest(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes)[..DIGEST_BYTES])
+}
+
+impl Further {
+    /// Summarizes safeguards that are in the order of their digests.
+    fn of(all: &[&Safeguard]) -> Self {
+        let mut hasher = Sha256::new();
+        for one in all {
+            hasher.update(one.digest.as_bytes());
+            hasher.update(one.most.unwrap_or(-1.0).to_be_bytes());
+        }
+        Self {
+            count: all.len(),
+            digest: hex(&hasher.finalize()[..DIGEST_BYTES]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{RuleSet, RuleText, UntrustedContent};
+    use super::*;
+    use crate::budget::Budgets;
+    use crate::permission::Verdict;
+
+    fn denying(rules: impl IntoIterator<Item = String>) -> Safeguards {
+        let rules = RuleSet {
+            deny: rules.into_iter().map(RuleText::new).collect(),
+            ..RuleSet::default()
+        };
+        let policy = Policy::builder(Profile::Workspace).rules(rules).build();
+        policy.unwrap().safeguards()
+    }
+
+    #[test]
+    fn fewer_safeguards_are_told_from_more() {
+        let build = |policy: super::super::PolicyBuilder| policy.build().unwrap();
+        let plain = || Policy::builder(Profile::Workspace);
+        let guarded = |verdict| plain().guard(UntrustedContent::new(verdict));
+        let budget = |most| {
+            let limits = EffectLimits {
+                sends: Some(most),
+                ..EffectLimits::default()
+            };
+            build(plain()).with_budgets(Budgets::of_run(limits))
+        };
+        let rows = [
+            (
+                build(plain().deny("Read(/a)")),
+                build(plain()),
+                "the deny rule Read(/a)",
+            ),
+            (
+                build(plain().ask("Bash(make *)")),
+                build(plain()),
+                "the ask rule Bash(make *)",
+            ),
+            (
+                build(plain()),
+                build(Policy::builder(Profile::Trusted)),
+                "the profile workspace",
+            ),
+            (
+                build(plain().secret_files(SecretFiles::Deny)),
+                build(plain().secret_files(SecretFiles::Ask)),
+                "denying secret files",
+            ),
+            (
+                build(plain().commands(Commands::Ask)),
+                build(plain()),
+                "asking before commands run",
+            ),
+            (
+                build(guarded(Verdict::Ask)),
+                build(plain()),
+                "the guard untrusted-content",
+            ),
+            (
+                build(guarded(Verdict::Deny)),
+                build(guarded(Verdict::Ask)),
+                "denying what may follow from untrusted content",
+            ),
+            (
+                budget(5),
+                budget(9),
+                "the budget of sends of a run (at most 5)",
+            ),
+            (
+                budget(5),
+                build(plain()),
+                "the budget of sends of a run (at most 5)",
+            ),
+        ];
+        for (asked, now, missing) in rows {
+            let (asked, now) = (asked.safeguards().bounded(), now.safeguards());
+            assert_eq!(asked.missing_in(&now).as_deref(), Some(missing));
+            assert_eq!(
+                now.bounded().missing_in(&asked),
+                None,
+                "{missing}: more is fine"
+            );
+        }
+        // The same text in another list is another rule.
+        let asked = build(plain().deny("Read(/a)")).safeguards();
+        let now = build(plain().ask("Read(/a)")).safeguards();
+        let missing = asked.missing_in(&now);
+        assert_eq!(missing.as_deref(), Some("the deny rule Read(/a)"));
+    }
+
+    #[test]
+    fn safeguards_beyond_the_list_are_compared_as_a_whole() {
+        let rules = |n: usize| (0..n).map(|n| format!("Read(/{n})"));
+        let many = MAX_LISTED * 2;
+        let asked = denying(rules(many)).bounded();
+        assert_eq!(asked.listed.len(), MAX_LISTED);
+        assert_eq!(asked.missing_in(&denying(rules(many))), None);
+        for n in 0..many {
+            let one_less = rules(many).enumerate().filter(|(nth, _)| *nth != n);
+            let missing = asked.missing_in(&denying(one_less.map(|(_, rule)| rule)));
+            assert!(missing.is_some(), "without rule {n}");
+        }
+        let text = serde_json::to_string(&asked).unwrap();
+        assert!(text.len() < 16 << 10, "{} bytes", text.len());
+    }
+}
