@@ -19,6 +19,7 @@ use haft::CancellationToken;
 use haft::approval::Approver;
 use haft::audit::archive::Archive;
 use haft::audit::index::{RunEntry, RunIndex, RunNotes};
+use haft::audit::runs::Holder;
 use haft::audit::{RunStart, runs};
 use haft::bounds::Class;
 use haft::budget::Uses;
@@ -45,7 +46,7 @@ use crate::run::phase::{Event, Phase};
 use crate::run::tally::Tally;
 
 mod change_count;
-mod continued;
+pub(crate) mod continued;
 pub(crate) mod ending;
 pub(crate) mod live;
 mod narrowed;
@@ -235,8 +236,8 @@ impl Runs {
     /// besides those in its record. The run keeps its principal.
     ///
     /// # Errors
-    /// The record or the index cannot be read, the run is finished or belongs to another principal than `options` name, or another process
-    /// holds it.
+    /// The record or the index cannot be read, the run is finished or belongs to another principal than `options` name, or it is being
+    /// resumed already.
     pub async fn resume(
         &self,
         run: &RunId,
@@ -246,6 +247,9 @@ impl Runs {
         let known = self.parts.index.get(run).await;
         let known = known.map_err(|e| Problem::failed(format!("look up run {run}: {e}")))?;
         options.principal = principal_of(run, known.as_ref(), options.principal)?;
+        if self.parts.live.get(run).is_some() {
+            return Err(busy(run));
+        }
         let unreadable = |e: runs::RunsError| Problem::failed(e.to_string());
         let home = self.parts.archive.home();
         let folder = runs::run_dir(home, run.as_str()).map_err(unreadable)?;
@@ -398,7 +402,7 @@ fn has_skills(tools: &dyn Toolset) -> bool {
 }
 
 /// Returns the principal that a resumed run was started for; `requested` if the index does not know the run.
-fn principal_of(
+pub(crate) fn principal_of(
     run: &RunId,
     known: Option<&RunEntry>,
     requested: Option<Principal>,
@@ -557,7 +561,13 @@ impl RunHandle {
             // Another process holds it: this one withdraws its attempt.
             let _ = parts.archive.suspend(session.run()).await;
         }
-        held.map_err(not_started)?;
+        held.map_err(|why| {
+            let holder = runs::holder(parts.archive.home(), session.run().as_str());
+            match holder {
+                Ok(Holder::Owner | Holder::Resumer) => busy(session.run()),
+                Ok(Holder::Free) | Err(_) => not_started(why),
+            }
+        })?;
         phase.transition(Event::Record);
         parts.live.add(&self.life);
         Ok(())
@@ -579,6 +589,14 @@ impl Drop for RunHandle {
         while releasing.try_join_next().is_some() {}
         releasing.spawn_on(async move { release(&parts, &life).await }, &runtime);
     }
+}
+
+/// Returns the refusal to resume a run that is in use.
+fn busy(run: &RunId) -> Problem {
+    Problem::usage(format!(
+        "run {run} is already being resumed by another haft process"
+    ))
+    .advise("nothing ran here; wait for that process, or end it")
 }
 
 fn not_started(why: impl std::fmt::Display) -> Problem {
