@@ -24,6 +24,7 @@ const ROWS: &[Row] = &[
     Row { name: "a deny rule", tool: "write_file", arguments: WRITE, settings: &["-c", "policy.deny=[\"Edit(b)\"]"], operator: Some("remove or narrow the deny rule Edit(b)") },
     Row { name: "a profile that denies", tool: "write_file", arguments: WRITE, settings: &["--profile", "read-only"], operator: Some("--profile trusted") },
     Row { name: "nobody to ask", tool: "write_file", arguments: WRITE, settings: &["-c", "approval.mode=deny"], operator: Some("Edit(/b)") },
+    Row { name: "a removal with nobody to ask", tool: "delete_file", arguments: r#"{"path":"haft.toml"}"#, settings: &["-c", "approval.mode=deny", "-c", "tools.enable=[\"delete_file\"]"], operator: Some("approval each time") },
     Row { name: "a call that waits", tool: "write_file", arguments: WRITE, settings: &[], operator: Some("haft approvals approve ap-") },
     Row { name: "a question that waits", tool: "ask_user", arguments: r#"{"title":"Which","wait_s":1,"questions":[{"id":"q","type":"confirm","text":"Go?"}]}"#, settings: &["-c", "tools.enable=[\"ask_user\"]"], operator: Some("haft approvals answer ap-") },
     Row { name: "a tool that is off", tool: "delete_file", arguments: r#"{"path":"b"}"#, settings: &[], operator: Some("tools.enable") },
