@@ -43,6 +43,7 @@ use crate::problem::Problem;
 use crate::run::ending::{ReleaseMode, end, release};
 use crate::run::live::{HeldRun, Live};
 use crate::run::phase::{Event, Phase};
+use crate::run::refusal::{busy, not_started, principal_of};
 use crate::run::tally::Tally;
 
 mod change_count;
@@ -51,6 +52,7 @@ pub(crate) mod ending;
 pub(crate) mod live;
 mod narrowed;
 pub(crate) mod phase;
+pub(crate) mod refusal;
 pub(crate) mod tally;
 
 /// The options with which a run is started or resumed.
@@ -401,23 +403,6 @@ fn has_skills(tools: &dyn Toolset) -> bool {
     SKILL_TOOLS.iter().any(|name| tools.entry(name).is_some())
 }
 
-/// Returns the principal that a resumed run was started for; `requested` if the index does not know the run.
-pub(crate) fn principal_of(
-    run: &RunId,
-    known: Option<&RunEntry>,
-    requested: Option<Principal>,
-) -> Result<Option<Principal>, Problem> {
-    let Some(owner) = known.map(|entry| entry.start.principal.clone()) else {
-        return Ok(requested);
-    };
-    if let Some(other) = requested.filter(|requested| *requested != owner) {
-        let foreign = format!("run {run} was started for {owner}, not for {other}");
-        return Err(Problem::usage(foreign)
-            .advise("resume it for the principal that it was started for, or for none"));
-    }
-    Ok(Some(owner))
-}
-
 /// Returns the names of the tools that the run was restricted to, if it was.
 fn names_of(run: &RunId, folder: &Path) -> Result<Option<Vec<String>>, Problem> {
     narrowed::names(folder).map_err(|e| {
@@ -589,17 +574,4 @@ impl Drop for RunHandle {
         while releasing.try_join_next().is_some() {}
         releasing.spawn_on(async move { release(&parts, &life).await }, &runtime);
     }
-}
-
-/// Returns the refusal to resume a run that is in use.
-fn busy(run: &RunId) -> Problem {
-    Problem::usage(format!(
-        "run {run} is already being resumed by another haft process"
-    ))
-    .advise("nothing ran here; wait for that process, or end it")
-}
-
-fn not_started(why: impl std::fmt::Display) -> Problem {
-    Problem::failed(format!("start the run: {why}"))
-        .advise("`haft doctor` says what is wrong with the state folder")
 }

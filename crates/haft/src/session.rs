@@ -384,14 +384,6 @@ impl Session {
         )
     }
 
-    /// Returns whether its calls wait for what other processes do, whoever can be asked here.
-    pub(crate) fn waits_for_others(&self) -> bool {
-        matches!(
-            self.wait_mode(),
-            WaitMode::WaitThenDeny | WaitMode::WaitThenSuspend | WaitMode::WaitThenWithdraw
-        )
-    }
-
     /// Returns the session for calls that are decided while they wait, or denied; at once if no one can decide now. `approver` tells
     /// whether the host has an approver.
     pub(crate) fn deciding_now(&self, approver: bool) -> Self {

@@ -48,10 +48,7 @@ pub(crate) async fn run(
     let signals = Signals::heard()?;
     let prompt = prompt(args)?;
     let view = view(at, app, dry.is_some());
-    let resume = match &args.resume {
-        Some(run) => Some(RunId::new(runs::find(app, run).await?)),
-        None => None,
-    };
+    let resume = run_to_resume(app, args).await?;
     if let (Some(run), None) = (&resume, &prompt)
         && !converses(at)
         && is_answered(app, run, args, &*view).await?
@@ -97,6 +94,14 @@ pub(crate) async fn run(
             Some(_) => problem,
             None => problem.advise(format!("`haft run --resume {id}` continues from here")),
         }
+    })
+}
+
+/// Returns the run to resume.
+async fn run_to_resume(app: &App, args: &args::Run) -> Result<Option<RunId>, Problem> {
+    Ok(match &args.resume {
+        Some(run) => Some(RunId::new(runs::find(app, run).await?)),
+        None => None,
     })
 }
 
