@@ -13,7 +13,7 @@ use crate::serve::Server;
 /// An allowed line before and after the call that is asked about.
 fn log(id: &str, text: &str) -> String {
     format!(
-        r#"{{ id = "{id}", tool = "write_file", arguments = {{ path = "log.txt", content = "{text}\\n", mode = "append" }} }}"#
+        r#"{{ id = "{id}", tool = "write_file", arguments = {{ path = "log.txt", content = "{text}\n", mode = "append" }} }}"#
     )
 }
 
