@@ -20,6 +20,7 @@ use crate::model::{Model, ModelError, ModelEvent, ModelRequest};
 use crate::offer::Offer;
 use crate::options::Options;
 
+mod asked;
 mod broken;
 mod calls;
 mod composed;

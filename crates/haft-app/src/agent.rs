@@ -34,7 +34,8 @@ mod kept;
 mod model;
 mod options;
 
-pub use kept::{KeptRun, KeptRuns, is_kept, kept_runs};
+pub use crate::conversation_file::is_kept;
+pub use kept::{KeptRun, KeptRuns, kept_runs};
 
 /// The entry point of an agent's run, as recorded.
 pub const ENTRY: &str = "run";

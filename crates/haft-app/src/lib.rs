@@ -86,6 +86,7 @@ pub mod view;
 pub mod webhook;
 
 mod change_texts;
+mod conversation_file;
 mod desktop;
 mod metrics;
 mod own_program;

@@ -19,6 +19,7 @@ use haft::CancellationToken;
 use haft::approval::Approver;
 use haft::audit::archive::Archive;
 use haft::audit::index::{RunEntry, RunIndex, RunNotes};
+use haft::audit::runs::Holder;
 use haft::audit::{RunStart, runs};
 use haft::bounds::Class;
 use haft::budget::Uses;
@@ -42,14 +43,16 @@ use crate::problem::Problem;
 use crate::run::ending::{ReleaseMode, end, release};
 use crate::run::live::{HeldRun, Live};
 use crate::run::phase::{Event, Phase};
+use crate::run::refusal::{busy, not_started, principal_of};
 use crate::run::tally::Tally;
 
 mod change_count;
-mod continued;
+pub(crate) mod continued;
 pub(crate) mod ending;
 pub(crate) mod live;
 mod narrowed;
 pub(crate) mod phase;
+pub(crate) mod refusal;
 pub(crate) mod tally;
 
 /// The options with which a run is started or resumed.
@@ -235,8 +238,8 @@ impl Runs {
     /// besides those in its record. The run keeps its principal.
     ///
     /// # Errors
-    /// The record or the index cannot be read, the run is finished or belongs to another principal than `options` name, or another process
-    /// holds it.
+    /// The record or the index cannot be read, the run is finished or belongs to another principal than `options` name, or it is being
+    /// resumed already.
     pub async fn resume(
         &self,
         run: &RunId,
@@ -246,6 +249,9 @@ impl Runs {
         let known = self.parts.index.get(run).await;
         let known = known.map_err(|e| Problem::failed(format!("cannot look up run {run}: {e}")))?;
         options.principal = principal_of(run, known.as_ref(), options.principal)?;
+        if self.parts.live.get(run).is_some() {
+            return Err(busy(run));
+        }
         let unreadable = |e: runs::RunsError| Problem::failed(e.to_string());
         let home = self.parts.archive.home();
         let folder = runs::run_dir(home, run.as_str()).map_err(unreadable)?;
@@ -397,23 +403,6 @@ fn has_skills(tools: &dyn Toolset) -> bool {
     SKILL_TOOLS.iter().any(|name| tools.entry(name).is_some())
 }
 
-/// Returns the principal that a resumed run was started for; `requested` if the index does not know the run.
-fn principal_of(
-    run: &RunId,
-    known: Option<&RunEntry>,
-    requested: Option<Principal>,
-) -> Result<Option<Principal>, Problem> {
-    let Some(owner) = known.map(|entry| entry.start.principal.clone()) else {
-        return Ok(requested);
-    };
-    if let Some(other) = requested.filter(|requested| *requested != owner) {
-        let foreign = format!("run {run} was started for {owner}, not for {other}");
-        return Err(Problem::usage(foreign)
-            .advise("resume it for the principal that it was started for, or for none"));
-    }
-    Ok(Some(owner))
-}
-
 /// Returns the names of the tools that the run was restricted to, if it was.
 fn names_of(run: &RunId, folder: &Path) -> Result<Option<Vec<String>>, Problem> {
     narrowed::names(folder).map_err(|e| {
@@ -557,7 +546,13 @@ impl RunHandle {
             // Another process holds it: this one withdraws its attempt.
             let _ = parts.archive.suspend(session.run()).await;
         }
-        held.map_err(not_started)?;
+        held.map_err(|why| {
+            let holder = runs::holder(parts.archive.home(), session.run().as_str());
+            match holder {
+                Ok(Holder::Owner | Holder::Resumer) => busy(session.run()),
+                Ok(Holder::Free) | Err(_) => not_started(why),
+            }
+        })?;
         phase.transition(Event::Record);
         parts.live.add(&self.life);
         Ok(())
@@ -579,9 +574,4 @@ impl Drop for RunHandle {
         while releasing.try_join_next().is_some() {}
         releasing.spawn_on(async move { release(&parts, &life).await }, &runtime);
     }
-}
-
-fn not_started(why: impl std::fmt::Display) -> Problem {
-    Problem::failed(format!("cannot start the run: {why}"))
-        .advise("`haft doctor` says what is wrong with the state folder")
 }

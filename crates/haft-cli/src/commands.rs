@@ -6,7 +6,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::args::{self, Cli, Command, McpAction, PolicyAction, RunsAction, SkillsAction, unknown};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::screen::Screen;
+use crate::screen::{Screen, stdout};
 use haft_app::app::App;
 use haft_app::dry_run::DryRun;
 use haft_app::host::Host;
@@ -47,7 +47,19 @@ pub(crate) type Done = Result<Exit, Problem>;
 /// Runs the command and reports any problem.
 pub(crate) fn run(cli: Cli) -> Exit {
     let screen = Screen::new(&cli.options);
-    dispatch(cli, screen).unwrap_or_else(|problem| screen.problem(&problem))
+    stdout::checked(dispatch(cli, screen), screen)
+}
+
+/// Prints what clap says in place of a command: help, the version, or what is wrong with the command line.
+pub(crate) fn refuse(said: &clap::Error) -> Exit {
+    if said.use_stderr() {
+        // If stderr is closed, there is nowhere to report.
+        let _ = said.print();
+        return Exit::Usage;
+    }
+    let screen = Screen::without_options();
+    let printed = screen.out(&said.render().ansi().to_string());
+    stdout::checked(printed.map(|()| Exit::Done), screen)
 }
 
 fn dispatch(cli: Cli, screen: Screen) -> Done {

@@ -16,5 +16,8 @@ fn main() -> ExitCode {
     if let Some(code) = haft_app::enter() {
         return code;
     }
-    commands::run(args::Cli::parse()).into()
+    match args::Cli::try_parse() {
+        Ok(cli) => commands::run(cli).into(),
+        Err(said) => commands::refuse(&said).into(),
+    }
 }

@@ -11,6 +11,7 @@ use crate::exit::Exit;
 use haft_app::problem::Problem;
 
 pub(crate) mod list;
+pub(crate) mod stdout;
 pub(crate) mod visible;
 
 /// The style for denied or failed.
@@ -53,6 +54,16 @@ impl Screen {
         }
     }
 
+    /// Creates the screen of a command line that could not be read.
+    pub(crate) fn without_options() -> Self {
+        Self {
+            json: false,
+            quiet: false,
+            verbose: 0,
+            color: Color::Auto,
+        }
+    }
+
     fn choice(self, stream: &impl anstream::stream::RawStream) -> ColorChoice {
         match self.color {
             Color::Auto => AutoStream::choice(stream),
@@ -61,23 +72,16 @@ impl Screen {
         }
     }
 
-    /// Writes text to stdout. A closed pipe is not an error: the reader has what it wanted.
+    /// Writes text to stdout.
     pub(crate) fn out(self, text: &str) -> Result<(), Problem> {
-        let stdout = io::stdout().lock();
         let choice = self.choice(&io::stdout());
-        let mut stream = AutoStream::new(stdout, choice);
-        written(
-            stream
-                .write_all(text.as_bytes())
-                .and_then(|()| stream.flush()),
-        )
+        stdout::write(|stdout| AutoStream::new(stdout, choice).write_all(text.as_bytes()))
     }
 
     /// Writes raw bytes to stdout.
     #[expect(clippy::unused_self, reason = "every way to print is the screen's")]
     pub(crate) fn raw(self, bytes: &[u8]) -> Result<(), Problem> {
-        let mut stdout = io::stdout().lock();
-        written(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+        stdout::write(|mut stdout| stdout.write_all(bytes))
     }
 
     /// Writes one JSON document, on a single line if stdout is not a terminal.
@@ -178,15 +182,6 @@ fn columns_of(stream: impl std::os::fd::AsFd) -> Option<usize> {
 /// Returns whether stdout is a terminal: lists are clipped for it, but not for pipes.
 pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
-}
-
-fn written(result: io::Result<()>) -> Result<(), Problem> {
-    match result {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Problem::failed(format!("cannot write to stdout: {e}")))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Returns a line, cut around the spot if it is long, and the marks to print under it.

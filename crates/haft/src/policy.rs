@@ -29,6 +29,7 @@ mod places;
 mod proposal;
 mod protected;
 mod readers;
+mod remedy;
 mod remembered;
 mod removal;
 mod restriction;

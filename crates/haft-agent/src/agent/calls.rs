@@ -2,13 +2,14 @@
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use haft::approval::ApprovalId;
 use haft::call::Origin;
 use haft::future::BoxFuture;
 use haft::{CallId, CancellationToken, Outcome, Risk, ToolCall};
 use haft_wire::{Call, CallKind};
 use tokio::time::Instant;
 
-use crate::agent::{Agent, AgentError, until};
+use crate::agent::{Agent, AgentError, asked, until};
 use crate::conversation::{AnswerText, Entry};
 use crate::end::{End, Waiting};
 use crate::history::{OpenTurn, Slot};
@@ -28,6 +29,8 @@ pub(super) struct Ready {
     pub(super) is_step: bool,
     /// Whether it only reads, so that nothing is lost if the machine fails.
     pub(super) reads: bool,
+    /// The decided request that it acts on.
+    pub(super) decided: Option<ApprovalId>,
 }
 
 impl Ready {
@@ -46,6 +49,10 @@ pub(super) enum Plan {
     Composed(Box<AnswerText>),
     /// It may have run in a process that has exited.
     Unknown(Ready),
+    /// Its outcome is recorded; its next step follows, if it has more.
+    Settled,
+    /// It waits for its decision still.
+    Waits(Waiting),
 }
 
 impl Agent {
@@ -78,34 +85,41 @@ impl Agent {
                 return Ok(end);
             };
             from = place + 1;
-            match self.plan(place) {
+            let plan = match self.plan(place) {
+                Plan::Run(ready) => self.plan_asked(ready).await?,
+                plan => plan,
+            };
+            match plan {
                 Plan::Answer(answer) => self.refuse(place, *answer)?,
                 Plan::Composed(answer) => self.compose(place, *answer)?,
-                Plan::Unknown(ready) => {
-                    let before = std::mem::take(&mut group);
-                    if let Some(end) = self.together(before, stop, deadline).await? {
-                        return Ok(Some(end));
-                    }
-                    self.settle_unknown(ready).await?;
-                    // A call that waits for a decision is made again, in its place.
-                    from = place;
-                }
+                Plan::Settled => from = place,
                 Plan::Run(ready) if ready.beside_others && group.len() < SIDE_BY_SIDE => {
                     group.push(ready);
                 }
-                Plan::Run(ready) => {
+                other => {
                     let before = std::mem::take(&mut group);
-                    if let Some(end) = self.together(before, stop, deadline).await? {
-                        return Ok(Some(end));
+                    let end = self.together(before, stop, deadline).await?;
+                    let end = match (end, other) {
+                        (end, Plan::Waits(waiting)) => Some(also_waits(end, waiting)),
+                        (Some(end), _) => Some(end),
+                        (None, Plan::Unknown(ready)) => {
+                            self.settle_unknown(ready).await?;
+                            None
+                        }
+                        (None, Plan::Run(ready)) if ready.beside_others => {
+                            group.push(ready);
+                            continue;
+                        }
+                        (None, Plan::Run(ready)) => {
+                            self.together(vec![ready], stop, deadline).await?
+                        }
+                        (None, _) => None,
+                    };
+                    if end.is_some() {
+                        return Ok(end);
                     }
-                    if ready.beside_others {
-                        group.push(ready);
-                        continue;
-                    }
-                    if let Some(end) = self.together(vec![ready], stop, deadline).await? {
-                        return Ok(Some(end));
-                    }
-                    // The steps of one call continue before the calls that follow it.
+                    // A call that waits for a decision is made again in its place, and the steps of one call continue before the
+                    // calls that follow it.
                     from = place;
                 }
             }
@@ -147,6 +161,7 @@ impl Agent {
             place,
             call,
             is_step: false,
+            decided: None,
             beside_others: spec.is_some_and(|spec| spec.concurrency_safe),
             reads,
         }
@@ -185,9 +200,10 @@ impl Agent {
         for ready in group {
             let (executor, session) = (self.executor.clone(), self.session.clone());
             let (place, call) = (ready.place, ready.call.clone());
+            let decided = ready.decided.clone();
             left.push(ready);
             running.push(Box::pin(async move {
-                (place, executor.execute(&session, call).await)
+                (place, asked::run(&executor, &session, call, decided).await)
             }));
         }
         let mut waiting = Vec::new();
@@ -253,6 +269,18 @@ impl Agent {
             self.tell_call(ready);
         }
         Ok(())
+    }
+}
+
+/// Adds a call that waits to the end of the calls before it.
+fn also_waits(end: Option<End>, waiting: Waiting) -> End {
+    match end {
+        None => End::Suspended(vec![waiting]),
+        Some(End::Suspended(mut all)) => {
+            all.push(waiting);
+            End::Suspended(all)
+        }
+        Some(end) => end,
     }
 }
 

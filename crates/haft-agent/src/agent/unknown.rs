@@ -1,58 +1,85 @@
 //! Calls that were about to run when their process exited: the model is told what is known of them; none runs twice.
 
-use haft::approval::ApprovalId;
-use haft::approval::inbox::{RequestStatus, StoredApproval};
+use haft::approval::inbox::{Filter, RequestStatus, StoredApproval};
+use haft::approval::listing;
 use haft::spec::Suspension;
 use haft::{ErrorKind, Outcome};
 
 use crate::agent::calls::Ready;
 use crate::agent::{Agent, AgentError};
-use crate::answers;
 use crate::conversation::{AnswerText, Entry};
+
+/// The answer to a call of which nothing is known but that it was about to run.
+const MAY_HAVE_RUN: &str = "unknown: the run was interrupted while this call was under way, so that it may have run. It was not run again. \
+     Look at what it would have changed before you make it again.";
+
+/// Maximum number of requests of a run that are looked through for a call's own.
+const MAX_REQUESTS: usize = 100_000;
 
 impl Agent {
     /// Settles a call that was started in a process that has exited.
     pub(super) async fn settle_unknown(&mut self, ready: Ready) -> Result<(), AgentError> {
-        if let Some(stored) = self.request_of(ready.place).await {
-            return self.settle_decided(&ready, &stored);
+        let stored = self.request_of(&ready).await;
+        if let Some(stored) = &stored
+            && (stored.request.parent.is_none() || self.outcome_of(&ready, stored).is_some())
+        {
+            return self.settle_decided(&ready, stored).await;
         }
         if let Some(outcome) = self.recovered(&ready).await {
             self.settle(&ready, &outcome)?;
             return Ok(());
         }
+        if let Some(stored) = &stored {
+            return self.settle_decided(&ready, stored).await;
+        }
         self.tell_call(&ready);
-        let answer = AnswerText::error(
-            "unknown: the run was interrupted while this call was under way, so that it may have run. It was not run again. Look at what \
-             it would have changed before you make it again.",
-        );
-        self.answer(&ready, answer, None)
+        self.answer(&ready, AnswerText::error(MAY_HAVE_RUN), None)
     }
 
-    /// Returns the approval request that the call waited for before it was started, if it still exists.
-    async fn request_of(&self, place: usize) -> Option<StoredApproval> {
-        let slot = self.history.open()?.slots.get(place)?;
-        let id = ApprovalId::new(slot.approval.clone()?);
-        self.executor.inbox().get(&id).await.ok().flatten()
+    /// Returns the approval request that the call waits for: the one it was suspended with before it was started, or the one that its
+    /// process filed and did not live to note.
+    async fn request_of(&self, ready: &Ready) -> Option<StoredApproval> {
+        let inbox = self.executor.inbox();
+        if let Some(id) = self.approval_of(ready.place) {
+            return inbox.get(&id).await.ok().flatten();
+        }
+        let filter = Filter {
+            tenant: self.session.principal().tenant.to_string(),
+            run: Some(self.session.run().clone()),
+            limit: MAX_REQUESTS,
+            ..Filter::default()
+        };
+        let mut own = None;
+        let keep = |stored: StoredApproval| {
+            let request = &stored.request;
+            if request.call == ready.id() && request.parent.is_none() {
+                own = Some(stored);
+            }
+        };
+        listing::each(&**inbox, filter, keep).await.ok()?;
+        own
     }
 
     /// Settles a call with an approval request: the inbox knows whether it ran. If it did not, it counts as pending again.
-    fn settle_decided(&mut self, ready: &Ready, stored: &StoredApproval) -> Result<(), AgentError> {
+    async fn settle_decided(
+        &mut self,
+        ready: &Ready,
+        stored: &StoredApproval,
+    ) -> Result<(), AgentError> {
         let id = stored.request.id.as_str();
-        match (stored.status, stored.outcome.as_deref()) {
-            (_, Some(text)) => {
-                let outcome =
-                    answers::stored(text, self.session.run(), ready.id(), &ready.call.name);
+        if let Some(outcome) = self.outcome_of(ready, stored) {
+            self.deliver(stored).await;
+            self.tell_call(ready);
+            self.settle(ready, &outcome)?;
+            return Ok(());
+        }
+        match stored.status {
+            // A withdrawn request says nothing about a call that rules have allowed since.
+            RequestStatus::Withdrawn => {
                 self.tell_call(ready);
-                if let Some(outcome) = outcome.as_ref().filter(|_| ready.is_step) {
-                    return self.stepped(ready, outcome);
-                }
-                let answer = outcome.as_ref().map(answers::of);
-                let answer = answer.unwrap_or_else(|| {
-                    AnswerText::error("unknown: the call has run, but its outcome cannot be read")
-                });
-                self.answer(ready, answer, outcome.as_ref())
+                self.answer(ready, AnswerText::error(MAY_HAVE_RUN), None)
             }
-            (RequestStatus::Running | RequestStatus::InDoubt, None) => {
+            RequestStatus::Running | RequestStatus::InDoubt | RequestStatus::Done => {
                 self.tell_call(ready);
                 let text = format!(
                     "unknown: the call was approved ({id}) and the run was interrupted while it ran, so that it may have run. It was not \

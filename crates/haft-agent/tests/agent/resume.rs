@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use haft::approval::ApprovalId;
-use haft::approval::inbox::Inbox as _;
+use haft::approval::inbox::{Ending, Inbox as _, RequestStatus};
 use haft::session::WaitMode;
-use haft::{Decision, Executor, Policy, RunId, Session};
+use haft::{Decision, Executor, Policy, Profile, RunId, Session};
 use haft_agent::conversation::{Entry, FileConversation, MemoryConversation};
 use haft_agent::testing::ScriptedModel;
 use haft_agent::{Agent, AgentError, Conversation, End};
@@ -19,8 +19,21 @@ async fn process(
     inbox: &Arc<Durable>,
     conversation: &Arc<dyn Conversation>,
 ) -> Agent {
+    let executor = executor(Policy::workspace(), inbox);
+    of_executor(model, log, executor, conversation).await
+}
+
+fn executor(policy: Policy, inbox: &Arc<Durable>) -> Executor {
     let inbox: Arc<dyn haft::approval::inbox::Inbox> = inbox.clone();
-    let executor = Executor::new(Policy::workspace()).with_inbox(inbox);
+    Executor::new(policy).with_inbox(inbox)
+}
+
+async fn of_executor(
+    model: &ScriptedModel,
+    log: &Log,
+    executor: Executor,
+    conversation: &Arc<dyn Conversation>,
+) -> Agent {
     let session = Session::builder(Arc::new(tools(log)))
         .resume(RunId::new("run-1"), 0)
         .with_wait_mode(WaitMode::SuspendAtOnce)
@@ -164,4 +177,131 @@ async fn an_approved_call_whose_process_ended_is_never_run_again() {
     assert_eq!(log.words().len(), 1);
     // The inbox has the outcome.
     assert_eq!(text(&last_answers(&model)[0]), r#"{"n":1}"#);
+}
+
+/// What becomes of a request while no process has its run.
+#[derive(Debug, Clone, Copy)]
+enum Became {
+    RanElsewhere,
+    Approved,
+    Denied,
+    Expired,
+    Withdrawn,
+    Pending,
+    Gone,
+}
+
+impl Became {
+    async fn happen(self, log: &Log, inbox: &Arc<Durable>, id: &ApprovalId) {
+        let decide = |decision| async move { inbox.decide(id, &decision).await.unwrap() };
+        match self {
+            Self::RanElsewhere => {
+                decide(Decision::approve("ann", "test")).await;
+                let session = Session::builder(Arc::new(tools(log)))
+                    .resume(RunId::new("run-1"), 0)
+                    .build()
+                    .unwrap();
+                let executor = executor(Policy::workspace(), inbox);
+                executor.resume(&session, id).await.unwrap();
+            }
+            Self::Approved => _ = decide(Decision::approve("ann", "test")).await,
+            Self::Denied => _ = decide(Decision::deny("ann", "test")).await,
+            Self::Expired => inbox.end(id, Ending::Expired).await.unwrap(),
+            Self::Withdrawn => inbox.end(id, Ending::Withdrawn).await.unwrap(),
+            Self::Pending | Self::Gone => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_became_of_a_request_holds_whatever_the_rules_say_since() {
+    use RequestStatus::{Denied, Done, Expired, Withdrawn};
+    let risky = r#"{"n":1}"#;
+    // Whether a rule allows the call now, how often it has run in the end, the answer, and the request.
+    for (became, allowed, ran, says, status) in [
+        (Became::RanElsewhere, false, 1, risky, Some(Done)),
+        (Became::RanElsewhere, true, 1, risky, Some(Done)),
+        (Became::Approved, false, 1, risky, Some(Done)),
+        (Became::Approved, true, 1, risky, Some(Done)),
+        (Became::Denied, false, 0, "ann said no", Some(Denied)),
+        (Became::Denied, true, 0, "ann said no", Some(Denied)),
+        (Became::Expired, false, 0, "nobody decided", Some(Expired)),
+        (Became::Expired, true, 0, "nobody decided", Some(Expired)),
+        (
+            Became::Withdrawn,
+            false,
+            0,
+            "was withdrawn",
+            Some(Withdrawn),
+        ),
+        (Became::Pending, true, 1, risky, Some(Withdrawn)),
+        (Became::Gone, false, 0, "may have run", None),
+    ] {
+        let row = format!("{became:?} {allowed}");
+        let (log, mut inbox) = (Log::default(), Arc::new(Durable::default()));
+        let kept: Arc<dyn Conversation> = Arc::new(MemoryConversation::new());
+        let model = ScriptedModel::new()
+            .calls([("a", "risky", risky)])
+            .says("done")
+            .says("more");
+        let mut agent = process(&model, &log, &inbox, &kept).await;
+        let End::Suspended(waiting) = agent.run("go").await.unwrap().end else {
+            panic!("not suspended");
+        };
+        let id = ApprovalId::new(waiting[0].approval.clone());
+        became.happen(&log, &inbox, &id).await;
+        if matches!(became, Became::Gone) {
+            inbox = Arc::new(Durable::default());
+        }
+        for _ in 0..3 {
+            let policy = Policy::builder(Profile::Workspace);
+            let policy = if allowed {
+                policy.allow("risky")
+            } else {
+                policy
+            };
+            let executor = executor(policy.build().unwrap(), &inbox);
+            let mut agent = of_executor(&model, &log, executor, &kept).await;
+            let finished = agent.resume().await.unwrap();
+            assert_eq!(
+                (&finished.end, &*finished.text),
+                (&End::Done, "done"),
+                "{row}"
+            );
+        }
+        assert_eq!(log.words().len(), ran, "{row}: {:?}", log.words());
+        let answer = text(&last_answers(&model)[0]);
+        assert!(answer.contains(says), "{row}: {answer}");
+        let stored = inbox.get(&id).await.unwrap();
+        assert_eq!(stored.map(|stored| stored.status), status, "{row}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_its_process_filed_and_did_not_live_to_note_is_the_call_s() {
+    for decided in [false, true] {
+        let (log, inbox) = (Log::default(), Arc::new(Durable::default()));
+        let kept: Arc<dyn Conversation> = Arc::new(MemoryConversation::new());
+        let model = ScriptedModel::new()
+            .calls([("a", "risky", r#"{"n":1}"#)])
+            .says("done");
+        let mut agent = process(&model, &log, &inbox, &kept).await;
+        agent.run("go").await.unwrap();
+        let mut entries = kept.entries().await.unwrap();
+        let Some(Entry::Suspended { approval, .. }) = entries.pop() else {
+            panic!("not suspended");
+        };
+        if decided {
+            let id = ApprovalId::new(approval);
+            Became::RanElsewhere.happen(&log, &inbox, &id).await;
+        }
+        let kept: Arc<dyn Conversation> = Arc::new(MemoryConversation::of(entries));
+        let mut again = process(&model, &log, &inbox, &kept).await;
+        let end = again.resume().await.unwrap().end;
+        assert_eq!(end == End::Done, decided, "{end:?}");
+        assert_eq!(log.words().len(), usize::from(decided));
+        if decided {
+            assert_eq!(text(&last_answers(&model)[0]), r#"{"n":1}"#);
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Stored conversations of agents: where they are, and how they are resumed: in their run, or, if that is finished, in a new one.
+//! Stored conversations of agents: listed, and resumed: in their run, or, if that is finished, in the one run that continues it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _};
@@ -8,28 +8,27 @@ use std::path::{Path, PathBuf};
 use haft::audit::index::RunFilter;
 use haft::audit::runs;
 use haft::call::RunId;
+use haft::future::run_blocking;
 use haft::text::clip;
-use haft_agent::conversation::FileConversation;
+use haft_agent::conversation::{Conversation as _, FileConversation};
+use haft_agent::{Finished, answered};
 
 use crate::app::App;
 use crate::config::Settings;
+use crate::conversation_file::{self, is_kept};
+use crate::plain_file;
 use crate::problem::Problem;
+use crate::run::continued::{self, MAX_CHAIN};
+use crate::run::refusal::principal_of;
 use crate::run::{RunHandle, RunOptions};
 use crate::site::Site;
 use crate::view::runs as view;
 use crate::wiring::{parts, stores};
 
-/// The file's name in the run's folder.
-const FILE_NAME: &str = "conversation.jsonl";
 /// Maximum number of bytes of a first prompt that are read for a list.
 const MAX_FIRST_LINE: u64 = 64 << 10;
 /// Maximum number of its characters that are listed.
 const MAX_TITLE: usize = 100;
-
-/// Returns whether a run is an agent's, so that its conversation can be resumed.
-pub fn is_kept(folder: &Path) -> bool {
-    folder.join(FILE_NAME).is_file()
-}
 
 /// An agent's run in a list of conversations.
 #[derive(Debug, Clone)]
@@ -95,7 +94,7 @@ pub async fn kept_runs(
 /// Returns the beginning of the first prompt, if it can be read.
 fn prompt(folder: &Path) -> Option<String> {
     let mut line = String::new();
-    let file = File::open(folder.join(FILE_NAME))
+    let file = File::open(conversation_file::path(folder))
         .ok()?
         .take(MAX_FIRST_LINE);
     BufReader::new(file).read_line(&mut line).ok()?;
@@ -104,6 +103,23 @@ fn prompt(folder: &Path) -> Option<String> {
     let words: Vec<&str> = text.split_whitespace().take(30).collect();
     let words = words.join(" ");
     (!words.is_empty()).then(|| clip(&words, MAX_TITLE).into_owned())
+}
+
+/// A run whose conversation is resumed.
+struct Earlier {
+    run: RunId,
+    folder: PathBuf,
+}
+
+impl Earlier {
+    fn is_finished(&self) -> Result<bool, Problem> {
+        let closed = runs::closed(&self.folder).map_err(|e| self.unreadable(&e))?;
+        Ok(closed.is_some())
+    }
+
+    fn unreadable(&self, error: &io::Error) -> Problem {
+        Problem::failed(format!("read the record of run {}: {error}", self.run))
+    }
 }
 
 impl App {
@@ -117,7 +133,8 @@ impl App {
         Ok((run, conversation))
     }
 
-    /// Opens the conversation of an earlier run: in that run, resumed, or in a new one if it is finished.
+    /// Opens the conversation of an earlier run: in that run, resumed, or, if it is finished, in the run that continues it. There is only
+    /// one such run, whichever of them is resumed.
     pub(super) async fn resume_conversation(
         &self,
         earlier: &RunId,
@@ -136,25 +153,97 @@ impl App {
                 .advise(format!("`haft runs show {earlier}` shows what it did")));
         }
         self.check_folder(earlier).await?;
-        let unreadable =
-            |e: io::Error| Problem::failed(format!("cannot read the record of run {earlier}: {e}"));
-        if runs::closed(&folder).map_err(unreadable)?.is_none() {
-            let run = self.runs().resume(earlier, 0, options).await?;
-            let conversation = open(&folder)?;
-            return Ok((run, conversation));
+        loop {
+            let last = self.last_of(earlier, folder.clone())?;
+            if !last.is_finished()? {
+                let run = self.runs().resume(&last.run, 0, options).await?;
+                let conversation = open(&last.folder)?;
+                return Ok((run, conversation));
+            }
+            // Of several processes, one makes the run that continues this one, and the others find it.
+            let locked = last.folder.clone();
+            let lock = run_blocking(move || plain_file::lock_folder(&locked)).await;
+            let _lock = lock
+                .and_then(|lock| lock)
+                .map_err(|e| last.unreadable(&e))?;
+            if self.next(&last.folder)?.is_none() {
+                return self.continue_finished(&last, options).await;
+            }
         }
+    }
+
+    /// Returns the answer that the conversation of a finished run ended with, and the run that has it; `None` if anything is left to do.
+    ///
+    /// # Errors
+    /// The run's record or its conversation cannot be read.
+    pub async fn answer_of(&self, run: &RunId) -> Result<Option<(RunId, Finished)>, Problem> {
+        let folder = runs::run_dir(self.home(), run.as_str()).map_err(|e| view::problem(&e))?;
+        if !is_kept(&folder) {
+            return Ok(None);
+        }
+        let last = self.last_of(run, folder)?;
+        if !last.is_finished()? {
+            return Ok(None);
+        }
+        let entries = open(&last.folder)?.entries().await;
+        let entries =
+            entries.map_err(|e| Problem::failed(format!("cannot read the conversation: {e}")))?;
+        Ok(answered(entries).map(|finished| (last.run, finished)))
+    }
+
+    /// Continues a finished run in a new one, with a copy of its conversation.
+    async fn continue_finished(
+        &self,
+        last: &Earlier,
+        options: RunOptions,
+    ) -> Result<(RunHandle, FileConversation), Problem> {
+        let known = self.index().get(&last.run).await;
+        let known = known.map_err(|e| Problem::failed(format!("cannot look the run up: {e}")))?;
         let options = RunOptions {
-            continues: Some(earlier.clone()),
+            principal: principal_of(&last.run, known.as_ref(), options.principal)?,
+            continues: Some(last.run.clone()),
             ..options
         };
         let run = self.runs().start(options).await?;
         let new = run.folder()?;
-        copy(&folder, &new).map_err(|e| {
-            Problem::failed(format!(
-                "cannot copy the conversation of run {earlier}: {e}"
-            ))
+        // Linked once it is whole, and before anything runs in it: of a process that ends in between, only an empty run is left.
+        let copied = copy(&last.folder, &new)
+            .and_then(|()| continued::keep_successor(&last.folder, run.id()));
+        copied.map_err(|e| {
+            Problem::failed(format!("cannot copy the conversation of run {}: {e}", last.run))
         })?;
         Ok((run, open(&new)?))
+    }
+
+    /// Returns the last of the runs that continue this one, one after the other; itself if there is none.
+    fn last_of(&self, run: &RunId, folder: PathBuf) -> Result<Earlier, Problem> {
+        let mut last = Earlier {
+            run: run.clone(),
+            folder,
+        };
+        for _ in 0..MAX_CHAIN {
+            match self.next(&last.folder)? {
+                Some(next) => last = next,
+                None => return Ok(last),
+            }
+        }
+        Err(Problem::failed(format!(
+            "run {run} is continued by more than {MAX_CHAIN} runs, one after the other"
+        ))
+        .advise("resume the newest of them"))
+    }
+
+    /// Returns the run that continues the one with this folder, if it has its conversation.
+    fn next(&self, folder: &Path) -> Result<Option<Earlier>, Problem> {
+        let later = continued::successor(folder).map_err(|e| {
+            Problem::failed(format!(
+                "read which run continues {}: {e}",
+                folder.display()
+            ))
+        })?;
+        let Some(run) = later else { return Ok(None) };
+        let folder = runs::run_dir(self.home(), run.as_str()).map_err(|e| view::problem(&e))?;
+        Ok(is_kept(&folder).then_some(Earlier { run, folder }))
     }
 
     /// Refuses a run of another folder: its conversation is about other files.
@@ -171,7 +260,7 @@ impl App {
 }
 
 fn open(folder: &Path) -> Result<FileConversation, Problem> {
-    FileConversation::open(folder.join(FILE_NAME))
+    FileConversation::open(conversation_file::path(folder))
         .map_err(|e| Problem::failed(format!("cannot open the conversation: {e}")))
 }
 
@@ -181,7 +270,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let options = options.write(true).create_new(true).mode(0o600);
     let mut new = options.open(&part)?;
-    io::copy(&mut File::open(from.join(FILE_NAME))?, &mut new)?;
+    io::copy(&mut File::open(conversation_file::path(from))?, &mut new)?;
     new.sync_all()?;
-    std::fs::rename(part, to.join(FILE_NAME))
+    std::fs::rename(part, conversation_file::path(to))
 }

@@ -1,4 +1,5 @@
-//! Links a run to the finished run that it continues, next to its record, so that what the earlier one read also counts in the later one.
+//! Links a run to the finished run that it continues, next to its record, so that what the earlier one read also counts in the later one;
+//! and that one to the run that continues it, so that there is only one.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
@@ -14,10 +15,12 @@ use crate::plain_file;
 
 /// The file in the run's folder, with the earlier run's id.
 const FILE_NAME: &str = "continues";
-/// Maximum size of the file, in bytes.
+/// The file in the earlier run's folder, with the later run's id.
+const SUCCESSOR: &str = "continued-by";
+/// Maximum size of these files, in bytes.
 const MAX_FILE_BYTES: u64 = 4096;
 /// Maximum number of earlier runs that are followed.
-const MAX_CHAIN: usize = 1_000;
+pub(crate) const MAX_CHAIN: usize = 1_000;
 
 /// Stores the id of the continued run in the folder of this run's record.
 pub(super) fn keep(folder: &Path, earlier: &RunId) -> io::Result<()> {
@@ -26,6 +29,20 @@ pub(super) fn keep(folder: &Path, earlier: &RunId) -> io::Result<()> {
     let mut file = options.open(folder.join(FILE_NAME))?;
     file.write_all(earlier.as_str().as_bytes())?;
     file.sync_all()
+}
+
+/// Returns the run that continues the finished run with this folder.
+pub(crate) fn successor(folder: &Path) -> io::Result<Option<RunId>> {
+    match plain_file::read(&folder.join(SUCCESSOR), MAX_FILE_BYTES) {
+        Ok(later) => Ok(Some(RunId::new(later.trim()))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Stores which run continues the finished run with this folder.
+pub(crate) fn keep_successor(folder: &Path, later: &RunId) -> io::Result<()> {
+    plain_file::write_private(&folder.join(SUCCESSOR), later.as_str())
 }
 
 /// Returns the budget use of a run and those that it continues. A run whose record is missing, and any before it, is not counted.

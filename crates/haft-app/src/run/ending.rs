@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use haft::approval::inbox::{Ending, Filter, InboxError, RequestStatus};
 use haft::approval::listing;
+use haft::audit::runs;
 use haft::call::RunId;
 use haft::clock;
 use haft::session::Session;
 
+use crate::conversation_file;
 use crate::problem::Problem;
 use crate::run::RunParts;
 use crate::run::live::HeldRun;
@@ -103,14 +105,16 @@ pub(crate) async fn end(
     done
 }
 
-/// Suspends a run with pending requests or with a call that can be resumed; returns `None` if it has neither.
+/// Suspends a run with pending requests, with a call that can be resumed or with a conversation whose calls have no answer; returns `None`
+/// if it has none of these.
 async fn suspend(parts: &RunParts, session: &Session) -> Option<Result<(), Unrecorded>> {
     session.suspend();
     // Waiting calls end at once; a running call gets more time below.
     let _ = tokio::time::timeout(NOTE_TIMEOUT, session.idle()).await;
     let pending = parts.executor.inbox().list(&left(session, 1)).await;
     let none = pending.as_ref().is_ok_and(Vec::is_empty);
-    if (none && !session.has_resumable()) || !parts.terms().durable {
+    let left = !none || session.has_resumable() || is_unfinished(parts, session).await;
+    if !left || !parts.terms().durable {
         return None;
     }
     if !parts.executor.suspend(session) {
@@ -126,6 +130,19 @@ async fn suspend(parts: &RunParts, session: &Session) -> Option<Result<(), Unrec
     };
     parts.feed.suspended(session.run());
     Some(noted.map_err(|why| Unrecorded::Suspended(session.run().clone(), why)))
+}
+
+/// Returns whether the run's agent has calls without an answer: it goes on from there, whoever ran them. A decision that ended the run
+/// ends that, too.
+async fn is_unfinished(parts: &RunParts, session: &Session) -> bool {
+    if session.cancellation().is_cancelled() {
+        return false;
+    }
+    let folder = runs::run_dir(parts.archive.home(), session.run().as_str());
+    match folder {
+        Ok(folder) => conversation_file::is_open(&folder).await,
+        Err(_) => false,
+    }
 }
 
 /// Returns the filter for the requests of a run on which a call could still run.

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use haft::call::RunId;
-use haft_agent::{AgentError, End, Finished};
+use haft_agent::{AgentError, AgentEvent, End, Finished};
 use haft_app::agent::{AgentRun, AgentTask, ENTRY, problem};
 use haft_app::app::App;
 use haft_app::config::Settings;
@@ -48,15 +48,18 @@ pub(crate) async fn run(
     let signals = Signals::heard()?;
     let prompt = prompt(args)?;
     let view = view(at, app, dry.is_some());
-    let resume = match &args.resume {
-        Some(run) => Some(runs::find(app, run).await?),
-        None => None,
-    };
+    let resume = run_to_resume(app, args).await?;
+    if let (Some(run), None) = (&resume, &prompt)
+        && !converses(at)
+        && is_answered(app, run, args, &*view).await?
+    {
+        return Ok(Exit::Done);
+    }
     let task = AgentTask {
         model: args.model.clone(),
         base_url: args.base_url.clone(),
         skills: args.skills.clone(),
-        resume: resume.map(RunId::new),
+        resume,
         max_turns: args.max_turns,
         watcher: Some(Arc::clone(&view) as _),
         run: Some(RunOptions {
@@ -94,6 +97,30 @@ pub(crate) async fn run(
     })
 }
 
+/// Returns the run to resume.
+async fn run_to_resume(app: &App, args: &args::Run) -> Result<Option<RunId>, Problem> {
+    Ok(match &args.resume {
+        Some(run) => Some(RunId::new(runs::find(app, run).await?)),
+        None => None,
+    })
+}
+
+/// Shows the answer that a finished run ended with; returns false if anything is left to do in it.
+async fn is_answered(
+    app: &App,
+    run: &RunId,
+    args: &args::Run,
+    view: &dyn View,
+) -> Result<bool, Problem> {
+    let Some((run, finished)) = app.answer_of(run).await? else {
+        return Ok(false);
+    };
+    view.begins(&run, args.model.as_deref().unwrap_or_default());
+    view.works(true);
+    view.event(AgentEvent::Done(&finished));
+    Ok(true)
+}
+
 /// Returns the prompt; `None` if the user types it at the terminal, or if a run is resumed.
 fn prompt(args: &args::Run) -> Result<Option<String>, Problem> {
     match args.prompt.as_deref() {
@@ -109,6 +136,11 @@ fn prompt(args: &args::Run) -> Result<Option<String>, Problem> {
             "pass it to `haft run`, or - to read it from stdin; a conversation needs a terminal",
         )),
     }
+}
+
+/// Returns whether the user types prompts at this terminal.
+fn converses(at: &Invocation) -> bool {
+    is_interactive() && !at.screen.json
 }
 
 /// Returns the prompt if it is not blank: providers refuse an empty one.
@@ -156,7 +188,7 @@ impl Talk<'_> {
         match prompt {
             Some(prompt) => self.step(Step::Prompt(prompt)).await,
             None if is_unfinished => Ok(Exit::Done),
-            None if is_interactive() && !self.at.screen.json => self.converse().await,
+            None if converses(self.at) => self.converse().await,
             None => self.step(Step::Resume).await,
         }
     }

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use haft::approval::inbox::{Filter, RequestStatus, StoredApproval};
 use haft::approval::{ApprovalId, Choice, Decision, HoldFor};
+use haft::audit::runs::run_dir;
 use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -18,6 +19,7 @@ use crate::invocation::{Invocation, is_interactive};
 use crate::screen::list::{Cut, List};
 use crate::screen::{DIM, Screen, is_terminal, styled, visible};
 use crate::terminal::fact;
+use haft_app::agent::is_kept;
 use haft_app::app::App;
 use haft_app::follow::unknown;
 use haft_app::problem::Problem;
@@ -294,6 +296,11 @@ fn print_settled(at: &Invocation, app: &App, settled: &Settled, denies: bool) ->
     let exit = match settled {
         Settled::Ran(outcome) => {
             call::print_outcome(at, outcome)?;
+            let run = &outcome.run;
+            if run_dir(app.home(), run.as_str()).is_ok_and(|folder| is_kept(&folder)) {
+                at.screen
+                    .say(&format!("  `haft run --resume {run}` continues the run"));
+            }
             Exit::of(outcome, true)
         }
         Settled::Ended { id, outcome } => {

@@ -20,6 +20,7 @@ use crate::commands::call::waits;
 use crate::commands::signals::Signals;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
+use crate::screen::stdout;
 
 mod end;
 mod input;
@@ -70,9 +71,7 @@ pub(crate) async fn run(at: &Invocation, app: &App, args: &args::Exec) -> Done {
         _ = signals.next() => return Ok(Exit::Interrupted),
     };
     match stopped.or(end.map(StopReason::Output)) {
-        Some(StopReason::Output(OutputEnd::Failed(why))) => {
-            Err(Problem::failed(format!("cannot write to stdout: {why}")))
-        }
+        Some(StopReason::Output(OutputEnd::Failed(why))) => Err(stdout::unwritten(&why)),
         Some(StopReason::Output(OutputEnd::Closed)) => Ok(exit.or_closed()),
         Some(StopReason::Signal) | None => Ok(exit.code()),
     }

@@ -13,7 +13,7 @@ use crate::commands::Done;
 use crate::commands::signals::{Signal, Signals};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::screen::{BOLD, DIM, styled};
+use crate::screen::{BOLD, DIM, stdout, styled};
 
 /// Serves.
 pub(crate) async fn run(
@@ -22,6 +22,9 @@ pub(crate) async fn run(
     app: &App,
     args: &args::Serve,
 ) -> Done {
+    if args.stdio {
+        stdout::open().map_err(|e| stdout::unwritten(&e.to_string()))?;
+    }
     // Listen from here on: a signal right after the ready line must not be lost.
     let mut signals = Signals::heard()?;
     let options = ServeOptions {

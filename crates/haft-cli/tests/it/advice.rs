@@ -24,6 +24,7 @@ const ROWS: &[Row] = &[
     Row { name: "a deny rule", tool: "write_file", arguments: WRITE, settings: &["-c", "policy.deny=[\"Edit(b)\"]"], operator: Some("remove or narrow the deny rule Edit(b)") },
     Row { name: "a profile that denies", tool: "write_file", arguments: WRITE, settings: &["--profile", "read-only"], operator: Some("--profile trusted") },
     Row { name: "nobody to ask", tool: "write_file", arguments: WRITE, settings: &["-c", "approval.mode=deny"], operator: Some("Edit(/b)") },
+    Row { name: "a removal with nobody to ask", tool: "delete_file", arguments: r#"{"path":"e.txt"}"#, settings: &["-c", "approval.mode=deny", "-c", "tools.enable=[\"delete_file\"]"], operator: Some("approval each time") },
     Row { name: "a call that waits", tool: "write_file", arguments: WRITE, settings: &[], operator: Some("haft approvals approve ap-") },
     Row { name: "a question that waits", tool: "ask_user", arguments: r#"{"title":"Which","wait_s":1,"questions":[{"id":"q","type":"confirm","text":"Go?"}]}"#, settings: &["-c", "tools.enable=[\"ask_user\"]"], operator: Some("haft approvals answer ap-") },
     Row { name: "a tool that is off", tool: "delete_file", arguments: r#"{"path":"b"}"#, settings: &[], operator: Some("tools.enable") },
@@ -60,6 +61,7 @@ const OPERATORS: [&str; 14] = [
 fn u6_no_text_for_a_model_says_how_to_approve_or_loosen() {
     for row in ROWS {
         let lab = Lab::new();
+        lab.file("e.txt", "x\n");
         let call = ["call", row.tool, "--args", row.arguments, "--json"];
         let ran = lab.run(&[&call, row.settings].concat());
         assert_ne!(ran.code, 0, "{}: {}", row.name, ran.stdout);
@@ -84,6 +86,7 @@ fn u6_no_text_for_a_model_says_how_to_approve_or_loosen() {
 fn u6_a_served_client_is_told_no_more() {
     for row in ROWS {
         let lab = Lab::new();
+        lab.file("e.txt", "x\n");
         let short = ["-c", "limits.approval_timeout_s=1"];
         let server = Server::start(&lab, &[&short, row.settings].concat());
         let arguments: serde_json::Value = serde_json::from_str(row.arguments).unwrap();
@@ -110,6 +113,7 @@ fn u6_a_served_client_is_told_no_more() {
 fn u6_an_mcp_client_is_told_no_more() {
     for row in ROWS {
         let lab = Lab::new();
+        lab.file("e.txt", "x\n");
         let args = ["serve", "--stdio", "-c", "limits.approval_timeout_s=1"];
         let mut child = lab
             .command(&[&args, row.settings].concat())

@@ -68,10 +68,10 @@ fn a_task_of_six_turns_is_done_in_every_dialect_with_two_approvals_on_the_way() 
             let id = asked[0]["approval"].as_str().unwrap();
             let approved = lab.run(&["approvals", "approve", id]);
             assert_eq!(approved.code, 0, "{provider}: {}", approved.stderr);
-            // A run without a waiting client ends with the approved call; its conversation is continued in a new one.
             let run = lines[0]["run"].as_str().unwrap().to_owned();
             let resume: &[&str] = &["--resume", &run];
             (ran, lines) = run_json(&lab, &[resume, &of_model].concat());
+            assert_eq!(lines[0]["run"], run, "{provider}");
         }
         assert_eq!(ran.code, 0, "{provider}: {}{}", ran.stdout, ran.stderr);
         assert_eq!(approvals, 2, "{provider}");

@@ -540,6 +540,26 @@ fn questions_wait_in_the_same_inbox_and_their_answers_must_fit() {
 }
 
 #[test]
+fn a_question_waits_no_longer_than_a_call_that_needs_approval() {
+    let lab = Lab::new();
+    let question = json!({"title": "Which way?", "wait_s": 300, "questions": [
+        {"id": "way", "type": "single", "text": "Left or right?", "options": ["left", "right"]}]});
+    let call = [
+        "call",
+        "ask_user",
+        "--args",
+        &question.to_string(),
+        "--json",
+    ];
+    let limit = ["--wait", "-c", "limits.approval_timeout_s=1"];
+    for wait in [&["--wait=1"][..], &limit] {
+        let ran = lab.run(&[&call, wait].concat());
+        assert_eq!(ran.code, 4, "{wait:?}: {}{}", ran.stdout, ran.stderr);
+        assert_eq!(ran.json()["status"], "suspended", "{wait:?}");
+    }
+}
+
+#[test]
 fn a_server_that_is_told_to_stop_leaves_what_waits() {
     let lab = Lab::new();
     let server = Server::start(&lab, &[]);

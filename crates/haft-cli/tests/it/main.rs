@@ -4,6 +4,7 @@
 mod advice;
 mod again;
 mod agent_goes_on;
+mod agent_resume;
 mod agent_run;
 mod agent_six_turns;
 mod approvals;
@@ -75,6 +76,7 @@ mod showing;
 mod signals;
 mod skills;
 mod small_model;
+mod standard_output;
 mod stdio_console;
 mod terminal;
 mod toolchains;

@@ -255,7 +255,8 @@ async fn from_other_run(
             OtherRun::Abandoned if !waits => return Err(interrupted(&known)),
             OtherRun::Closed | OtherRun::Abandoned | OtherRun::Resumed | OtherRun::InUse => {}
         }
-        let late = Instant::now() >= deadline || !session.waits_for_decisions();
+        // Nobody is asked about a call of another run: there is no approver to wait for.
+        let late = Instant::now() >= deadline || !session.wait_mode().waits_for_others();
         if late || session.waits_cancelled().is_cancelled() {
             return Err(still_pending(&known));
         }

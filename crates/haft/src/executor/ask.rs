@@ -104,6 +104,24 @@ impl<'a> Wait<'a> {
             fits,
         }
     }
+
+    /// Returns the wait for the answer to a question that the tool waits for at most this long. No answer within that time is an answer,
+    /// too; a session that waits less waits as for an approval.
+    pub(super) fn for_answer(session: &Session, limit: Duration, fits: &'a Fits<'a>) -> Self {
+        let wait = Self::of(session, fits);
+        if limit > wait.limit {
+            return wait;
+        }
+        let then = match wait.then {
+            Then::Suspend => Then::Deny,
+            then => then,
+        };
+        Self {
+            limit,
+            then,
+            ..wait
+        }
+    }
 }
 
 /// Returns whether a call of this session can get a decision: from an approver now, or from an operator who opens the inbox later.

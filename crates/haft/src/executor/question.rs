@@ -7,7 +7,7 @@ use crate::approval::{ApprovalRequest, Choice, Decision};
 use crate::context::Asking;
 use crate::error::{ErrorKind, ToolError};
 use crate::executor::Parts;
-use crate::executor::ask::{self, ClaimedDecision, Then, Wait};
+use crate::executor::ask::{self, ClaimedDecision, Wait};
 use crate::executor::draft::{Caller, Draft};
 use crate::executor::question::again::{EarlierQuestion, RepeatKey};
 use crate::session::Session;
@@ -55,14 +55,7 @@ pub(super) async fn ask(
             .map(|drafted| to_request(form, drafted))
     };
     let request = request.map_or_else(drafted, Ok)?;
-    let mut limits = Wait {
-        limit: wait,
-        ..Wait::of(session, &|_| Ok(()))
-    };
-    if limits.then == Then::Suspend {
-        // No answer in time is an answer, too.
-        limits.then = Then::Deny;
-    }
+    let limits = Wait::for_answer(session, wait, &|_| Ok(()));
     let claimed = {
         let _waiting = context.nest.begin_wait();
         let asking = ask::ask(parts, session, request, limits);

@@ -29,6 +29,8 @@ struct Wording {
     reason: Label,
     advice: Label,
     operator: Label,
+    /// The allow rule that may lift the verdict.
+    proposed: Option<String>,
 }
 
 impl MinimumVerdict {
@@ -55,6 +57,7 @@ impl MinimumVerdict {
                 reason,
                 advice: Label::EMPTY,
                 operator: Label::EMPTY,
+                proposed: None,
             })),
         }
     }
@@ -63,6 +66,14 @@ impl MinimumVerdict {
     pub fn for_operator(mut self, advice: impl Into<Label>) -> Self {
         if let Some(wording) = &mut self.wording {
             wording.operator = advice.into();
+        }
+        self
+    }
+
+    /// Proposes an allow rule to the operator. The policy tries it on the call, and names it only if the call would then run.
+    pub fn propose(mut self, rule: impl Into<String>) -> Self {
+        if let Some(wording) = &mut self.wording {
+            wording.proposed = Some(rule.into());
         }
         self
     }
@@ -92,6 +103,11 @@ impl MinimumVerdict {
         self.wording
             .as_ref()
             .map_or(Label::EMPTY, |said| said.advice.clone())
+    }
+
+    /// Returns the allow rule that may lift the verdict.
+    pub(super) fn proposed(&self) -> Option<&str> {
+        self.wording.as_ref()?.proposed.as_deref()
     }
 
     /// Returns what the operator can do about it; may be empty.
@@ -362,7 +378,7 @@ impl Guard for PrivateAddresses {
         Ok(MinimumVerdict::ask(format!(
             "{what} is private ({why}): services there may trust every program on this machine"
         ))
-        .for_operator(format!("allow it with the rule {rule}")))
+        .propose(rule))
     }
 }
 

@@ -1,7 +1,5 @@
 //! Judging: each effect takes the first matching list, else the profile; guards can raise it; the call takes the strictest.
 
-use std::sync::Arc;
-
 use super::budgets::EffectBudgets;
 use super::cause::{Cause, CauseKind};
 use super::command_lines::is_critical_removal;
@@ -345,64 +343,6 @@ impl Policy {
                     None => other.into(),
                 }
             }
-        }
-    }
-
-    /// Returns what would allow the call: only the operator can change that.
-    fn what_would_allow(&self, call: &JudgedCall<'_>, judged: &Judged<'_>) -> Label {
-        match &judged.source {
-            Source::Secret(_, secret) => secret.operator(),
-            Source::Guard(_, floor) if !floor.operator().is_empty() => floor.operator(),
-            Source::Guard(..) if judged.verdict == Verdict::Ask => {
-                "it needs approval each time".into()
-            }
-            Source::Guard(..) => "no rule can override this".into(),
-            Source::Rule(rule) => format!(
-                "remove or narrow the {} rule {} of {}",
-                rule.list,
-                clip(&rule.text),
-                rule.layer
-            )
-            .into(),
-            Source::Profile => self.advice_on_profile(call),
-        }
-    }
-
-    /// Returns the rules or the profile that would allow what the current profile does not.
-    fn advice_on_profile(&self, call: &JudgedCall<'_>) -> Label {
-        let own = own_permission(call);
-        let by_trusted = |p| {
-            let guarded =
-                |guard: &Arc<dyn Guard>| floor(&**guard, call, p).verdict() > Verdict::Allow;
-            judge_by_profile(Profile::Trusted, call, p) == Verdict::Allow
-                && !self.guards.iter().any(guarded)
-        };
-        let trusted = by_trusted(&own) && call.permissions.iter().all(by_trusted);
-        let rules = self.suggest_for(Profile::Workspace, call);
-        let with_rules = || {
-            let words = if rules.len() == 1 {
-                "the rule"
-            } else {
-                "the rules"
-            };
-            let rules: Vec<String> = rules.iter().map(|rule| clip(rule)).collect();
-            format!("{words} {}", rules.join(" and "))
-        };
-        match (self.profile, trusted, rules.is_empty()) {
-            (Profile::ReadOnly, true, _) | (Profile::Workspace, true, true) => {
-                "allow it with --profile trusted".into()
-            }
-            (Profile::ReadOnly, false, true) => {
-                "use --profile workspace to be asked about it".into()
-            }
-            (Profile::ReadOnly, false, false) => {
-                format!("allow it with --profile workspace and {}", with_rules()).into()
-            }
-            (Profile::Workspace, true, false) => {
-                format!("allow it with {} or --profile trusted", with_rules()).into()
-            }
-            (_, _, false) => format!("allow it with {}", with_rules()).into(),
-            (_, _, true) => "it needs approval each time".into(),
         }
     }
 }

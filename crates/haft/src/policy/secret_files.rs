@@ -115,15 +115,10 @@ impl Secret {
         "continue without the file, or use an example of it without secrets".into()
     }
 
-    /// Returns what the operator can do about it.
-    pub(super) fn operator(&self) -> Label {
-        if self.verdict == Verdict::Deny {
-            return "set policy.secret_files = \"ask\" to be asked about it".into();
-        }
+    /// Returns the allow rule that names it.
+    pub(super) fn rule(&self) -> String {
         let class = if self.reads { "Read" } else { "Edit" };
-        let path = escape_path(&self.path);
-        format!("approve it, or allow it with the rule {class}({path}); policy.secret_names = [\"!NAME\"] removes a name")
-            .into()
+        format!("{class}({})", escape_path(&self.path))
     }
 }
 

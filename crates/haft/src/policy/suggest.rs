@@ -59,7 +59,7 @@ impl Policy {
             .iter()
             .map(|rule| RuleText::new(rule).kept_for(tool, unstated));
         let after = self.allowing(covering);
-        after.is_ok_and(|policy| policy.judge(call).verdict == Verdict::Allow)
+        after.is_ok_and(|policy| policy.strictest(call) == Verdict::Allow)
     }
 
     /// Does the same under another profile, ignoring guards and other rules.

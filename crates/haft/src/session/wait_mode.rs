@@ -21,3 +21,13 @@ pub enum WaitMode {
     /// The call does not wait and makes no request: it is denied at once.
     DenyAtOnce,
 }
+
+impl WaitMode {
+    /// Returns whether calls wait for what other processes do, whoever can be asked here.
+    pub(crate) fn waits_for_others(self) -> bool {
+        matches!(
+            self,
+            Self::WaitThenDeny | Self::WaitThenSuspend | Self::WaitThenWithdraw
+        )
+    }
+}

@@ -140,7 +140,7 @@ impl Cards {
         state.waiting.clear();
         if state.last_printed == Printed::Beginning {
             state.last_printed = Printed::Line;
-            // A closed pipe ends the command elsewhere.
+            // The screen notes what could not be written: the command ends with that.
             let _ = self.screen.out("\n");
         }
     }

@@ -12,7 +12,7 @@ use crate::commands::signals::Signals;
 use crate::commands::{Done, call, runtime};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::screen::visible;
+use crate::screen::{stdout, visible};
 
 /// Serves until the editor closes stdin, or a signal arrives. Only the protocol uses stdout.
 pub(in crate::commands) fn run(at: &Invocation, args: &args::Run) -> Done {
@@ -22,14 +22,14 @@ pub(in crate::commands) fn run(at: &Invocation, args: &args::Run) -> Done {
                 .advise("omit --workspace"),
         );
     }
-    let runtime =
-        runtime(true).map_err(|e| Problem::failed(format!("cannot start the runtime: {e}")))?;
+    let out = stdout::open().map_err(|e| stdout::unwritten(&e.to_string()))?;
+    let runtime = runtime(true).map_err(|e| Problem::failed(format!("cannot start the runtime: {e}")))?;
     let served = runtime.block_on(async {
         let mut signals = Signals::heard()?;
         let stop = async move {
             signals.next().await;
         };
-        serve(options(at, args), io::stdin(), io::stdout(), stop).await
+        serve(options(at, args), io::stdin(), out, stop).await
     });
     // A thread may still wait for a line that never arrives; it ends with the process.
     runtime.shutdown_background();

@@ -43,7 +43,7 @@ impl Ndjson {
 
     fn write(&self, mut line: Vec<u8>) {
         line.push(b'\n');
-        // A closed pipe ends the command elsewhere.
+        // The screen notes what could not be written: the command ends with that.
         let _ = self.screen.raw(&line);
     }
 }

@@ -53,7 +53,7 @@ impl Live {
         drop(all);
         let text = visible::block(&event.text);
         if nth == 0 {
-            // A closed pipe ends the command elsewhere.
+            // The screen notes what could not be written: the command ends with that.
             let _ = self.screen.out(&text);
         } else {
             self.screen.err_text(&text);

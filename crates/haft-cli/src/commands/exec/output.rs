@@ -12,6 +12,8 @@ use haft_app::problem::Problem;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::watch;
 
+use crate::screen::stdout;
+
 /// Maximum number of bytes waiting to be written. The command waits while there are more.
 const MOST: usize = 256 << 10;
 
@@ -137,7 +139,9 @@ impl Output {
     fn write_all(&self) {
         while let Some((stream, bytes)) = self.next() {
             let written = match stream {
-                Stream::Stdout => write_whole(&mut io::stdout(), &bytes),
+                Stream::Stdout => {
+                    stdout::open().and_then(|mut stdout| write_whole(&mut stdout, &bytes))
+                }
                 // If stderr went away, there is no place left to say so.
                 _ => write_whole(&mut io::stderr(), &bytes).or(Ok(())),
             };

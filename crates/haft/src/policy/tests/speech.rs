@@ -102,6 +102,78 @@ fn a_refusal_names_what_would_allow_it() {
     );
 }
 
+/// Returns the rules that a text for the operator advises.
+fn advised(operator: &str) -> Vec<&str> {
+    let named = operator
+        .split_once("the rules ")
+        .or_else(|| operator.split_once("the rule "));
+    let named = named.map_or("", |(_, rest)| rest);
+    let end = named.find([';', ','].as_slice()).unwrap_or(named.len());
+    let named = named[..end].split(" or --profile").next().unwrap_or(named);
+    let all = named.split(" and ").filter(|rule| !rule.is_empty());
+    all.collect()
+}
+
+#[test]
+fn what_is_advised_would_let_the_call_run() {
+    let rows = [
+        write("src/a.rs"),
+        write(".git/x"),
+        write(".env"),
+        read(".env"),
+        write("../a"),
+        run("npm test"),
+        run("rm -rf /"),
+        run("make; $X"),
+        fetch("example.com"),
+        fetch("127.0.0.1"),
+        served("a.b", &json!({})),
+        removal("e.txt", Risk::High),
+        removal("e.txt", Risk::Critical),
+        tool("wipe", Risk::Critical, &json!({}), Vec::new()),
+    ];
+    let asks = Lists {
+        ask: &["Edit(/e.txt)", "Bash", "wipe"],
+        ..Lists::default()
+    };
+    let mut tried = 0;
+    for profile in [Profile::ReadOnly, Profile::Workspace, Profile::Trusted] {
+        for (lists, scene) in [Lists::default(), asks]
+            .iter()
+            .flat_map(|lists| rows.iter().map(move |scene| (*lists, scene)))
+        {
+            let ruling = policy(profile, lists).judge(&scene.call());
+            let operator = ruling.operator.to_string();
+            assert_eq!(operator.is_empty(), ruling.verdict == ALLOW, "{ruling:?}");
+            if operator.starts_with("remove or narrow") {
+                let after = policy(profile, Lists::default()).judge(&scene.call());
+                assert!(after.verdict <= ruling.verdict, "{ruling:?}");
+                continue;
+            }
+            let with = Lists {
+                allow: &advised(&operator),
+                ..lists
+            };
+            let other = if operator.contains("--profile workspace") {
+                Profile::Workspace
+            } else {
+                profile
+            };
+            if !with.allow.is_empty() {
+                let after = policy(other, with).judge(&scene.call());
+                assert_eq!(after.verdict, ALLOW, "{profile} {ruling:?}");
+                tried += 1;
+            }
+            if operator.contains("--profile trusted") {
+                let after = policy(Profile::Trusted, lists).judge(&scene.call());
+                assert_eq!(after.verdict, ALLOW, "{profile} {ruling:?}");
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 10, "{tried}");
+}
+
 /// Returns the same call with another argument.
 fn with(scene: Scene, name: &str, value: Value) -> Scene {
     let mut arguments = scene.arguments.value();

@@ -1,0 +1,207 @@
+//! Calls that waited for a decision: the inbox says what became of each, and the conversation follows it. None is asked about or run twice.
+
+use haft::approval::ApprovalId;
+use haft::approval::inbox::{Ending, RequestStatus, StoredApproval};
+use haft::{CallId, Executor, Outcome, Session, Status, ToolCall, Verdict};
+use serde::Deserialize;
+
+use crate::agent::calls::{Plan, Ready};
+use crate::agent::{Agent, AgentError};
+use crate::answers;
+use crate::conversation::AnswerText;
+use crate::end::Waiting;
+
+impl Agent {
+    /// Plans a call that has not begun. One that waited for a decision takes what its request says: its outcome if it ran elsewhere, or
+    /// the decision; the rules that hold now say nothing about it.
+    pub(super) async fn plan_asked(&mut self, ready: Ready) -> Result<Plan, AgentError> {
+        let Some(id) = self.approval_of(ready.place) else {
+            return Ok(Plan::Run(ready));
+        };
+        match self.executor.inbox().get(&id).await {
+            Ok(Some(stored)) => self.by_request(ready, &stored).await,
+            Ok(None) => {
+                let why = format!(
+                    "unknown: this call waited for approval {id}, which haft no longer has, so that it may have run. It was not run now. \
+                     Look at what it would have changed before you make it again."
+                );
+                self.answer_only(&ready, AnswerText::error(why))
+            }
+            // Whether it ran cannot be told: it stays as it is.
+            Err(_) => Ok(Plan::Waits(waiting(&ready, &id))),
+        }
+    }
+
+    /// Returns the approval request that the call waits or waited for.
+    pub(super) fn approval_of(&self, place: usize) -> Option<ApprovalId> {
+        let slot = self.history.open()?.slots.get(place)?;
+        Some(ApprovalId::new(slot.approval.clone()?))
+    }
+
+    async fn by_request(
+        &mut self,
+        mut ready: Ready,
+        stored: &StoredApproval,
+    ) -> Result<Plan, AgentError> {
+        if let Some(outcome) = self.outcome_of(&ready, stored) {
+            self.deliver(stored).await;
+            self.tell_call(&ready);
+            self.settle(&ready, &outcome)?;
+            return Ok(Plan::Settled);
+        }
+        let request = &stored.request;
+        // A script runs again from its journal, and a question is asked again: both find what was decided.
+        if request.parent.is_some() || request.is_question() {
+            return Ok(Plan::Run(ready));
+        }
+        match stored.status {
+            RequestStatus::Approved | RequestStatus::Denied | RequestStatus::Answered
+                if !stored.claimed =>
+            {
+                ready.decided = Some(request.id.clone());
+                Ok(Plan::Run(ready))
+            }
+            RequestStatus::Pending if stored.is_open() => Ok(self.still_asked(ready, stored).await),
+            RequestStatus::Running if self.is_allowed_now(&ready) => {
+                Ok(Plan::Waits(waiting(&ready, &request.id)))
+            }
+            RequestStatus::Running => Ok(Plan::Run(ready)),
+            status => {
+                let answer = AnswerText::error(over(status, stored));
+                self.answer_only(&ready, answer)
+            }
+        }
+    }
+
+    /// Plans a call whose request is still pending. Where rules now allow the call, the request is withdrawn first: a decision about it
+    /// would run the call again.
+    async fn still_asked(&self, ready: Ready, stored: &StoredApproval) -> Plan {
+        if !self.is_allowed_now(&ready) {
+            return Plan::Run(ready);
+        }
+        let (inbox, id) = (self.executor.inbox(), &stored.request.id);
+        let ended = inbox.end(id, Ending::Withdrawn).await;
+        let left = inbox.get(id).await.ok().flatten();
+        let withdrawn = left.is_some_and(|left| left.status == RequestStatus::Withdrawn);
+        if ended.is_ok() && withdrawn {
+            Plan::Run(ready)
+        } else {
+            Plan::Waits(waiting(&ready, id))
+        }
+    }
+
+    /// Returns the call's outcome if its request has it. The request of a script's call can have the outcome of that call alone, which is
+    /// not the script's.
+    pub(super) fn outcome_of(&self, ready: &Ready, stored: &StoredApproval) -> Option<Outcome> {
+        let text = stored.outcome.as_deref()?;
+        if stored.request.parent.is_some() && !is_of(text, &ready.call.name) {
+            return None;
+        }
+        let outcome = answers::stored(text, self.session.run(), ready.id(), &ready.call.name)?;
+        // One that waits for this very request says nothing new.
+        let is_own = outcome.status == Status::Suspended
+            && outcome.approval.as_deref() == Some(stored.request.id.as_str());
+        (!is_own).then_some(outcome)
+    }
+
+    /// Notes that the conversation has the outcome, so that no other client gets it as that of a call of its own.
+    pub(super) async fn deliver(&self, stored: &StoredApproval) {
+        let request = &stored.request;
+        let call = request.parent.as_ref().unwrap_or(&request.call);
+        let delivered = self.executor.inbox().deliver(&request.id).await;
+        if let Err(error) = delivered {
+            tracing::warn!(%error, id = %request.id, "note that an outcome was delivered");
+        }
+        let forgotten = self.executor.suspended().forget(&request.run, call).await;
+        if let Err(error) = forgotten {
+            tracing::warn!(%error, %call, "forget a suspended call");
+        }
+    }
+
+    /// Returns whether rules allow the call without asking.
+    fn is_allowed_now(&self, ready: &Ready) -> bool {
+        let tools = self.session.tools();
+        let entry = tools.entry(&ready.call.name);
+        let explained =
+            entry.and_then(|entry| self.executor.explain(entry, &ready.call.arguments).ok());
+        explained.is_some_and(|explained| explained.verdict == Verdict::Allow)
+    }
+
+    fn answer_only(&mut self, ready: &Ready, answer: AnswerText) -> Result<Plan, AgentError> {
+        self.tell_call(ready);
+        self.answer(ready, answer, None)?;
+        Ok(Plan::Settled)
+    }
+}
+
+/// Runs a call; one that was decided acts on its decision, whatever the rules say now.
+pub(super) async fn run(
+    executor: &Executor,
+    session: &Session,
+    call: ToolCall,
+    decided: Option<ApprovalId>,
+) -> Outcome {
+    let Some(id) = decided else {
+        return executor.execute(session, call).await;
+    };
+    let (name, own) = (call.name.clone(), call.id.clone());
+    match executor.resume(&session.continuing(), &id).await {
+        Ok(outcome) => {
+            // If it no longer does what was shown, the model hears so: nobody else may run it later.
+            let ended = executor.inbox().end(&id, Ending::Void).await;
+            if let Err(error) = ended {
+                tracing::warn!(%error, %id, "end a request that no longer applies");
+            }
+            outcome
+        }
+        // Another process acts on it: it waits for that one.
+        Err(error) => {
+            let own = own.unwrap_or_else(|| CallId::new(""));
+            let mut outcome = Outcome::new(session.run().clone(), own, &name, Status::Suspended);
+            outcome.summary = error.to_string();
+            outcome.approval = Some(id.to_string());
+            outcome
+        }
+    }
+}
+
+fn waiting(ready: &Ready, id: &ApprovalId) -> Waiting {
+    Waiting {
+        call: ready.id(),
+        tool: ready.call.name.clone(),
+        approval: id.to_string(),
+    }
+}
+
+/// Returns the answer to a call whose request is over without an outcome.
+fn over(status: RequestStatus, stored: &StoredApproval) -> String {
+    let id = &stored.request.id;
+    match status {
+        RequestStatus::Pending | RequestStatus::Expired => {
+            format!("denied: nobody decided about this call in time (approval {id}); nothing ran")
+        }
+        RequestStatus::Withdrawn => format!(
+            "cancelled: the request for approval of this call was withdrawn ({id}); nothing ran. If the call is still needed, make it again."
+        ),
+        RequestStatus::Denied => {
+            let by = stored
+                .decision
+                .as_ref()
+                .map(|decision| decision.by.as_str());
+            format!("denied: {} said no", by.unwrap_or("the user"))
+        }
+        _ => format!(
+            "unknown: the call was approved ({id}) and the run was interrupted while it ran, so that it may have run. It was not run \
+             again. Look at what it would have changed before you make it again."
+        ),
+    }
+}
+
+/// Returns whether a stored outcome is of this tool.
+fn is_of(outcome: &str, tool: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Named {
+        tool: String,
+    }
+    serde_json::from_str::<Named>(outcome).is_ok_and(|named| named.tool == tool)
+}
