@@ -273,7 +273,8 @@ fn result(
             "the command was stopped: it and everything it had started used more than {limit}memory ({bound})"
         );
         let error = ToolError::failed(message.clone())
-            .with_advice("make it do less at once: fewer processes, smaller inputs");
+            .with_advice("make it do less at once: fewer processes, smaller inputs; the limit is the setting sandbox.memory_mb")
+            .for_operator("raise sandbox.memory_mb");
         return Ok(result.with_summary(message).with_error(error));
     }
     let mut words = match (exit.code, exit.signal) {
