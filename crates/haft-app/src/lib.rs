@@ -88,7 +88,7 @@ pub mod webhook;
 mod change_texts;
 mod desktop;
 mod metrics;
-mod own_program;
+pub mod own_program;
 mod refusal;
 mod repeat;
 mod serving;

@@ -344,6 +344,7 @@ async fn plan(
         plan.workspace.clone_from(&workspace);
         let mut mounts = spec.mounts.clone();
         mounts.guards.extend(hidden(places, &workspace));
+        mounts.guards.extend(fixed(places, &workspace));
         // On a view, the command may create absent names: they are judged afterwards.
         let holding = own_root && !mounts.only_reads && mounts.view.is_none();
         plan.watched = watched(&mounts, own_root);
@@ -508,6 +509,20 @@ fn hidden(places: &Places, workspace: &Path) -> Vec<Guard> {
         }
     };
     places.own_within(workspace).map(hide).collect()
+}
+
+/// Returns guards that keep the host's own program in a workspace as it is, on a view too.
+fn fixed(places: &Places, workspace: &Path) -> Vec<Guard> {
+    let existing = places.fixed_within(workspace);
+    let existing = existing.filter(|path| workspace.join(path).symlink_metadata().is_ok());
+    let protect = |path: &Path| {
+        if workspace.join(path).is_dir() {
+            Guard::protect_dir(path)
+        } else {
+            Guard::protect_file(path)
+        }
+    };
+    existing.map(protect).collect()
 }
 
 /// Sort key that puts parents before children; the sort is stable, so the list's order is kept otherwise.
