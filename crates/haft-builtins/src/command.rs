@@ -31,6 +31,8 @@ mod git_user;
 pub(crate) mod index;
 mod launch;
 pub(crate) mod lexical;
+mod linked_names;
+mod links;
 mod network;
 mod output;
 mod packages;

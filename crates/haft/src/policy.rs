@@ -17,6 +17,7 @@ mod guard;
 mod instead;
 mod judge;
 mod judged_call;
+mod linked_names;
 mod names;
 mod network;
 mod own_commands;
@@ -77,6 +78,7 @@ pub use guard::{
 pub use haft_shell::{join_words, plain_words, reads_alike};
 pub use judge::EffectVerdict;
 pub use judged_call::JudgedCall;
+pub use linked_names::NameProgress;
 pub use names::UnknownName;
 pub use network::NetworkBundle;
 pub use own_commands::OwnCommands;
