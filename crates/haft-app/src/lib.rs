@@ -89,7 +89,7 @@ mod change_texts;
 mod conversation_file;
 mod desktop;
 mod metrics;
-mod own_program;
+pub mod own_program;
 mod refusal;
 mod repeat;
 mod serving;

@@ -31,6 +31,8 @@ mod git_user;
 pub(crate) mod index;
 mod launch;
 pub(crate) mod lexical;
+mod linked_names;
+mod links;
 mod listed;
 mod network;
 mod output;
@@ -274,7 +276,8 @@ fn result(
             "the command was stopped: it and everything it had started used more than {limit}memory ({bound})"
         );
         let error = ToolError::failed(message.clone())
-            .with_advice("make it do less at once: fewer processes, smaller inputs");
+            .with_advice("make it do less at once: fewer processes, smaller inputs; the limit is the setting sandbox.memory_mb")
+            .for_operator("raise sandbox.memory_mb");
         return Ok(result.with_summary(message).with_error(error));
     }
     let mut words = match (exit.code, exit.signal) {

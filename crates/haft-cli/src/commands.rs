@@ -31,6 +31,7 @@ mod init;
 mod man;
 mod mcp;
 mod memory;
+mod own_place;
 pub(crate) mod policy;
 mod resume;
 pub(crate) mod runs;

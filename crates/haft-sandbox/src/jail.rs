@@ -5,6 +5,7 @@ mod cause;
 pub(crate) mod guards;
 mod inside;
 mod lock;
+mod own_files;
 mod placeholder;
 pub(crate) mod plan;
 mod probe;
@@ -44,7 +45,7 @@ use self::report::{Held, Report, receive, send_file};
 use self::spare::{Spare, Supervisor};
 use self::system::{SYSTEM_PATH, SystemList};
 use self::watch::names::Names;
-use crate::command::{CommandSpec, Guard, Mounts, Network, ProcessLimits, Stdin, View};
+use crate::command::{CommandSpec, Mounts, Network, ProcessLimits, Stdin, View};
 use crate::filter::command::{Differs, Sockets};
 use crate::filter::{self, Around};
 use crate::memory::MemoryBound;
@@ -133,6 +134,8 @@ impl Machine {
     }
 }
 
+const MIB: u64 = 1 << 20;
+
 /// The level at which a jail is set up.
 #[derive(Debug, Clone, Copy)]
 struct Level {
@@ -174,11 +177,19 @@ async fn set_up(
     let (mut plan, guards) = plan(&config.places, &machine.system, level, spec).await?;
     plan.converses = input.is_some();
     tree.hold(guards);
-    bound_memory(&mut tree, &mut plan, machine, level);
+    if let Some(bytes) = memory_bytes(&spec.limits) {
+        bound_memory(&mut tree, &mut plan, machine, level, bytes);
+    }
     let (held, listener) = ready(link, &plan, input).await?;
     let memory = match &machine.groups {
         Some(groups) if held.grouped => groups.bound(),
         _ if plan.watch > 0 && held.watched => MemoryBound::Watched,
+        // Neither worked, contrary to the probe, and the processes have no limits of their own: the tree ends with this error.
+        _ if plan.watch > 0 => {
+            return Err(failed("limit its memory")(
+                io::ErrorKind::Unsupported.into(),
+            ));
+        }
         _ => MemoryBound::Process,
     };
     let gate = gate(spec, listener).map_err(failed("open the outlet"))?;
@@ -194,9 +205,8 @@ async fn set_up(
 }
 
 /// Limits the memory of the whole tree: by a control group, else by watching it, as far as the probe found that to work.
-fn bound_memory(tree: &mut Tree, plan: &mut Plan, machine: &Machine, level: Level) {
-    let bytes = plan.caps.data;
-    if bytes == u64::MAX || level.memory == MemoryBound::Process {
+fn bound_memory(tree: &mut Tree, plan: &mut Plan, machine: &Machine, level: Level, bytes: u64) {
+    if level.memory == MemoryBound::Process {
         return;
     }
     plan.watch = bytes;
@@ -306,7 +316,7 @@ fn words_and_limits(level: Level, spec: &CommandSpec) -> Result<Plan, StartError
             Stdin::Null => None,
             Stdin::Bytes(bytes) => Some(bytes.clone()),
         },
-        caps: caps(&spec.limits),
+        caps: caps(&spec.limits, level.memory),
         filters: filters(level, &spec.network)?,
         net: match &spec.network {
             Network::None => Net::Own,
@@ -335,7 +345,7 @@ async fn plan(
         }
         plan.workspace.clone_from(&workspace);
         let mut mounts = spec.mounts.clone();
-        mounts.guards.extend(hidden(places, &workspace));
+        mounts.guards.extend(own_files::guards(places, &workspace));
         // On a view, the command may create absent names: they are judged afterwards.
         let holding = own_root && !mounts.only_reads && mounts.view.is_none();
         plan.watched = watched(&mounts, own_root);
@@ -490,18 +500,6 @@ fn overlay(view: &View, lower: PathBuf, target: PathBuf) -> Result<Entry, StartE
     })
 }
 
-/// Returns guards that hide the host's own files in a workspace, whoever starts the command.
-fn hidden(places: &Places, workspace: &Path) -> Vec<Guard> {
-    let hide = |path: &Path| {
-        if workspace.join(path).is_file() {
-            Guard::hide_file(path)
-        } else {
-            Guard::hide_dir(path)
-        }
-    };
-    places.own_within(workspace).map(hide).collect()
-}
-
 /// Sort key that puts parents before children; the sort is stable, so the list's order is kept otherwise.
 pub(crate) fn depth(entry: &Entry) -> usize {
     entry.target().components().count()
@@ -539,17 +537,24 @@ fn environment(system: &SystemList, spec: &CommandSpec, scratch: &Path) -> Vec<O
     env.into_iter().map(pair).collect()
 }
 
-fn caps(limits: &ProcessLimits) -> Caps {
-    const MIB: u64 = 1 << 20;
-    let mib = |mib: Option<u64>| mib.map_or(u64::MAX, |mib| mib.saturating_mul(MIB));
-    let data = mib(limits.memory_mb);
+fn memory_bytes(limits: &ProcessLimits) -> Option<u64> {
+    limits.memory_mb.map(|mib| mib.saturating_mul(MIB))
+}
+
+/// Returns the limits of each process. Those on memory count what a process maps, not what it uses: WebAssembly engines reserve
+/// 10 GiB for each memory, and sanitizers terabytes. So they are only for machines that cannot limit what the tree uses.
+fn caps(limits: &ProcessLimits, bound: MemoryBound) -> Caps {
+    let mapped = memory_bytes(limits).filter(|_| bound == MemoryBound::Process);
     Caps {
-        data,
-        // Runtimes with a garbage collector reserve far more address space than they use; this only
-        // limits shared memory, which the data limit does not count.
-        address: data.saturating_mul(4).max(data.saturating_add(16 << 30)),
+        data: mapped.unwrap_or(u64::MAX),
+        // Shared memory, which the data limit does not count.
+        address: mapped.map_or(u64::MAX, |data| {
+            data.saturating_mul(4).max(data.saturating_add(16 << 30))
+        }),
         pids: limits.pids.map_or(u64::MAX, u64::from),
-        file: mib(limits.file_mb),
+        file: limits
+            .file_mb
+            .map_or(u64::MAX, |mib| mib.saturating_mul(MIB)),
         cpu: limits.cpu_s.unwrap_or(u64::MAX),
         open_files: limits.open_files,
     }

@@ -48,6 +48,8 @@ const SHARED: &[&str] = &[
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Places {
     own: Vec<PathBuf>,
+    /// Files and folders that every jail may show and none may change.
+    fixed: Vec<PathBuf>,
     writable: Vec<PathBuf>,
     homes: Vec<PathBuf>,
     declared: bool,
@@ -57,6 +59,7 @@ impl Default for Places {
     fn default() -> Self {
         Self {
             own: Vec::new(),
+            fixed: Vec::new(),
             writable: Vec::new(),
             homes: home::folders(),
             declared: false,
@@ -101,10 +104,19 @@ impl Places {
     ) -> Self {
         Self {
             own: resolved(own),
+            fixed: Vec::new(),
             writable: resolved(writable),
             homes: home::folders(),
             declared: true,
         }
+    }
+
+    /// Declares files and folders that commands may read and not change, although they lie in a folder that commands may
+    /// change: the host's own program.
+    #[must_use]
+    pub fn with_fixed(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        self.fixed = resolved(paths);
+        self
     }
 
     /// Returns the canonical path of a folder or file that settings show to commands, writable or read-only.
@@ -239,10 +251,15 @@ impl Places {
 
     /// Returns the host's own paths below a workspace, relative to it.
     pub(crate) fn own_within<'a>(&'a self, workspace: &'a Path) -> impl Iterator<Item = &'a Path> {
-        self.own
-            .iter()
-            .filter_map(move |own| own.strip_prefix(workspace).ok())
-            .filter(|path| *path != Path::new(""))
+        within(&self.own, workspace)
+    }
+
+    /// Returns the fixed paths below a workspace, relative to it.
+    pub(crate) fn fixed_within<'a>(
+        &'a self,
+        workspace: &'a Path,
+    ) -> impl Iterator<Item = &'a Path> {
+        within(&self.fixed, workspace)
     }
 
     fn is_own(&self, path: &Path) -> bool {
@@ -257,6 +274,14 @@ impl Places {
         let holds = |folder: &PathBuf| folder.starts_with(path) && folder != path;
         self.writable.iter().any(holds)
     }
+}
+
+/// Returns the paths below a workspace, relative to it.
+fn within<'a>(paths: &'a [PathBuf], workspace: &'a Path) -> impl Iterator<Item = &'a Path> {
+    let inside = paths
+        .iter()
+        .filter_map(move |path| path.strip_prefix(workspace).ok());
+    inside.filter(|path| *path != Path::new(""))
 }
 
 fn refused(path: &Path, why: &dyn fmt::Display) -> Refused {

@@ -18,9 +18,11 @@ mod guard;
 mod instead;
 mod judge;
 mod judged_call;
+mod linked_names;
 mod names;
 mod network;
 mod own_commands;
+mod own_program;
 mod parts;
 mod paths;
 mod pattern;
@@ -70,7 +72,7 @@ pub use classes::Classes;
 pub use command::command_risk;
 pub use command_lines::CommandLines;
 pub use dead::{DeadCause, DeadRule};
-pub use denials::Denials;
+pub use denials::{Denials, NameProgress};
 pub use explain::{
     CheckReport, Explanation, Failure, GuardView, Layer, Part, PolicyView, RuleView,
 };
@@ -84,6 +86,7 @@ pub use judged_call::JudgedCall;
 pub use names::UnknownName;
 pub use network::NetworkBundle;
 pub use own_commands::OwnCommands;
+pub use own_program::OwnProgram;
 pub use parts::{CommandLine, CommandPart, Target, line_risk};
 pub use places::Places;
 pub use proposal::{PROPOSED_RULE, RuleProposals, refuse_proposal, rule_coverage};

@@ -23,6 +23,7 @@ use crate::app::App;
 use crate::config::FILE_NAME;
 use crate::config::document::MAX_BYTES;
 use crate::config::layer::is_empty;
+use crate::own_program::{INSTALL_ELSEWHERE, OwnPlace};
 use crate::plain_file;
 use crate::problem::Problem;
 use crate::site::Site;
@@ -32,7 +33,8 @@ use crate::wiring::{chain, upstream};
 pub use agents::agents;
 
 /// Checks that may fail without breaking haft.
-const OPTIONAL: [&str; 13] = [
+const OPTIONAL: [&str; 14] = [
+    "haft",
     "agent",
     "console",
     "notices",
@@ -128,6 +130,7 @@ pub async fn report(app: &App) -> Report {
         memory(app).await,
         inbox(app).await,
     ];
+    checks.extend(own_program(at));
     checks.extend(console::checks(app).await);
     checks.push(check_web(app).await);
     checks.extend(check_proxy(app).await);
@@ -184,6 +187,12 @@ fn workspace(at: &Site) -> Check {
             check("workspace", false, format!("{shown}: {problem}"), advice)
         }
     }
+}
+
+/// Returns a line if tools of agents may change haft's own program.
+fn own_program(at: &Site) -> Option<Check> {
+    let place = OwnPlace::find(at)?;
+    Some(check("haft", false, place.words(), INSTALL_ELSEWHERE))
 }
 
 /// Checks that the state folder is writable, and only by its owner.

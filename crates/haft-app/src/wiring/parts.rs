@@ -31,6 +31,7 @@ use serde_json::{Map, Value};
 use crate::config::layer::Layer;
 use crate::config::{SettingEntry, Settings, typed, value};
 use crate::environment::Environment;
+use crate::own_program::OwnProgramFiles;
 use crate::problem::Problem;
 use crate::site::Site;
 use crate::wiring::chain::Scripts;
@@ -115,7 +116,8 @@ fn places(at: &Site, workspace: &Workspace, written: &[PathBuf]) -> Places {
     let writable = [Some(workspace.root().to_path_buf()), network::packages(at)];
     let hidden = workspace.hidden().iter().cloned();
     let writable = writable.into_iter().flatten();
-    Places::declared(hidden, writable.chain(written.iter().cloned()))
+    let places = Places::declared(hidden, writable.chain(written.iter().cloned()));
+    places.with_fixed(OwnProgramFiles::current().files.iter().cloned())
 }
 
 /// The standard tools and the host's own, on or off, plus those of servers, if any.

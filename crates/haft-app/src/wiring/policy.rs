@@ -6,14 +6,15 @@ use std::sync::Arc;
 use haft::budget::{Budgets, EffectLimits, Ledger};
 use haft::permission::Verdict;
 use haft::policy::{
-    Guard, Places, Policy, Profile, RuleSet, RuleText, RulesError, SecretFiles, SecretNames,
-    UntrustedContent,
+    Guard, OwnProgram, Places, Policy, Profile, RuleSet, RuleText, RulesError, SecretFiles,
+    SecretNames, UntrustedContent,
 };
 use haft::workspace::Workspace;
 use haft_builtins::proxy::AllowList;
 
 use crate::config::typed::{PROFILE, SANDBOX_NETWORK, SECRET_FILES, UNTRUSTED_CONTENT};
 use crate::config::{FILE_NAME, Settings, Source};
+use crate::own_program::OwnProgramFiles;
 use crate::problem::{Place, Problem};
 use crate::site::Site;
 use crate::wiring::in_force::PolicyInForce;
@@ -204,6 +205,11 @@ fn over(
     }
     if let Some(guard) = untrusted_content(settings) {
         builder = builder.guard(Arc::new(guard));
+    }
+    let program = OwnProgramFiles::current();
+    if program.all().any(|path| path.starts_with(workspace.root())) {
+        let guard = OwnProgram::new(program.files.clone(), program.links.clone());
+        builder = builder.guard(guard.in_workspace(workspace.root()));
     }
     for guard in guards {
         builder = builder.guard(Arc::clone(guard));

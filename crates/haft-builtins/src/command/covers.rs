@@ -6,16 +6,18 @@ mod crowd;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::policy::{Denials, protected_names};
+use haft::policy::{Denials, protected_from_commands, protected_names};
 use haft::workspace::Workspace;
 use haft_sandbox::Guard;
 use tokio::task::JoinError;
 
-use crate::command::walk::{Stop, Walk};
+use crate::command::linked_names::LinkedNames;
+use crate::command::links::TooMany;
+use crate::command::walk::{GuardSets, Stop, Walk};
 
 /// Maximum number of workspace entries to search. With more, the command is refused, because unfound paths would be uncovered.
 const MAX_ENTRIES: usize = 1_000_000;
@@ -48,10 +50,10 @@ async fn find(
     if on_view && !denials.deny_reading() {
         return Ok(guards);
     }
-    let look = move |most| Walk::new(&workspace, &denials, on_view, most).run();
-    let found = match look(MAX_INLINE_ENTRIES) {
+    let search = move |most| look(&workspace, &denials, on_view, most);
+    let found = match search(MAX_INLINE_ENTRIES) {
         Err(Stop::TooMany) => {
-            let whole = tokio::task::spawn_blocking(move || look(MAX_ENTRIES)).await;
+            let whole = tokio::task::spawn_blocking(move || search(MAX_ENTRIES)).await;
             whole.map_err(shutting_down)?
         }
         found => found,
@@ -66,12 +68,79 @@ async fn find(
         }
         crowd::remove_nested_guards(&found.denied, &mut found.git);
     }
+    let linked = found.linked;
     guards.extend(found.denied);
     if !on_view {
         guards.extend(protected_guards());
         guards.extend(found.git);
+        let linked = linked
+            .into_iter()
+            .filter(|linked| !is_guarded(linked, &guards));
+        guards.extend(linked.map(|linked| linked.guard).collect::<Vec<_>>());
     }
     Ok(guards)
+}
+
+/// Searches the workspace; in the live workspace also for what links reach by guarded names.
+fn look(
+    workspace: &Workspace,
+    denials: &Denials,
+    on_view: bool,
+    most: usize,
+) -> Result<WorkspaceGuards, Stop> {
+    let GuardSets { denied, git } = Walk::new(workspace, denials, on_view, most).run()?;
+    let linked = if on_view {
+        Vec::new()
+    } else {
+        let names = LinkedNames::find(workspace, denials).map_err(|TooMany| Stop::TooMany)?;
+        linked_guards(workspace, denials, &names)
+    };
+    Ok(WorkspaceGuards {
+        denied,
+        git,
+        linked,
+    })
+}
+
+/// The guards found in a workspace.
+struct WorkspaceGuards {
+    denied: Vec<Guard>,
+    git: Vec<Guard>,
+    linked: Vec<LinkGuard>,
+}
+
+/// A guard of a path because of one of its further names.
+struct LinkGuard {
+    guard: Guard,
+    name: PathBuf,
+}
+
+/// Returns true if the link has a guard itself: then the jail also guards what it leads to.
+fn is_guarded(linked: &LinkGuard, guards: &[Guard]) -> bool {
+    guards.iter().any(|guard| {
+        let same_name = || linked.name.file_name() == Some(guard.path.as_os_str());
+        guard.path == linked.name || (guard.any_depth && same_name())
+    })
+}
+
+/// Returns guards for what links lead to whose names must not be changed.
+fn linked_guards(workspace: &Workspace, denials: &Denials, names: &LinkedNames) -> Vec<LinkGuard> {
+    let is_guarded = |name: &&PathBuf| {
+        let name = name.to_string_lossy();
+        denials.denies_changing(&name) || protected_from_commands(&name).is_some()
+    };
+    // The root itself cannot be covered; the search for denied paths covers what lies in it.
+    let places = names.all().filter(|(place, _)| **place != Path::new(""));
+    let guarded = places.filter_map(|(place, names)| Some((place, names.iter().find(is_guarded)?)));
+    let linked = guarded.map(|(place, name)| LinkGuard {
+        guard: if workspace.root().join(place).is_dir() {
+            Guard::protect_dir(place)
+        } else {
+            Guard::protect_file(place)
+        },
+        name: name.clone(),
+    });
+    linked.collect()
 }
 
 fn shutting_down(error: JoinError) -> ToolError {

@@ -40,7 +40,7 @@ pub(crate) fn extra_protected<'a>(
 }
 
 /// Returns the paths below the root that the repository's settings name: every value with a slash, and values of file keys.
-fn named_by_settings(workspace: &Workspace) -> Vec<PathBuf> {
+pub(super) fn named_by_settings(workspace: &Workspace) -> Vec<PathBuf> {
     const FILE_KEYS: [&str; 4] = ["hookspath", "path", "attributesfile", "excludesfile"];
     let mut text = String::new();
     let read = workspace.open_file(Path::new(".git/config")).ok();
@@ -70,6 +70,12 @@ fn named_by_settings(workspace: &Workspace) -> Vec<PathBuf> {
     found
 }
 
+/// Returns true if a path is, holds or lies in one of these.
+pub(super) fn meets(named: &[PathBuf], path: &Path) -> bool {
+    let mut named = named.iter();
+    named.any(|named| path.starts_with(named) || named.starts_with(path))
+}
+
 /// The kind of a folder before and after a change set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Folder {
@@ -91,8 +97,7 @@ struct Look<'a> {
 
 impl Look<'_> {
     fn protects(&mut self, path: &str) -> bool {
-        let meets = |named: &PathBuf| Path::new(path).starts_with(named) || named.starts_with(path);
-        if self.by_settings.iter().any(meets) {
+        if meets(&self.by_settings, Path::new(path)) {
             return true;
         }
         let below = path

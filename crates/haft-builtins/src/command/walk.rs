@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use haft::policy::Denials;
+use haft::policy::{Denials, NameProgress, protected_from_commands};
 use haft::workspace::Workspace;
 use haft_sandbox::{Guard, GuardKind};
 
@@ -73,6 +73,8 @@ pub(super) struct Walk<'a> {
     /// Denied paths.
     covered: HashSet<PathBuf>,
     repositories: HashSet<PathBuf>,
+    /// What the names match by which links reached a folder.
+    reached: HashMap<PathBuf, NameProgress>,
     /// `.git` files and `commondir` files.
     pointers: Vec<PathBuf>,
 }
@@ -94,6 +96,7 @@ impl<'a> Walk<'a> {
             linked: HashMap::new(),
             covered: HashSet::new(),
             repositories: HashSet::new(),
+            reached: HashMap::new(),
             pointers: Vec::new(),
         }
     }
@@ -129,6 +132,9 @@ impl<'a> Walk<'a> {
             let denied = self.denied(&path, kind.is_dir(), within_read_only);
             if let Some(guard) = denied {
                 self.add_guard(&at, kind, guard)?;
+            } else if live && kind.is_file() && self.is_protected_by_name(&at) {
+                // The jail finds it by its name, and its other names here.
+                self.note_names(&at, GuardKind::ReadOnly);
             }
             let read_only = within_read_only || denied == Some(GuardKind::ReadOnly);
             // Git objects are numerous, and git finds no repository among them.
@@ -137,7 +143,8 @@ impl<'a> Walk<'a> {
             if !relevant || denied == Some(GuardKind::Hidden) {
                 continue;
             }
-            let followed = (kind.is_symlink() && !next.is_linked())
+            let followed = kind
+                .is_symlink()
                 .then(|| self.linked_folder(&at, &path))
                 .flatten();
             let folder = if kind.is_dir() { Some(at) } else { followed };
@@ -162,15 +169,23 @@ impl<'a> Walk<'a> {
             || (!self.on_view && self.denials.may_deny_changing_below(path))
     }
 
-    /// Returns the workspace folder that a link leads to, if rules may name its contents by the link's path.
-    fn linked_folder(&self, at: &Path, path: &str) -> Option<PathBuf> {
+    /// Returns the workspace folder that a link leads to, if rules may name its contents by the link's path and do not do so by a
+    /// path that led to it before.
+    fn linked_folder(&mut self, at: &Path, path: &str) -> Option<PathBuf> {
         if !self.denials.may_name_below(path) {
             return None;
         }
         let root = self.workspace.root();
         let end = root.join(at).canonicalize().ok()?;
-        let inside = end.strip_prefix(root).ok()?;
-        end.is_dir().then(|| inside.to_owned())
+        let inside = end.strip_prefix(root).ok().filter(|_| end.is_dir())?;
+        let progress = self.denials.progress(path);
+        let known = self.reached.entry(inside.to_owned());
+        let known = known.or_insert_with(|| self.denials.progress(&inside.to_string_lossy()));
+        if !progress.adds_to(known) {
+            return None;
+        }
+        known.merge(&progress);
+        Some(inside.to_owned())
     }
 
     /// Returns how a deny rule guards this path. Within a read-only folder only hiding matters.
@@ -215,6 +230,11 @@ impl<'a> Walk<'a> {
             let known = self.linked.entry(file).or_insert(guard);
             *known = guard.max(*known);
         }
+    }
+
+    /// Returns true if this is a protected file with several names.
+    fn is_protected_by_name(&self, at: &Path) -> bool {
+        self.with_names(at).is_some() && protected_from_commands(&at.to_string_lossy()).is_some()
     }
 
     /// Returns the device and inode of a file that has several names.

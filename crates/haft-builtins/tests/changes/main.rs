@@ -12,6 +12,7 @@ mod caches;
 mod disk;
 mod git;
 mod input;
+mod links;
 mod programs;
 mod prompts;
 mod rows;
@@ -43,6 +44,7 @@ fn main() {
             return;
         }
         rows::all(&sandbox).await;
+        links::all(&sandbox).await;
         undo::all(&sandbox).await;
         caches::all(&sandbox).await;
         input::all(&sandbox).await;

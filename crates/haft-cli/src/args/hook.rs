@@ -54,6 +54,9 @@ pub(crate) struct InstallHook {
     /// Print what to add by hand without writing it
     #[arg(long)]
     pub(crate) print: bool,
+    /// Write haft's path even if it lies in the workspace, where agents may change it
+    #[arg(long)]
+    pub(crate) here: bool,
 }
 
 /// `haft exec`.

@@ -128,6 +128,9 @@ pub(crate) enum McpAction {
     Install {
         #[command(flatten)]
         client: ClientFile,
+        /// Write haft's path even if it lies in the workspace, where agents may change it
+        #[arg(long)]
+        here: bool,
     },
     /// Remove haft from a client's settings
     Uninstall {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::args::{Hook, HookAction, HookFiles};
 use crate::commands::mcp::{described, diff};
-use crate::commands::{Done, consent};
+use crate::commands::{Done, consent, own_place};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{BOLD, DIM, styled, visible};
@@ -25,7 +25,10 @@ mod status;
 pub(crate) fn run(at: &Invocation, hook: &Hook) -> Done {
     match (&hook.agent, &hook.action) {
         (None, Some(HookAction::Install(typed))) if typed.print => print(at, &typed.files),
-        (None, Some(HookAction::Install(typed))) => install(at, &typed.files),
+        (None, Some(HookAction::Install(typed))) => {
+            own_place::check(at, typed.here)?;
+            install(at, &typed.files)
+        }
         (None, Some(HookAction::Uninstall(typed))) => uninstall(at, typed),
         (None, Some(HookAction::Status { agent })) => status::run(at, agent.as_deref()),
         (agent, _) => {

@@ -13,7 +13,7 @@ use haft_app::trust::{Answer, Trust};
 use serde_json::{Value, json};
 
 use crate::args;
-use crate::commands::{Done, mcp};
+use crate::commands::{Done, mcp, own_place};
 use crate::exit::Exit;
 use crate::invocation::{Invocation, is_interactive, yes};
 use crate::screen::{DIM, styled, visible};
@@ -21,6 +21,11 @@ use crate::screen::{DIM, styled, visible};
 /// Detects, writes, trusts, connects. An existing haft.toml is not changed and not trusted unseen, nor are skills.
 pub(crate) fn run(at: &Invocation, args: &args::Init) -> Done {
     at.site.check_workspace()?;
+    if args.client.is_some() {
+        own_place::check(at, false)?;
+    } else {
+        own_place::warn(at);
+    }
     let typed = args.client.as_ref().map(|name| args::ClientFile {
         name: name.clone(),
         project: args.project,

@@ -7,7 +7,7 @@ use serde_json::json;
 use similar::TextDiff;
 
 use crate::args::{ClientFile, McpAction};
-use crate::commands::Done;
+use crate::commands::{Done, own_place};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{DIM, GREEN, RED, styled, visible};
@@ -20,7 +20,10 @@ pub(crate) mod servers;
 pub(crate) fn run(at: &Invocation, action: &McpAction) -> Done {
     match action {
         McpAction::Snippet { client } => snippet(at, client),
-        McpAction::Install { client } => connect(at, client),
+        McpAction::Install { client, here } => {
+            own_place::check(at, *here)?;
+            connect(at, client)
+        }
         McpAction::Uninstall { client } => disconnect(at, client),
         McpAction::Import(from) => import::run(at, from),
         McpAction::Remove { name, file } => add::remove(at, name, file),

@@ -54,6 +54,7 @@ mod notices;
 mod network;
 mod once;
 mod outputs;
+mod own_program;
 mod proposals;
 mod pty;
 mod reach;

@@ -24,6 +24,18 @@ pub(crate) const TESTS: &[Test] = &[
         every(Strength::Full, true);
     }),
     ("j8_what_processes_share_counts_once", shared_counts_once),
+    (
+        "t1_address_space_that_is_only_reserved_does_not_count",
+        || {
+            runtime().block_on(async {
+                for cgroups in [false, true] {
+                    let sandbox = sandbox(Strength::Full, cgroups);
+                    let (exit, bound, said) = start(&sandbox, &["reserve"]).await;
+                    assert!(exit.success(), "{bound}: {exit:?} {said}");
+                }
+            });
+        },
+    ),
     ("idle_sockets_for_datagrams_hold_nothing", || {
         runtime().block_on(async {
             let (exit, _, said) = start(&sandbox(Strength::Full, false), &["idle_sockets"]).await;
@@ -87,6 +99,19 @@ pub(crate) const ATTEMPTS: &[Attempt] = &[
             unsafe { libc::waitpid(child, &raw mut status, 0) };
             if status != 0 {
                 return Err(format!("a child ended by {status}"));
+            }
+        }
+        Ok(())
+    }),
+    ("reserve", |_| {
+        // As WebAssembly engines and sanitizers do it: far more than the limit, of which almost nothing is used.
+        for access in [libc::PROT_NONE, libc::PROT_READ | libc::PROT_WRITE] {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+            let size = 8 << 40;
+            // SAFETY: a new mapping that nothing else uses.
+            let at = unsafe { libc::mmap(std::ptr::null_mut(), size, access, flags, -1, 0) };
+            if at == libc::MAP_FAILED {
+                return Err(std::io::Error::last_os_error().to_string());
             }
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! `Denials`: the paths that deny rules and secret names keep from every program, for code that hides files before a program starts.
 
 use super::Policy;
+pub use super::linked_names::NameProgress;
 use super::paths::{PathPattern, PathView};
 use super::rule::{List, Rule, Selector, Specifier};
 use super::secret_files::HiddenSecrets;
@@ -13,6 +14,8 @@ use crate::spec::ToolClass;
 pub struct Denials {
     read: Vec<PathPattern>,
     edit: Vec<PathPattern>,
+    /// The patterns of ask rules of both classes. They deny nothing, but what they name has other names too.
+    asked: Vec<PathPattern>,
     secrets: Option<HiddenSecrets>,
     workspace: Option<String>,
 }
@@ -81,6 +84,15 @@ impl Denials {
         patterns.any(|pattern| !pattern.is_any_depth() && pattern.may_lie_below(&folder))
     }
 
+    /// Returns how far a path matches what rules name, secrets and protected names.
+    pub fn progress(&self, path: &str) -> NameProgress {
+        let view = PathView::new(path, self.workspace.as_deref());
+        let patterns = self.read.iter().chain(&self.edit).chain(&self.asked);
+        let secret = self.is_secret(path) || self.is_secret_folder(path);
+        let each = patterns.map(|pattern| pattern.progress(&view));
+        NameProgress::new(each, secret, path)
+    }
+
     fn forbid(&self, patterns: &[PathPattern], path: &str) -> bool {
         if patterns.is_empty() {
             return false;
@@ -105,23 +117,26 @@ impl Policy {
 
     /// Does the same for a run in which reading these secrets was approved.
     pub(crate) fn denials_after(&self, released: &[String]) -> Denials {
-        let of = |class: ToolClass| {
+        let of = |list: List, class: ToolClass| {
             let rules = self.rules.all().iter();
-            let patterns = rules.filter_map(move |rule| denied(rule, class));
-            patterns.cloned().collect()
+            let patterns = rules.filter_map(move |rule| pattern_of(rule, list, class));
+            patterns.cloned()
         };
         Denials {
-            read: of(ToolClass::Read),
-            edit: of(ToolClass::Edit),
+            read: of(List::Deny, ToolClass::Read).collect(),
+            edit: of(List::Deny, ToolClass::Edit).collect(),
+            asked: of(List::Ask, ToolClass::Edit)
+                .chain(of(List::Ask, ToolClass::Read))
+                .collect(),
             secrets: self.hidden_secrets(released),
             workspace: self.places.workspace.clone(),
         }
     }
 }
 
-/// Returns the path pattern of a rule if it is a deny rule of this class.
-fn denied(rule: &Rule, class: ToolClass) -> Option<&PathPattern> {
-    let is_of = rule.list == List::Deny && rule.selector == Selector::Class(class);
+/// Returns the path pattern of a rule if it is in this list and of this class.
+fn pattern_of(rule: &Rule, list: List, class: ToolClass) -> Option<&PathPattern> {
+    let is_of = rule.list == list && rule.selector == Selector::Class(class);
     match &rule.specifier {
         Specifier::Path(pattern) if is_of => Some(pattern),
         _ => None,

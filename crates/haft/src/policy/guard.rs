@@ -426,7 +426,7 @@ impl OwnFiles {
     }
 
     /// Whether one of them lies within this folder.
-    fn lies_in(&self, folder: &str) -> bool {
+    pub(super) fn lies_in(&self, folder: &str) -> bool {
         self.paths
             .iter()
             .any(|own| folder == "." && !own.starts_with('/') || under(own, folder).is_some())

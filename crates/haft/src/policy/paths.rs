@@ -36,6 +36,9 @@ pub(crate) fn segments(path: &str) -> Vec<&str> {
         .collect()
 }
 
+/// Maximum number of segments of a pattern that [`PathPattern::progress`] distinguishes.
+const MAX_PROGRESS: usize = 100;
+
 /// The place where a pattern starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Anchor {
@@ -280,6 +283,43 @@ impl PathPattern {
                         _ => false,
                     })
         })
+    }
+
+    /// Returns how far this path matches the pattern as deny or ask: a bit for each segment that may come next, and one for a match.
+    /// Whatever follows, a path matches at most what another matches whose bits include its own.
+    pub(crate) fn progress(&self, path: &PathView<'_>) -> u128 {
+        let Some(parts) = self.start(path, true) else {
+            return 0;
+        };
+        // A pattern of absurd length counts as matched after as many segments as there are bits.
+        let segments = &self.segments[..self.segments.len().min(MAX_PROGRESS)];
+        let deep = |at: usize| segments.get(at) == Some(&Segment::Deep);
+        let close = |mut bits: u128| {
+            for at in 0..segments.len() {
+                if bits & (1 << at) != 0 && deep(at) {
+                    bits |= 1 << (at + 1);
+                }
+            }
+            bits
+        };
+        let matched = 1 << segments.len();
+        let mut bits = close(1);
+        for part in parts {
+            let mut next = bits & matched;
+            for (at, segment) in segments.iter().enumerate() {
+                if bits & (1 << at) == 0 {
+                    continue;
+                }
+                if *segment == Segment::Deep || (at == 0 && self.anchor == Anchor::AnyDepth) {
+                    next |= 1 << at;
+                }
+                if *segment != Segment::Deep && segment.matches(part) {
+                    next |= 1 << (at + 1);
+                }
+            }
+            bits = close(next);
+        }
+        bits
     }
 
     fn start<'p>(&self, path: &'p PathView<'_>, strict: bool) -> Option<&'p [&'p str]> {

@@ -11,6 +11,7 @@ use haft::change::{Changer, PathText};
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::permission::Permission;
+use haft::policy::EffectVerdict;
 use haft::result::ToolResult;
 use haft::spec::{Risk, ToolSpec};
 use haft::tool::TypedTool;
@@ -204,17 +205,52 @@ impl Views {
         // Changes that were asked about remain so, even if a change applied earlier makes git ignore them.
         let ask_ignored = self.options.ask_ignored || part == Part::Asked;
         let effects = Effects::new(&self.workspace, approved, ask_ignored);
-        let mut effects = effects.with_repositories(&self.workspace, &changes.collected.changes);
+        let (names, names_unknown) =
+            changes.with_note(|note| (note.names.clone(), note.names_unknown));
+        let paths = changes.collected.changes.iter().map(|change| &*change.path);
+        let paths = paths.chain(names.values().flatten().map(|name| &*name.0));
+        let mut effects = effects.with_repositories(&self.workspace, paths);
         let mut apply = Permission::apply(changes.with_note(|note| note.command.clone()));
-        if self.options.mode == ChangeMode::Review {
+        if self.options.mode == ChangeMode::Review || names_unknown {
             // No profile allows this.
             apply.risk = Risk::Critical;
         }
-        let each = changes.collected.changes.iter();
-        let each = each
-            .filter(|change| select(change))
-            .map(|change| effects.of(change));
-        std::iter::once(apply).chain(each).collect()
+        let mut all = vec![apply];
+        for change in changes.collected.changes.iter().filter(|one| select(one)) {
+            all.push(effects.of(change));
+            let names = names.get(&PathText(change.path.clone()));
+            let names = names.into_iter().flatten();
+            all.extend(names.map(|name| effects.by_name(change, &name.0)));
+        }
+        all
+    }
+
+    /// Returns the policy's verdict on each change by itself, by its own path.
+    pub(super) fn verdicts(
+        &self,
+        changes: &PendingChanges,
+        context: &CallContext,
+    ) -> Vec<EffectVerdict> {
+        let all = self.permissions(changes, Part::Allowed, &|_| true);
+        // The first verdict is about applying anything at all.
+        context.verdicts(super::APPLY, &all).split_off(1)
+    }
+
+    /// Returns the policy's verdicts on changes by further names of their paths, each given by the change's number and the name.
+    pub(super) fn verdicts_by_name(
+        &self,
+        changes: &PendingChanges,
+        named: &[(usize, PathBuf)],
+        context: &CallContext,
+    ) -> Vec<EffectVerdict> {
+        let names = named.iter().map(|(_, name)| &**name);
+        let effects = Effects::new(&self.workspace, false, true);
+        let effects = effects.with_repositories(&self.workspace, names);
+        let each = named.iter();
+        let each = each.map(|(at, name)| effects.by_name(&changes.collected.changes[*at], name));
+        let apply = Permission::apply(changes.with_note(|note| note.command.clone()));
+        let all: Vec<Permission> = std::iter::once(apply).chain(each).collect();
+        context.verdicts(super::APPLY, &all).split_off(1)
     }
 
     pub(super) fn is_review_mode(&self) -> bool {

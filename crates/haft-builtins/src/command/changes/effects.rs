@@ -42,16 +42,14 @@ impl<'a> Effects<'a> {
         }
     }
 
-    /// Adds the changed paths, so that settings of repositories among them are protected.
-    pub(super) fn with_repositories(
+    /// Adds the changed paths and their further names, so that settings of repositories among them are protected.
+    pub(super) fn with_repositories<'p>(
         mut self,
         workspace: &Workspace,
-        changes: &[ViewChange],
+        paths: impl IntoIterator<Item = &'p Path>,
     ) -> Self {
-        let paths: Vec<_> = changes
-            .iter()
-            .map(|change| change.path.to_string_lossy())
-            .collect();
+        let paths = paths.into_iter().map(Path::to_string_lossy);
+        let paths: Vec<_> = paths.collect();
         let found = extra_protected(workspace, paths.iter().map(|path| &**path));
         self.protected = found.into_iter().collect();
         self
@@ -83,6 +81,25 @@ impl<'a> Effects<'a> {
             // Neither a profile nor an approval of the command allows this.
             permission.risk = Risk::Critical;
         }
+        permission
+    }
+
+    /// Returns the permission that the change needs because a link gives its path this name, too.
+    pub(super) fn by_name(&self, change: &ViewChange, name: &Path) -> Permission {
+        let claim = PathClaim {
+            path: name.to_string_lossy().into_owned(),
+            target: Some(change.path.to_string_lossy().into_owned()),
+        };
+        let mut permission = match change.after {
+            None => Permission::remove(claim),
+            Some(_) => Permission::write(claim),
+        };
+        // Rules and guards decide about a name; the profile decides about the path itself.
+        permission.risk = if self.is_protected(&permission) {
+            Risk::Critical
+        } else {
+            Risk::Safe
+        };
         permission
     }
 

@@ -18,7 +18,7 @@ pub(super) struct Fates<'a> {
 }
 
 impl<'a> Fates<'a> {
-    /// Creates the fates from the policy's verdicts. If the user `reviews` everything, allowed changes are asked about too.
+    /// Creates the fates from the policy's verdicts. If `reviews`, allowed changes are asked about too.
     pub(super) fn new(
         changes: &'a [ViewChange],
         verdicts: impl Iterator<Item = EffectVerdict>,

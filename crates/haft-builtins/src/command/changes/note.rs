@@ -35,6 +35,12 @@ pub(super) struct Note {
     pub(super) said: CommandReport,
     /// The fate of each change.
     pub(super) fates: BTreeMap<PathText, Fate>,
+    /// Further names by which links reach changed files, as far as the policy does not allow changing them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) names: BTreeMap<PathText, Vec<PathText>>,
+    /// True if the workspace has too many links to find all of these names: then everything is asked about.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) names_unknown: bool,
     /// Changes that were applied so far.
     pub(super) applied: Vec<Changed>,
     /// Changes that are never applied.

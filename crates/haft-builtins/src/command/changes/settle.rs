@@ -1,13 +1,17 @@
 //! Settles the changes of an ended command: applies the allowed ones and asks the user about the others.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use haft::ErrorKind;
 use haft::approval::ApprovalId;
+use haft::change::PathText;
 use haft::change::collect::{Collected, Dropped};
 use haft::context::CallContext;
 use haft::error::ToolError;
+use haft::permission::Verdict;
+use haft::policy::EffectVerdict;
 use haft::result::{Outcome, Status, ToolResult};
 
 use crate::command::changes::apply::{ApplyChangesInput, Part};
@@ -17,6 +21,8 @@ use crate::command::changes::note::{CommandReport, Fate, Note};
 use crate::command::changes::pending::PendingChanges;
 use crate::command::changes::unread::repositories_with_hidden_files;
 use crate::command::changes::{APPLY, OpenView, Views, failed};
+use crate::command::linked_names::LinkedNames;
+use crate::command::links::TooMany;
 use crate::work::blocking;
 
 /// A command that has ended.
@@ -40,7 +46,7 @@ pub(crate) async fn settle(
         Collection::Nothing(result) => return Ok(*result),
         Collection::Some(kept) => kept,
     };
-    judge(views, &kept, context);
+    judge(views, &kept, context).await?;
     let _open = views.keep_open(&kept.name(), &kept);
     if !kept.changes_of(&Fate::Allowed).is_empty() {
         let outcome = call(&kept, Part::Allowed, context).await;
@@ -121,6 +127,8 @@ async fn collect(
             approved: ended.approved,
             said: CommandReport::of(ended.result)?,
             fates: BTreeMap::new(),
+            names: BTreeMap::new(),
+            names_unknown: false,
             applied: Vec::new(),
             dropped: collected.dropped.iter().map(dropped).collect(),
         };
@@ -132,11 +140,27 @@ async fn collect(
 }
 
 /// Determines the fate of each change.
-fn judge(views: &Views, changes: &PendingChanges, context: &CallContext) {
-    let all = views.permissions(changes, Part::Allowed, &|_| true);
-    // The first verdict is about applying anything at all.
-    let verdicts = context.verdicts(APPLY, &all).into_iter().skip(1);
-    let mut fates = Fates::new(&changes.collected.changes, verdicts, views.is_review_mode());
+async fn judge(
+    views: &Arc<Views>,
+    changes: &Arc<PendingChanges>,
+    context: &CallContext,
+) -> Result<(), ToolError> {
+    let mut verdicts = views.verdicts(changes, context);
+    let (at, kept, denials) = (Arc::clone(views), Arc::clone(changes), context.denials());
+    let names = blocking(move |_| {
+        let all = &kept.collected.changes;
+        Ok(LinkedNames::of_changes(&at.workspace, all, &denials))
+    });
+    match names.await? {
+        Ok(names) => add_names(views, changes, &names, &mut verdicts, context),
+        Err(TooMany) => changes.with_note(|note| note.names_unknown = true),
+    }
+    let asks_about_all = views.is_review_mode() || changes.with_note(|note| note.names_unknown);
+    let mut fates = Fates::new(
+        &changes.collected.changes,
+        verdicts.into_iter(),
+        asks_about_all,
+    );
     let upper = changes.upper().unwrap_or_default();
     for (repository, why) in repositories_with_hidden_files(
         &upper,
@@ -148,6 +172,36 @@ fn judge(views: &Views, changes: &PendingChanges, context: &CallContext) {
     }
     let fates = fates.decide_jointly(views.options.on_partial);
     changes.with_note(|note| note.fates = fates);
+    Ok(())
+}
+
+/// Judges the further names of changed files; each change gets the strictest verdict of all its names. Notes the names that the
+/// policy does not allow changing, so that a request states them.
+fn add_names(
+    views: &Views,
+    changes: &PendingChanges,
+    names: &LinkedNames,
+    verdicts: &mut [EffectVerdict],
+    context: &CallContext,
+) {
+    let each = changes.collected.changes.iter().enumerate();
+    let named: Vec<(usize, PathBuf)> = each
+        .flat_map(|(at, change)| {
+            let names = names.names_of(&change.path).into_iter();
+            names.map(move |name| (at, name))
+        })
+        .collect();
+    let by_name = views.verdicts_by_name(changes, &named, context);
+    for ((at, name), verdict) in named.into_iter().zip(by_name) {
+        if verdict.verdict == Verdict::Allow {
+            continue;
+        }
+        let path = PathText(changes.collected.changes[at].path.clone());
+        changes.with_note(|note| note.names.entry(path).or_default().push(PathText(name)));
+        if verdict.verdict > verdicts[at].verdict {
+            verdicts[at] = verdict;
+        }
+    }
 }
 
 /// Asks the user about the remaining changes and returns the result for all of them.
