@@ -121,5 +121,5 @@ fn result(data: &AskUserData) -> Result<ToolResult, ToolError> {
     };
     ToolResult::text(lines.join("\n"))
         .with_summary(summary)
-        .with_data(data)
+        .with_data_for_programs(data)
 }

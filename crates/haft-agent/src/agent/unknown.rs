@@ -40,8 +40,8 @@ impl Agent {
         let id = stored.request.id.as_str();
         match (stored.status, stored.outcome.as_deref()) {
             (_, Some(text)) => {
-                let outcome =
-                    answers::stored(text, self.session.run(), ready.id(), &ready.call.name);
+                let run = self.session.run().clone();
+                let outcome = Outcome::from_stored(text, run, ready.id(), &ready.call.name);
                 self.tell_call(ready);
                 if let Some(outcome) = outcome.as_ref().filter(|_| ready.is_step) {
                     return self.stepped(ready, outcome);
