@@ -242,6 +242,8 @@ proptest! {
         let mut parts: Vec<Part<'_>> = Vec::new();
         for (mark, lines) in texts {
             let (mark, text) = (Mark::ALL[mark], lines.join("\n"));
+            // How a call ended begins with a word for it.
+            let text = if mark == Mark::Status { format!("failed: {text}") } else { text };
             let is_new = !text.is_empty() && parts.iter().all(|part| part.mark != mark);
             if is_new {
                 parts.push(Part { mark, text: text.into() });
