@@ -213,7 +213,7 @@ impl Updates {
         self.state.lock().calls.remove(id);
         let redactor = self.redactor();
         let mut content = self.diffs(id);
-        content.extend(shown(ended, &redactor));
+        content.extend(result_blocks(ended, &redactor));
         let mut update = json!({
             "sessionUpdate": "tool_call_update",
             "toolCallId": id,
@@ -342,7 +342,7 @@ struct Ended<'a> {
 }
 
 /// Returns what the user sees of a call: images, then everything that is text.
-fn shown(ended: &Ended<'_>, redactor: &Redactor) -> Vec<Value> {
+fn result_blocks(ended: &Ended<'_>, redactor: &Redactor) -> Vec<Value> {
     let Some(outcome) = ended.outcome else {
         return vec![text::output(&redactor.redact(ended.text))];
     };
@@ -457,7 +457,7 @@ mod tests {
                 text: "",
                 is_error: !outcome.is_ok(),
             };
-            let shown = shown(&ended, &Redactor::default())
+            let shown = result_blocks(&ended, &Redactor::default())
                 .into_iter()
                 .map(|block| {
                     let text = block["content"]["text"].as_str();

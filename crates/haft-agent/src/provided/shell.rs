@@ -115,6 +115,8 @@ fn rest(outcome: &Outcome) -> String {
     rendered.parts.retain(|part| match part.mark {
         Mark::Stdout | Mark::Stderr => false,
         Mark::Status => !outcome.is_ok() && !by_code,
+        // The item has a member for it.
+        Mark::Details => !part.text.starts_with("{\"exit_code\":") || part.text.contains(','),
         _ => true,
     });
     rendered.to_text()

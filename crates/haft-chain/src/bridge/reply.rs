@@ -47,14 +47,14 @@ pub fn outcome(seq: u64, outcome: &Outcome, files: &[MediaFile]) -> String {
         artifacts: &outcome.artifacts,
         files,
         error: outcome.error.as_ref(),
-        printed: printed(outcome),
+        printed: output_of(outcome),
         seq,
     };
     serde_json::to_string(&reply).unwrap_or_else(|_| "{\"status\":\"error\"}".to_owned())
 }
 
 /// Returns what a call that failed gave: its output and notes, without the advice, which the error has.
-fn printed(outcome: &Outcome) -> String {
+fn output_of(outcome: &Outcome) -> String {
     let Some(error) = &outcome.error else {
         return String::new();
     };

@@ -299,7 +299,7 @@ fn print_settled(at: &Invocation, app: &App, settled: &Settled, denies: bool) ->
             Exit::of(outcome, true)
         }
         Settled::Ended { id, outcome } => {
-            match stored(outcome) {
+            match read_stored(outcome) {
                 Some(ended) if !at.screen.json => call::print_outcome(at, &ended)?,
                 None if !at.screen.json => {
                     let unreadable = "the call has ended, but its outcome cannot be read";
@@ -315,7 +315,7 @@ fn print_settled(at: &Invocation, app: &App, settled: &Settled, denies: bool) ->
 }
 
 /// Returns the outcome that another process stored.
-pub(super) fn stored(outcome: &serde_json::Value) -> Option<Outcome> {
+pub(super) fn read_stored(outcome: &serde_json::Value) -> Option<Outcome> {
     let name = |name: &str| outcome[name].as_str().unwrap_or_default();
     let (run, call) = (RunId::new(name("run")), CallId::new(name("call")));
     Outcome::from_stored(&outcome.to_string(), run, call, name("tool"))

@@ -192,10 +192,10 @@ impl Lines {
                 // How a call ended comes last, unless that is all there is to say.
                 Mark::Status if outcome.is_ok() || outcome.error.is_some() => {}
                 Mark::Status | Mark::Stdout | Mark::Text | Mark::Media => {
-                    lines.out.push_str(&ended(visible::block(text)));
+                    lines.out.push_str(&with_line_end(visible::block(text)));
                 }
                 Mark::Data => lines.out.push_str(&data::render(text)),
-                Mark::Stderr => lines.err.push_str(&ended(visible::block(text))),
+                Mark::Stderr => lines.err.push_str(&with_line_end(visible::block(text))),
                 Mark::Details => lines.err.push_str(&data::details(text)),
                 Mark::Artifact => {
                     // Its ref is named with the others.
@@ -215,7 +215,7 @@ impl Lines {
     }
 }
 
-fn ended(text: String) -> String {
+fn with_line_end(text: String) -> String {
     if text.is_empty() || text.ends_with('\n') {
         text
     } else {

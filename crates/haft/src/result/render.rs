@@ -176,7 +176,13 @@ impl Outcome {
         }
         if !waits {
             let reason = self.error.as_ref().map(|error| error.message.as_str());
-            for text in texts.iter().filter(|text| Some(**text) != reason) {
+            let is_said = |text: &str| {
+                let streams = streams.as_ref();
+                let is_stream =
+                    streams.is_some_and(|said| said.stdout == text || said.stderr == text);
+                is_stream || Some(text) == reason
+            };
+            for text in texts.iter().filter(|text| !is_said(text)) {
                 output.push(Mark::Text, *text);
             }
         }

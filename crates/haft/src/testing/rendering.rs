@@ -6,17 +6,42 @@ use crate::call::{CallId, RunId};
 use crate::error::ErrorKind;
 use crate::result::{Artifact, Content, Failure, Outcome, Status};
 
-/// How a call ended: a status with the kind of its failure.
-const ENDS: [(&str, Status, Option<ErrorKind>); 9] = [
-    ("ok", Status::Ok, None),
-    ("failed", Status::Error, Some(ErrorKind::Failed)),
-    ("timeout", Status::Timeout, Some(ErrorKind::Timeout)),
-    ("cancelled", Status::Cancelled, Some(ErrorKind::Cancelled)),
-    ("denied late", Status::Denied, Some(ErrorKind::Denied)),
-    ("conflict", Status::Error, Some(ErrorKind::Conflict)),
-    ("approved elsewhere", Status::Ok, None),
-    ("background", Status::Ok, None),
-    ("detached", Status::Ok, None),
+/// How a call ended.
+struct End {
+    name: &'static str,
+    status: Status,
+    failure: Option<ErrorKind>,
+}
+
+impl End {
+    const fn ok(name: &'static str) -> Self {
+        Self {
+            name,
+            status: Status::Ok,
+            failure: None,
+        }
+    }
+
+    const fn failure(name: &'static str, status: Status, kind: ErrorKind) -> Self {
+        Self {
+            name,
+            status,
+            failure: Some(kind),
+        }
+    }
+}
+
+/// All ways in which a call ends, but waiting.
+const ENDS: [End; 9] = [
+    End::ok("ok"),
+    End::failure("failed", Status::Error, ErrorKind::Failed),
+    End::failure("timeout", Status::Timeout, ErrorKind::Timeout),
+    End::failure("cancelled", Status::Cancelled, ErrorKind::Cancelled),
+    End::failure("denied late", Status::Denied, ErrorKind::Denied),
+    End::failure("conflict", Status::Error, ErrorKind::Conflict),
+    End::ok("approved elsewhere"),
+    End::ok("background"),
+    End::ok("detached"),
 ];
 
 /// What a tool gave.
@@ -48,11 +73,11 @@ pub fn rows() -> Vec<Row> {
     for end in ENDS {
         for given in GIVEN {
             for has_notes in [false, true] {
-                rows.push(row(end, given, has_notes));
+                rows.push(row(&end, given, has_notes));
             }
         }
     }
-    rows.push(suspended());
+    rows.push(suspended_row());
     rows
 }
 
@@ -73,11 +98,12 @@ pub fn check(renderer: &str, render: impl Fn(&Outcome) -> String) {
     }
 }
 
-fn row(
-    (end, status, kind): (&str, Status, Option<ErrorKind>),
-    given: &str,
-    has_notes: bool,
-) -> Row {
+fn row(end: &End, given: &str, has_notes: bool) -> Row {
+    let End {
+        name: end,
+        status,
+        failure: kind,
+    } = *end;
     let mut outcome = Outcome::new(RunId::new("r-1"), CallId::new("c-1"), "tool", status);
     let mut must_say = Vec::new();
     "the line for people".clone_into(&mut outcome.summary);
@@ -164,7 +190,7 @@ fn give(outcome: &mut Outcome, given: &str) -> Vec<&'static str> {
     }
 }
 
-fn suspended() -> Row {
+fn suspended_row() -> Row {
     let mut outcome = Outcome::new(
         RunId::new("r-1"),
         CallId::new("c-1"),

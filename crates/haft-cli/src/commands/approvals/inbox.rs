@@ -42,7 +42,7 @@ fn reason(outcome: &Outcome) -> String {
 }
 
 /// Returns the lines that stand below the line of a call that ran: what its tool gave, and the notes.
-fn below_line(outcome: &Outcome) -> Vec<String> {
+fn lines_below(outcome: &Outcome) -> Vec<String> {
     let whole = format!("haft runs show {} {}", outcome.run, outcome.call);
     let lines = excerpt::lines(&outcome.render(), |mark| mark != Mark::Status, &whole);
     lines.into_iter().map(|(_, line)| line).collect()
@@ -423,12 +423,12 @@ impl Inbox<'_> {
             // The denial was already printed.
             Ok(_) if denied => return,
             Ok(Settled::Ran(outcome)) => {
-                below = below_line(&outcome);
+                below = lines_below(&outcome);
                 (outcome.status.as_str().to_owned(), reason(&outcome))
             }
             Ok(Settled::Ended { outcome, .. }) => {
-                let ended = super::stored(&outcome);
-                below = ended.as_ref().map(below_line).unwrap_or_default();
+                let ended = super::read_stored(&outcome);
+                below = ended.as_ref().map(lines_below).unwrap_or_default();
                 let status = outcome["status"].as_str().unwrap_or_default().to_owned();
                 (status, ended.as_ref().map(reason).unwrap_or_default())
             }

@@ -39,7 +39,7 @@ pub(super) fn write(parts: &[Part<'_>]) -> String {
         }
     };
     let dashes = likeness.map_or(DASHES, |most| most.max(DASHES - 1) + 1);
-    framed(parts, dashes, begins_plainly)
+    write_framed(parts, dashes, begins_plainly)
 }
 
 /// Returns the notes among the parts, with heads that fit the other parts.
@@ -50,11 +50,11 @@ pub(super) fn write_notes(parts: &[Part<'_>]) -> Option<String> {
         return None;
     }
     let dashes = likeness(parts).map_or(DASHES, |most| most.max(DASHES - 1) + 1);
-    Some(framed(&notes, dashes, false))
+    Some(write_framed(&notes, dashes, false))
 }
 
 /// Writes the parts, with a head wherever the mark changes.
-fn framed(parts: &[Part<'_>], dashes: usize, begins_plainly: bool) -> String {
+fn write_framed(parts: &[Part<'_>], dashes: usize, begins_plainly: bool) -> String {
     let room: usize = parts
         .iter()
         .map(|part| part.text.len() + 2 * dashes + 12)
