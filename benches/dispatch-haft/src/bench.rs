@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft::policy::{RuleSet, RuleText};
-use haft::{Executor, RunLimits, Policy, Session, Tool, ToolCall, ToolRegistry};
+use haft::{Executor, Policy, RunLimits, Session, Tool, ToolCall, ToolRegistry};
 use measure::{Row, Step, case, each};
 use tokio::runtime::Runtime;
 

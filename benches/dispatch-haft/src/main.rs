@@ -6,6 +6,7 @@ use measure::{Step, fact, interleave, rounds};
 mod audit;
 mod bench;
 mod list;
+mod render;
 mod tools;
 
 use bench::{Bench, Kind};
@@ -31,6 +32,10 @@ fn main() {
     let recorded = audit::Recorded::new(&runtime);
     interleave(rounds, recorded.steps());
     drop(recorded);
+
+    let outcomes = render::Outcomes::new();
+    interleave(rounds, outcomes.steps());
+    drop(outcomes);
 
     let list = list::List::new(1_000);
     fact("list bytes", list.bytes());

@@ -177,5 +177,8 @@ pub(crate) fn typed(n: usize) -> Arc<dyn Tool> {
 
 /// Returns the nth tool from a closure: typed, without a permission of its own.
 pub(crate) fn closure(n: usize) -> Arc<dyn Tool> {
-    tool_fn(spec(n), |input: Search, _| async move { Ok(answer(&input)) })
+    tool_fn(
+        spec(n),
+        |input: Search, _| async move { Ok(answer(&input)) },
+    )
 }

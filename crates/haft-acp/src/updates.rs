@@ -27,7 +27,6 @@ use crate::limits::{IMAGE, OUTPUT};
 
 pub(crate) mod card;
 mod plan;
-mod printed;
 pub(crate) mod text;
 
 /// Reports to the client what happens in one session.
@@ -214,11 +213,7 @@ impl Updates {
         self.state.lock().calls.remove(id);
         let redactor = self.redactor();
         let mut content = self.diffs(id);
-        let shown = ended.outcome.map_or(&[][..], |outcome| &outcome.content);
-        content.extend(shown.iter().filter_map(picture));
-        let printed = ended.outcome.and_then(printed::of);
-        let shown = printed.as_deref().unwrap_or(ended.text);
-        content.push(text::output(&redactor.redact(shown)));
+        content.extend(result_blocks(ended, &redactor));
         let mut update = json!({
             "sessionUpdate": "tool_call_update",
             "toolCallId": id,
@@ -346,6 +341,20 @@ struct Ended<'a> {
     is_error: bool,
 }
 
+/// Returns what the user sees of a call: images, then everything that is text.
+fn result_blocks(ended: &Ended<'_>, redactor: &Redactor) -> Vec<Value> {
+    let Some(outcome) = ended.outcome else {
+        return vec![text::output(&redactor.redact(ended.text))];
+    };
+    let mut shown: Vec<Value> = outcome.content.iter().filter_map(picture).collect();
+    let rendered = outcome.render_beside(|content| picture(content).is_some());
+    let rendered = rendered.to_text();
+    if !rendered.is_empty() {
+        shown.push(text::output(&redactor.redact(&rendered)));
+    }
+    shown
+}
+
 /// Returns an image of a result.
 fn picture(content: &Content) -> Option<Value> {
     match content {
@@ -431,5 +440,30 @@ impl ProgressSink for Updates {
             })
         };
         self.send(&shown);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use haft::testing::rendering::check;
+
+    use super::*;
+
+    #[test]
+    fn an_editor_shows_everything_that_a_tool_gave() {
+        check("editor", |outcome| {
+            let ended = Ended {
+                outcome: Some(outcome),
+                text: "",
+                is_error: !outcome.is_ok(),
+            };
+            let shown = result_blocks(&ended, &Redactor::default())
+                .into_iter()
+                .map(|block| {
+                    let text = block["content"]["text"].as_str();
+                    text.map_or_else(|| block.to_string(), str::to_owned)
+                });
+            shown.collect::<Vec<_>>().join("\n")
+        });
     }
 }

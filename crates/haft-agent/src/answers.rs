@@ -1,10 +1,8 @@
-//! Converts an outcome to the answer to a model's call, and reads an outcome that was stored as JSON.
+//! Converts an outcome to the answer to a model's call.
 
-use haft::result::{Artifact, Content, Failure};
-use haft::{CallId, Outcome, RunId, Status};
+use haft::Outcome;
+use haft::result::Content;
 use haft_wire::Part;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use crate::conversation::AnswerText;
 
@@ -33,33 +31,22 @@ fn media(content: &Content) -> Option<Part> {
     }
 }
 
-/// The members of an outcome's JSON (contract §3) that matter to a model.
-#[derive(Deserialize)]
-struct Stored {
-    status: Status,
-    #[serde(default)]
-    summary: String,
-    #[serde(default)]
-    content: Vec<Content>,
-    #[serde(default)]
-    data: Option<Box<RawValue>>,
-    #[serde(default)]
-    artifacts: Vec<Artifact>,
-    #[serde(default)]
-    error: Option<Failure>,
-    #[serde(default)]
-    approval: Option<String>,
-}
+#[cfg(test)]
+mod tests {
+    use haft::Outcome;
+    use haft::testing::rendering::check;
+    use haft_wire::Part;
 
-/// Reads an outcome from its JSON, as that of this call; `None` if the text is not an outcome.
-pub(crate) fn stored(text: &str, run: &RunId, call: CallId, tool: &str) -> Option<Outcome> {
-    let stored: Stored = serde_json::from_str(text).ok()?;
-    let mut outcome = Outcome::new(run.clone(), call, tool, stored.status);
-    outcome.summary = stored.summary;
-    outcome.content = stored.content;
-    outcome.data = stored.data;
-    outcome.artifacts = stored.artifacts;
-    outcome.error = stored.error;
-    outcome.approval = stored.approval;
-    Some(outcome)
+    use super::of;
+
+    #[test]
+    fn a_model_misses_nothing_of_an_answer() {
+        check("agent", |outcome: &Outcome| {
+            let parts = of(outcome).parts.into_iter().map(|part| match part {
+                Part::Text(text) => text,
+                other => format!("{other:?}"),
+            });
+            parts.collect::<Vec<_>>().join("\n")
+        });
+    }
 }

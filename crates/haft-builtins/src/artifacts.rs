@@ -145,7 +145,14 @@ fn slice_result(
         Some(text) => ToolResult::text(text),
         None => ToolResult::default(),
     };
-    result.with_summary(summary).with_data(&data)
+    let mut result = result.with_summary(summary).with_data_for_programs(&data)?;
+    if !data.eof {
+        let total = with_separators(bytes);
+        let note =
+            format!("bytes {offset}-{next_offset} of {total}; offset={next_offset} continues");
+        result.notes.push(note);
+    }
+    Ok(result)
 }
 
 fn whole_characters(slice: &[u8]) -> &[u8] {

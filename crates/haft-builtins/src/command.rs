@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use haft::context::CallContext;
 use haft::error::{ErrorKind, ToolError};
 use haft::permission::{Condition, Effect, Permission};
-use haft::result::{Artifact, Content, ToolResult};
+use haft::result::{Artifact, ToolResult};
 use haft::spec::{Risk, Suspension, ToolSpec};
 use haft::tool::TypedTool;
 use haft::workspace::Workspace;
@@ -287,7 +287,7 @@ fn result(
     };
     if !exit.guard_events.is_empty() {
         words = format!("{words}; {}", guard_events(exit));
-        result.content.push(Content::text(guard_events(exit)));
+        result.notes.push(guard_events(exit));
     }
     if exit.success() {
         return Ok(result.with_summary(words));

@@ -308,5 +308,5 @@ fn result(
         content: vec![Content::text(text), image],
         ..ToolResult::default()
     };
-    result.with_summary(summary).with_data(data)
+    result.with_summary(summary).with_data_for_programs(data)
 }

@@ -119,5 +119,5 @@ fn result(data: &AskUserData) -> Result<ToolResult, ToolError> {
     let summary = counted(data.answers.len(), "answer");
     ToolResult::text(lines.join("\n"))
         .with_summary(summary)
-        .with_data(data)
+        .with_data_for_programs(data)
 }

@@ -163,55 +163,28 @@ pub(crate) fn write_asks(
     required::write(out, requests, state, &Meta { haft, server });
 }
 
+/// Returns the blocks: everything there is to read in one text, then what the client gets in its own form.
 fn blocks(outcome: &Outcome, era: Era) -> Vec<Block<'_>> {
     let mut blocks = Vec::with_capacity(outcome.content.len() + outcome.artifacts.len() + 1);
+    // Clients without structured content, and many models' harnesses, read only the text.
+    let text = outcome
+        .render_beside(|content| beside(content, era).is_some())
+        .to_text();
+    if !text.is_empty() {
+        blocks.push(say(text));
+    }
     let content = outcome.content.iter();
-    // The failure comes first, with its kind; an executor may have put the same words in the content.
-    let failure = failure_text(outcome);
-    let content = content.filter(
-        |c| !matches!((c, &failure), (Content::Text { text }, Some(failure)) if text == failure),
-    );
-    blocks.extend(content.map(|content| content_block(content, era)));
-    if let Some(text) = failure {
-        let text = match &outcome.error {
-            Some(error) => format!("{}: {text}", error.kind.as_str()),
-            None => text,
-        };
-        blocks.insert(0, say(text));
-    }
-    // Clients without structured content, and many models' harnesses, read only the text. A script's text is its output, so its
-    // result is added.
-    let unsaid = blocks.is_empty() || !outcome.calls.is_empty();
-    if unsaid && let Some(data) = &outcome.data {
-        blocks.push(Block::Text {
-            text: data.get().into(),
-        });
-    }
+    blocks.extend(content.filter_map(|content| beside(content, era)));
     let links = outcome.artifacts.iter();
-    blocks.extend(links.map(|artifact| artifact_block(outcome, artifact, era)));
+    blocks.extend(links.filter_map(|artifact| artifact_block(outcome, artifact, era)));
     blocks
 }
 
-/// Returns the message and advice of a call that failed.
-fn failure_text(outcome: &Outcome) -> Option<String> {
-    if outcome.is_ok() {
-        return None;
-    }
-    let Some(failure) = &outcome.error else {
-        return Some(outcome.summary.clone());
-    };
-    Some(match &failure.advice {
-        Some(advice) => format!("{}\n{advice}", failure.message),
-        None => failure.message.clone(),
-    })
-}
-
-fn content_block(content: &Content, era: Era) -> Block<'_> {
-    match content {
-        Content::Text { text } => Block::Text { text: text.into() },
+/// Returns the block of a piece of content that stands beside the text, if the client's revision has such blocks.
+fn beside(content: &Content, era: Era) -> Option<Block<'_>> {
+    Some(match content {
         Content::Image { data, mime_type } => Block::Image { data, mime_type },
         Content::Audio { data, mime_type } if era.has_audio() => Block::Audio { data, mime_type },
-        Content::Audio { mime_type, .. } => say(format!("[sound, {mime_type}]")),
         Content::Resource {
             uri,
             text,
@@ -228,33 +201,26 @@ fn content_block(content: &Content, era: Era) -> Block<'_> {
             name,
             mime_type,
             bytes,
-        } => link(
-            Link {
-                uri: uri.clone(),
-                name,
-                mime_type: mime_type.as_deref(),
-                size: *bytes,
-            },
-            era,
-        ),
-    }
+        } if era.has_resource_links() => Block::ResourceLink(Link {
+            uri: uri.clone(),
+            name,
+            mime_type: mime_type.as_deref(),
+            size: *bytes,
+        }),
+        Content::Text { .. } | Content::Audio { .. } | Content::ResourceLink { .. } => return None,
+    })
 }
 
-fn artifact_block<'a>(outcome: &'a Outcome, artifact: &'a Artifact, era: Era) -> Block<'a> {
-    let found = Link {
-        uri: artifact_uri(&outcome.run, &artifact.reference),
-        name: &artifact.reference,
-        mime_type: Some(&artifact.media_type),
-        size: Some(artifact.bytes),
-    };
-    link(found, era)
-}
-
-fn link(found: Link<'_>, era: Era) -> Block<'_> {
-    if era.has_resource_links() {
-        return Block::ResourceLink(found);
-    }
-    say(format!("[resource {}: {}]", found.name, found.uri))
+/// Returns a link to an artifact, which the text names, too.
+fn artifact_block<'a>(outcome: &'a Outcome, artifact: &'a Artifact, era: Era) -> Option<Block<'a>> {
+    era.has_resource_links().then(|| {
+        Block::ResourceLink(Link {
+            uri: artifact_uri(&outcome.run, &artifact.reference),
+            name: &artifact.reference,
+            mime_type: Some(&artifact.media_type),
+            size: Some(artifact.bytes),
+        })
+    })
 }
 
 fn say<'a>(text: String) -> Block<'a> {

@@ -103,7 +103,7 @@ async fn call(State(api): Shared, Extension(caller): Extension<Caller>, body: By
     };
     let arguments = call_body.arguments.map_or("{}", RawValue::get);
     let call = ToolCall::new(call_body.tool, arguments);
-    reply::document(&api.app.executor().execute(&session, call).await)
+    reply::outcome(&api.app.executor().execute(&session, call).await)
 }
 
 /// Runs a script: the body is passed on as the arguments of the tool that runs scripts.
@@ -120,7 +120,7 @@ async fn chain(State(api): Shared, Extension(caller): Extension<Caller>, body: B
         Err(refused) => return refused,
     };
     let call = ToolCall::new(TOOL_CHAIN, arguments);
-    reply::document(&api.app.executor().execute(&session, call).await)
+    reply::outcome(&api.app.executor().execute(&session, call).await)
 }
 
 /// Lists the calls of the caller's newest run here.

@@ -2,6 +2,7 @@
 
 use axum::response::{IntoResponse, Response};
 use haft::error::bounded;
+use haft::result::{Outcome, Rendered};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, StatusCode};
 use serde::Serialize;
@@ -17,6 +18,18 @@ pub(crate) fn document<T: Serialize + ?Sized>(value: &T) -> Response {
             "the answer is not JSON",
         ),
     }
+}
+
+/// Returns an outcome (contract §3), with what a reader gets of it in marked parts.
+pub(crate) fn outcome(outcome: &Outcome) -> Response {
+    #[derive(Serialize)]
+    struct WithParts<'a> {
+        #[serde(flatten)]
+        outcome: &'a Outcome,
+        rendered: Rendered<'a>,
+    }
+    let rendered = outcome.render();
+    document(&WithParts { outcome, rendered })
 }
 
 /// Returns an error. Its message may repeat input, so its length is limited.

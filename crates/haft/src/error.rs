@@ -41,6 +41,19 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// All kinds.
+    pub(crate) const ALL: [Self; 9] = [
+        Self::NotFound,
+        Self::InvalidArguments,
+        Self::Conflict,
+        Self::Budget,
+        Self::Unavailable,
+        Self::Failed,
+        Self::Denied,
+        Self::Timeout,
+        Self::Cancelled,
+    ];
+
     /// Returns the word used on the wire.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -9,12 +9,14 @@ use crate::call::{CallId, Origin, RunId};
 use crate::error::{ErrorKind, ToolError};
 use crate::json;
 
-mod model;
 mod original;
+mod render;
+mod stored;
 #[cfg(test)]
 mod tests;
 
 pub use original::Original;
+pub use render::{Mark, Part, RecordedEnd, Rendered};
 
 /// One piece of content for the model, in MCP's shape.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -80,6 +82,10 @@ pub struct ToolResult {
     pub artifacts: Vec<Artifact>,
     /// Structured content: compact JSON. The executor wraps a value that is not an object as `{"result": value}`.
     pub data: Option<Box<RawValue>>,
+    /// Whether the texts say in words what the data says, so that a reader of texts does not need the data.
+    pub data_is_for_programs: bool,
+    /// Sentences about the call that are no output of the tool: what it could not see, what was left out. They never replace output.
+    pub notes: Vec<String>,
     /// Set if the tool ran and failed, but still has content to show (a command's output).
     pub error: Option<ToolError>,
     /// One bounded line for the user; derived from the content if absent.
@@ -118,6 +124,26 @@ impl ToolResult {
         Ok(self)
     }
 
+    /// Adds structured content for programs: the texts say the same in words.
+    ///
+    /// # Errors
+    /// The value cannot be serialized to JSON.
+    pub fn with_data_for_programs<T: Serialize + ?Sized>(
+        self,
+        value: &T,
+    ) -> Result<Self, ToolError> {
+        Ok(Self {
+            data_is_for_programs: true,
+            ..self.with_data(value)?
+        })
+    }
+
+    /// Adds a note about the call.
+    pub fn with_note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
     /// Sets the one-line summary for the user.
     pub fn with_summary(mut self, summary: impl Into<String>) -> Self {
         self.summary = Some(summary.into());
@@ -150,6 +176,16 @@ pub enum Status {
 }
 
 impl Status {
+    /// All statuses.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Ok,
+        Self::Error,
+        Self::Denied,
+        Self::Suspended,
+        Self::Timeout,
+        Self::Cancelled,
+    ];
+
     /// Returns the word used on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -226,6 +262,10 @@ pub struct Outcome {
     pub content: Vec<Content>,
     /// Structured content; an object, within the inline limit.
     pub data: Option<Box<RawValue>>,
+    /// Whether the texts say in words what the data says, so that a reader of texts does not need the data.
+    pub data_is_for_programs: bool,
+    /// What haft or the tool adds about the call; never a part of its output.
+    pub notes: Vec<String>,
     /// Large results stored as artifacts.
     pub artifacts: Vec<Artifact>,
     /// Why the call did not succeed, if so.
@@ -257,6 +297,8 @@ impl Outcome {
             summary: String::new(),
             content: Vec::new(),
             data: None,
+            data_is_for_programs: false,
+            notes: Vec::new(),
             artifacts: Vec::new(),
             error: None,
             calls: Vec::new(),
@@ -315,6 +357,13 @@ struct OutcomeJson<'a> {
     content: &'a [Content],
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<&'a RawValue>,
+    #[serde(
+        rename = "data_for_programs",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    data_is_for_programs: bool,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    notes: &'a [String],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     artifacts: &'a [Artifact],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -343,6 +392,8 @@ impl<'a> From<&'a Outcome> for OutcomeJson<'a> {
             summary: &o.summary,
             content: &o.content,
             data: o.data.as_deref(),
+            data_is_for_programs: o.data_is_for_programs,
+            notes: &o.notes,
             artifacts: &o.artifacts,
             error: o.error.as_ref(),
             calls: &o.calls,

@@ -65,6 +65,8 @@ pub struct Fitted {
     pub content: Vec<Content>,
     /// The data, or a preview of it; an object.
     pub data: Option<Box<RawValue>>,
+    /// What to say about what is not returned inline.
+    pub notes: Vec<String>,
     /// The artifacts that were stored.
     pub artifacts: Vec<Artifact>,
     /// Set if the overflow is [`Overflow::Fail`] and something was too large.
@@ -277,12 +279,9 @@ impl Shaper<'_> {
             .try_fold(half, |left, text| spend(self.bounds, text, left));
         if let Some(left) = texts_left.filter(|_| content.len() <= MAX_PIECES) {
             // The texts are small: the data gets everything that they leave.
-            let (data, notice) = self.fit_data(data, limit - half + left).await;
-            // The notice is added to the tool's own content.
-            self.fitted.content_is_whole = notice.is_none();
+            self.fitted.data = self.fit_data(data, limit - half + left).await;
+            self.fitted.content_is_whole = true;
             self.fitted.content = content;
-            self.fitted.content.extend(notice);
-            self.fitted.data = data;
             return;
         }
         if let Some(left) = spend(self.bounds, data.get(), half) {
@@ -293,10 +292,8 @@ impl Shaper<'_> {
             return;
         }
         let (content, left) = self.fit_texts(content, half).await;
-        let (data, notice) = self.fit_data(data, limit - half + left).await;
+        self.fitted.data = self.fit_data(data, limit - half + left).await;
         self.fitted.content = content;
-        self.fitted.content.extend(notice);
-        self.fitted.data = data;
     }
 
     /// Returns a preview of texts within `limit` tokens, and the tokens that it leaves.
@@ -316,24 +313,17 @@ impl Shaper<'_> {
         (shaped, left)
     }
 
-    /// Returns a preview of the data and a notice of it, within `limit` tokens together.
-    async fn fit_data(
-        &mut self,
-        data: Box<RawValue>,
-        limit: usize,
-    ) -> (Option<Box<RawValue>>, Option<Content>) {
+    /// Returns a preview of the data and notes that it is one, within `limit` tokens together.
+    async fn fit_data(&mut self, data: Box<RawValue>, limit: usize) -> Option<Box<RawValue>> {
         let bytes = bytes_of(data);
         let whole = self.keep("application/json", &bytes).await;
         let text = std::str::from_utf8(&bytes).unwrap_or_default();
         let notice = notice::of_data(text.len(), &whole);
         // With a very low limit, the data takes precedence.
         let left = spend(self.bounds, &notice, limit / 2);
-        let notice = left.map(|_| Content::Text { text: notice });
+        self.fitted.notes.extend(left.map(|_| notice));
         let room = left.map_or(limit, |left| limit - limit / 2 + left);
-        (
-            data::preview(text, self.bounds.tokenizer, room, self.bounds.typed),
-            notice,
-        )
+        data::preview(text, self.bounds.tokenizer, room, self.bounds.typed)
     }
 }
 

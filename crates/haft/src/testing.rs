@@ -3,6 +3,7 @@
 //! [`Bench`] suffices for tests of tools; the other parts are for tests of approvers, sinks and entry points.
 
 mod bench;
+pub mod rendering;
 
 pub use bench::{Bench, BenchOutcome, OnAsk};
 

@@ -7,7 +7,6 @@ use serde::Deserialize;
 
 use crate::agent::calls::{Plan, Ready};
 use crate::agent::{Agent, AgentError};
-use crate::answers;
 use crate::conversation::AnswerText;
 use crate::end::Waiting;
 
@@ -97,7 +96,7 @@ impl Agent {
         if stored.request.parent.is_some() && !is_of(text, &ready.call.name) {
             return None;
         }
-        let outcome = answers::stored(text, self.session.run(), ready.id(), &ready.call.name)?;
+        let outcome = Outcome::from_stored(text, self.session.run().clone(), ready.id(), &ready.call.name)?;
         // One that waits for this very request says nothing new.
         let is_own = outcome.status == Status::Suspended
             && outcome.approval.as_deref() == Some(stored.request.id.as_str());

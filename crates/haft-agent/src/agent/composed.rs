@@ -26,7 +26,7 @@ impl Agent {
         let run = self.session.run();
         let done = slot.steps.iter().enumerate().map(|(number, text)| {
             let id = step_id(turn, place, number);
-            answers::stored(text, run, id, provided.needs())
+            Outcome::from_stored(text, run.clone(), id, provided.needs())
         });
         let done: Option<Vec<Outcome>> = done.collect();
         let next = match &done {
@@ -81,7 +81,8 @@ impl Agent {
         let name = entry.spec().name.as_str();
         let call = ToolCall::new(name, slot.call.arguments.as_str());
         if let Some(text) = slot.steps.first() {
-            let outcome = answers::stored(text, self.session.run(), CallId::new(""), name);
+            let run = self.session.run().clone();
+            let outcome = Outcome::from_stored(text, run, CallId::new(""), name);
             let answer = outcome.as_ref().map(answers::of).unwrap_or_default();
             // The tool's data is the provider's item.
             let item = outcome.and_then(|outcome| Some(outcome.data?.get().to_owned()));

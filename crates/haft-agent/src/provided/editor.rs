@@ -89,10 +89,7 @@ fn view(path: &str, range: &Value, done: &[Outcome]) -> Result<Next, ToolError> 
             "read_file",
             json!({"path": path, "start_line": first, "max_lines": lines}),
         )),
-        [read] if read.is_ok() => Next::Answer(Box::new(AnswerText::text(numbered(
-            &read.to_model(),
-            first,
-        )))),
+        [read] if read.is_ok() => Next::Answer(Box::new(AnswerText::text(view_of(read, first)))),
         // Reading a folder fails: its listing is the view of it.
         [_] if range.is_null() => {
             Next::Call(Step::new("list_files", json!({"path": path, "depth": 2})))
@@ -100,6 +97,15 @@ fn view(path: &str, range: &Value, done: &[Outcome]) -> Result<Next, ToolError> 
         [read, list] if !list.is_ok() => Next::of(read),
         [.., last] => Next::of(last),
     })
+}
+
+/// Returns the lines that were read with their numbers, then the notes about them.
+fn view_of(read: &Outcome, first: u64) -> String {
+    let mut text = numbered(&read.text(), first);
+    for note in &read.notes {
+        text.extend(["\n[", note, "]"]);
+    }
+    text
 }
 
 /// Returns the text with line numbers.

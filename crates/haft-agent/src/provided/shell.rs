@@ -1,5 +1,6 @@
 //! `shell` and `local_shell` of Responses, `bash` of Anthropic: commands, as calls of `run_command`.
 
+use haft::result::Mark;
 use haft::{Outcome, Status};
 use serde_json::{Map, Value, json};
 
@@ -90,12 +91,35 @@ impl Ran {
     fn of(outcome: &Outcome) -> Option<Self> {
         let data: Value = serde_json::from_str(outcome.data.as_ref()?.get()).ok()?;
         let text = |name: &str| Some(data.get(name)?.as_str()?.to_owned());
+        let stdout = text("stdout")?;
+        let mut stderr = text("stderr").unwrap_or_default();
+        let rest = rest(outcome);
+        if !(stderr.is_empty() || stderr.ends_with('\n') || rest.is_empty()) {
+            stderr.push('\n');
+        }
+        stderr.push_str(&rest);
         Some(Self {
-            stdout: text("stdout")?,
-            stderr: text("stderr").unwrap_or_default(),
+            stdout,
+            stderr,
             exit_code: data.get("exit_code").and_then(Value::as_i64),
         })
     }
+}
+
+/// Returns what the item has no member for: why the call failed, unless the exit code says it, what it changed, and notes.
+fn rest(outcome: &Outcome) -> String {
+    let mut rendered = outcome.render();
+    let reason = outcome.error.as_ref().map(|error| error.message.as_str());
+    let by_code =
+        reason.is_some_and(|reason| reason.starts_with("exit code ") && !reason.contains(';'));
+    rendered.parts.retain(|part| match part.mark {
+        Mark::Stdout | Mark::Stderr => false,
+        Mark::Status => !outcome.is_ok() && !by_code,
+        // The item has a member for it.
+        Mark::Details => !part.text.starts_with("{\"exit_code\":") || part.text.contains(','),
+        _ => true,
+    });
+    rendered.to_text()
 }
 
 /// Handles `local_shell`: program and arguments.

@@ -42,7 +42,7 @@ fn answer(name: &str, arguments: &Value) -> Result<ToolResult, ToolError> {
         "run_command" if arguments["command"] == "false" => {
             let data = json!({"exit_code": 3, "stdout": "out", "stderr": "err"});
             let result = ToolResult::text("out").with_data(&data)?;
-            Ok(result.with_error(ToolError::failed("it ended with code 3")))
+            Ok(result.with_error(ToolError::failed("exit code 3 after 0.1 s")))
         }
         "run_command" => {
             ToolResult::data(&json!({"exit_code": 0, "stdout": "done\n", "stderr": ""}))

@@ -147,7 +147,7 @@ impl ForeignTool {
             "reported_by": agent,
             "duration_ms": report.duration_ms,
         });
-        let result = ToolResult::text(text).with_data(&data)?;
+        let result = ToolResult::text(text).with_data_for_programs(&data)?;
         let error = report.error.as_deref();
         let status = match report.status {
             Status::Failed if prompted && error.is_some_and(is_rejection) => Status::Refused,

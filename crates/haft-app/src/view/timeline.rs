@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use haft::approval::inbox::{Filter, StoredApproval};
 use haft::call::RunId;
+use haft::result::RecordedEnd;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -63,6 +64,7 @@ pub async fn calls(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
             let began = began(&line).unwrap_or_else(|| ts.clone());
             row.entry("started").or_insert(began);
             row.insert("ended".into(), ts);
+            row.insert("rendered".into(), rendered(&line));
         } else {
             // A suspended call that is resumed is running again.
             for name in [
@@ -72,6 +74,7 @@ pub async fn calls(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
                 "summary",
                 "result",
                 "error",
+                "rendered",
             ] {
                 row.remove(name);
             }
@@ -83,6 +86,30 @@ pub async fn calls(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
     }
     let rows = order.iter().filter_map(|call| rows.remove(call));
     Ok(rows.map(Value::Object).collect())
+}
+
+/// Returns what a reader gets of a call that ended, in marked parts, as far as the record holds it.
+fn rendered(line: &Value) -> Value {
+    let text = |of: &'_ Value, name: &str| {
+        let text = of.get(name).and_then(Value::as_str);
+        text.unwrap_or_default().to_owned()
+    };
+    let (status, summary, result) = (
+        text(line, "status"),
+        text(line, "summary"),
+        text(line, "result"),
+    );
+    let error = line.get("error");
+    let error = error.map(|error| (text(error, "kind"), text(error, "message")));
+    let end = RecordedEnd {
+        status: &status,
+        summary: &summary,
+        error: error
+            .as_ref()
+            .map(|(kind, message)| (kind.as_str(), message.as_str())),
+        result: &result,
+    };
+    json!(end.render())
 }
 
 /// Returns the start of a call whose record has no start event: it was stopped before it ran.

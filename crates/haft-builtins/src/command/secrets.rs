@@ -8,7 +8,7 @@ use std::path::Path;
 use haft::context::CallContext;
 use haft::permission::{PathClaim, Permission};
 use haft::policy::{CommandLine, CommandPart};
-use haft::result::{Content, ToolResult};
+use haft::result::ToolResult;
 use haft_sandbox::{Guard, GuardKind};
 
 use crate::command::Commands;
@@ -119,8 +119,8 @@ pub(super) fn with_note(mut result: ToolResult, secrets: &[String]) -> ToolResul
     if secrets.len() > MAX_NAMED {
         named = format!("{named} and {} more", secrets.len() - MAX_NAMED);
     }
-    result.content.push(Content::text(format!(
-        "[Commands see secret files as empty: {named}. Use read_file to request access.]"
-    )));
+    result.notes.push(format!(
+        "Commands see secret files as empty: {named}. Use read_file to request access."
+    ));
     result
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::plural::counted;
-use haft::result::{Content, ToolResult};
+use haft::result::ToolResult;
 use haft::spec::ToolSpec;
 use haft::tool::TypedTool;
 use haft::toolset::Snapshot;
@@ -88,9 +88,8 @@ impl TypedTool for DescribeTools {
         }
         let summary = counted(data.tools.len(), "tool");
         let text = render(&data);
-        let mut result = ToolResult::data(&data)?.with_summary(summary);
-        result.content.push(Content::text(text));
-        Ok(result)
+        let result = ToolResult::text(text).with_data_for_programs(&data)?;
+        Ok(result.with_summary(summary))
     }
 }
 

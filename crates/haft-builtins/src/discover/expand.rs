@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::result::{Content, ToolResult};
+use haft::result::ToolResult;
 use haft::spec::{Exposure, ToolSpec};
 use haft::tool::TypedTool;
 use schemars::JsonSchema;
@@ -73,9 +73,8 @@ impl TypedTool for ToolExpandTools {
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
         let data = expand(&wanted(input.tool_names)?, context);
-        let mut result = ToolResult::data(&data)?.with_summary(summary(&data));
-        result.content.push(Content::text(render(&data)));
-        Ok(result)
+        let result = ToolResult::text(render(&data)).with_data_for_programs(&data)?;
+        Ok(result.with_summary(summary(&data)))
     }
 }
 

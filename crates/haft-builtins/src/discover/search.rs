@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::plural::counted;
-use haft::result::{Content, ToolResult};
+use haft::result::ToolResult;
 use haft::skill::Skill;
 use haft::spec::{Exposure, ToolSpec};
 use haft::tool::TypedTool;
@@ -180,9 +180,8 @@ impl TypedTool for ToolSearch {
         };
         let summary = summary(&data);
         let text = render(&data, notice.as_deref());
-        let mut result = ToolResult::data(&data)?.with_summary(summary);
-        result.content.push(Content::text(text));
-        Ok(result)
+        let result = ToolResult::text(text).with_data_for_programs(&data)?;
+        Ok(result.with_summary(summary))
     }
 }
 

@@ -125,5 +125,7 @@ pub(crate) fn result(data: &EditFileData) -> Result<ToolResult, ToolError> {
         text.push('\n');
         text.push_str(&check.sentence("the file's syntax"));
     }
-    ToolResult::text(text).with_summary(summary).with_data(data)
+    ToolResult::text(text)
+        .with_summary(summary)
+        .with_data_for_programs(data)
 }

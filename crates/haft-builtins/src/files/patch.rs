@@ -266,5 +266,5 @@ pub(crate) fn result(data: &ApplyPatchData) -> Result<ToolResult, ToolError> {
     };
     ToolResult::text(text.trim_end())
         .with_summary(summary)
-        .with_data(data)
+        .with_data_for_programs(data)
 }

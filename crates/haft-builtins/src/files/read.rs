@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 
 use haft::error::ToolError;
-use haft::result::{Content, ToolResult};
+use haft::result::ToolResult;
 use haft::workspace::{FileStamp, Place};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -228,7 +228,7 @@ fn binary_result(
     };
     ToolResult::text(text.clone())
         .with_summary(text)
-        .with_data(&data)
+        .with_data_for_programs(&data)
 }
 
 fn text_result(
@@ -270,10 +270,6 @@ fn text_result(
     let noun = if total == 1 { "line" } else { "lines" };
     let total_lines = with_separators(total);
     let summary = format!("{path}: {} of {total_lines} {noun}", pass.lines);
-    let mut content = vec![Content::text(text)];
-    if !notes.is_empty() {
-        content.push(Content::text(format!("[{}]", notes.join("; "))));
-    }
     let data = ReadFileData {
         path,
         start_line: input.start_line,
@@ -283,13 +279,13 @@ fn text_result(
         truncated: next <= total || pass.cut.is_some(),
         media_type: None,
         bytes: None,
-        notes,
+        notes: notes.clone(),
     };
     let result = ToolResult {
-        content,
-        ..ToolResult::default()
+        notes,
+        ..ToolResult::text(text)
     };
-    result.with_summary(summary).with_data(&data)
+    result.with_summary(summary).with_data_for_programs(&data)
 }
 
 /// Reads a whole file for an edit.

@@ -148,7 +148,7 @@ pub fn move_file(
     let text = format!("moved {} to {}", data.from, data.path);
     ToolResult::text(text.clone())
         .with_summary(text)
-        .with_data(&data)
+        .with_data_for_programs(&data)
 }
 
 /// Deletes a file, link or folder.
@@ -173,7 +173,7 @@ pub fn delete_file(
     let text = format!("deleted {}", data.path);
     ToolResult::text(text.clone())
         .with_summary(text)
-        .with_data(&data)
+        .with_data_for_programs(&data)
 }
 
 /// Adds advice to a conflict that has none.

@@ -296,7 +296,7 @@ impl TypedTool for UndoChanges {
             .collect();
         ToolResult::text(lines.join("\n"))
             .with_summary(text)
-            .with_data(&UndoData { run, changes })
+            .with_data_for_programs(&UndoData { run, changes })
     }
 }
 

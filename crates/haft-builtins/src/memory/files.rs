@@ -150,7 +150,7 @@ impl<const AT_ONCE: bool> TypedTool for MemoryFiles<AT_ONCE> {
         };
         ToolResult::text(reply)
             .with_summary(summary)
-            .with_data(&data)
+            .with_data_for_programs(&data)
     }
 }
 

@@ -244,7 +244,7 @@ impl LoadSkill {
                 "The skill {} is active already; its text was given before and has not changed.",
                 skill.name()
             );
-            return ToolResult::text(message).with_data(&data);
+            return ToolResult::text(message).with_data_for_programs(&data);
         }
         let body = fill_placeholders(
             text,
@@ -259,7 +259,7 @@ impl LoadSkill {
         let notes = notes(skill, text, &active, files);
         let summary = format!("skill {} ({} tokens)", skill.name(), active.tokens);
         let whole = ToolResult::text(wrap_skill(skill, &body, files, &notes));
-        Ok(whole.with_data(&data)?.with_summary(summary))
+        Ok(whole.with_data_for_programs(&data)?.with_summary(summary))
     }
 }
 
@@ -391,7 +391,7 @@ fn file(skill: &Skill, path: &str) -> Result<ToolResult, ToolError> {
         .to_string_lossy();
     let summary = format!("{name} of the skill {}", skill.name());
     Ok(ToolResult::text(text)
-        .with_data(&data)?
+        .with_data_for_programs(&data)?
         .with_summary(summary))
 }
 

@@ -260,7 +260,7 @@ async fn page_outcome(
         content: parts,
         ..ToolResult::default()
     };
-    let result = result.with_summary(summary).with_data(&data)?;
+    let result = result.with_summary(summary).with_data_for_programs(&data)?;
     Ok(match failed {
         Some(error) => result.with_error(error),
         None => result,
@@ -305,7 +305,7 @@ async fn pages_outcome(
         content: all,
         ..ToolResult::default()
     };
-    let result = result.with_summary(summary).with_data(&data)?;
+    let result = result.with_summary(summary).with_data_for_programs(&data)?;
     if fine > 0 {
         return Ok(result);
     }

@@ -107,7 +107,7 @@ impl TypedTool for WebSearch {
         let summary = format!("{} results", results.len());
         ToolResult::text(text)
             .with_summary(summary)
-            .with_data(&WebSearchData { results })
+            .with_data_for_programs(&WebSearchData { results })
     }
 }
 

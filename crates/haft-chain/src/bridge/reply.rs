@@ -1,7 +1,7 @@
 //! Encodes the host's answers: an outcome as a script sees it.
 
 use haft::error::{ErrorKind, bounded};
-use haft::result::{Artifact, Failure, Outcome, Status};
+use haft::result::{Artifact, Failure, Mark, Outcome, Status};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -32,6 +32,9 @@ struct Reply<'a> {
     files: &'a [MediaFile],
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a Failure>,
+    /// What a call that failed gave, for the traceback of a script that does not catch its error.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    printed: String,
     seq: u64,
 }
 
@@ -44,9 +47,24 @@ pub fn outcome(seq: u64, outcome: &Outcome, files: &[MediaFile]) -> String {
         artifacts: &outcome.artifacts,
         files,
         error: outcome.error.as_ref(),
+        printed: output_of(outcome),
         seq,
     };
     serde_json::to_string(&reply).unwrap_or_else(|_| "{\"status\":\"error\"}".to_owned())
+}
+
+/// Returns what a call that failed gave: its output and notes, without the advice, which the error has.
+fn output_of(outcome: &Outcome) -> String {
+    let Some(error) = &outcome.error else {
+        return String::new();
+    };
+    let mut rendered = outcome.render();
+    let advice = error.advice.as_deref();
+    rendered.parts.retain(|part| {
+        let is_advice = part.mark == Mark::Note && Some(&*part.text) == advice;
+        part.mark != Mark::Status && !is_advice
+    });
+    rendered.to_text()
 }
 
 /// Returns the answer to a `put` or an `info`.

@@ -7,11 +7,14 @@ class ToolError(Exception):
     kind, message, advice, result = "failed", "", None, None
 
     @staticmethod
-    def _of(error, result):
+    def _of(error, result, printed=""):
         kind, message, advice = error.get("kind", "failed"), error.get("message", ""), error.get("advice")
         text = f"{message} ({advice})" if advice else message
         raised = PermissionError(text) if kind == "denied" else ToolError(text)
         raised.kind, raised.message, raised.advice, raised.result = kind, message, advice, result
+        if printed and hasattr(raised, "add_note"):
+            # A script that does not catch it ends with what the call printed in its traceback.
+            raised.add_note(printed)
         return raised
 
 
@@ -163,7 +166,7 @@ def _settled(body):
         error = result.error or {"kind": result.status, "message": f"the call ended {result.status}"}
         if result.status == "denied":
             error["kind"] = "denied"
-        raise ToolError._of(error, result)
+        raise ToolError._of(error, result, reply.get("printed", ""))
     return result
 
 

@@ -9,6 +9,8 @@ use std::fmt::Write as _;
 use haft::approval::inbox::{Filter, RequestStatus, StoredApproval};
 use haft::approval::{ApprovalId, Choice, Decision, HoldFor};
 use haft::audit::runs::run_dir;
+use haft::call::{CallId, RunId};
+use haft::result::Outcome;
 use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -304,18 +306,26 @@ fn print_settled(at: &Invocation, app: &App, settled: &Settled, denies: bool) ->
             Exit::of(outcome, true)
         }
         Settled::Ended { id, outcome } => {
-            if at.screen.json {
-                at.screen.document(outcome)?;
-            } else {
-                let summary = outcome["summary"].as_str().unwrap_or_default();
-                at.screen
-                    .out(&format!("{id}  {}\n", visible::line(summary)))?;
+            match read_stored(outcome) {
+                Some(ended) if !at.screen.json => call::print_outcome(at, &ended)?,
+                None if !at.screen.json => {
+                    let unreadable = "the call has ended, but its outcome cannot be read";
+                    at.screen.err(&format!("{id}  {unreadable}"));
+                }
+                _ => at.screen.document(outcome)?,
             }
             Exit::of_stored(outcome)
         }
         Settled::Decided(entry) => return print_status(at, app, entry),
     };
     Ok(if denies { Exit::Done } else { exit })
+}
+
+/// Returns the outcome that another process stored.
+pub(super) fn read_stored(outcome: &serde_json::Value) -> Option<Outcome> {
+    let name = |name: &str| outcome[name].as_str().unwrap_or_default();
+    let (run, call) = (RunId::new(name("run")), CallId::new(name("call")));
+    Outcome::from_stored(&outcome.to_string(), run, call, name("tool"))
 }
 
 /// Prints a decision that another process acts on.

@@ -8,9 +8,8 @@ use anstyle::Style;
 use haft::call::ToolCall;
 use haft::error::ErrorKind;
 use haft::progress::ProgressSink;
-use haft::result::{Content, Outcome, Status, TracedCall};
+use haft::result::{Mark, Outcome, Part, Rendered, Status, TracedCall};
 use haft::session::Session;
-use haft_chain::TOOL_CHAIN;
 
 use crate::args;
 use crate::commands::signals::Signals;
@@ -25,6 +24,7 @@ use haft_app::run::{ApprovalWait, RunOptions};
 use haft_app::view::when;
 
 pub(crate) mod data;
+pub(crate) mod excerpt;
 mod live;
 
 use live::Live;
@@ -126,19 +126,13 @@ fn watched(at: &Invocation) -> bool {
 
 fn print(at: &Invocation, outcome: &Outcome, live: Option<&Live>) -> Result<(), Problem> {
     let screen = at.screen;
-    for content in &outcome.content {
-        screen.out(&render_content(content))?;
-    }
-    // A script's text is what it printed; its return value says more.
-    let silent = outcome.content.is_empty() || outcome.tool == TOOL_CHAIN;
-    if let (true, Some(data)) = (silent, &outcome.data) {
-        let value: serde_json::Value = serde_json::from_str(data.get()).unwrap_or_default();
-        let text = |name: &str| value[name].as_str().unwrap_or_default();
-        let shown =
-            live.is_some_and(|live| live.has_shown(&outcome.call, text("stdout"), text("stderr")));
-        let texts = data::render(&value, shown);
-        screen.out(&texts.out)?;
-        screen.err_text(&texts.err);
+    let rendered = outcome.render();
+    let is_shown = live.is_some_and(|live| live.has_shown(&outcome.call, &rendered));
+    let lines = Lines::of(outcome, &rendered, is_shown);
+    screen.out(&lines.out)?;
+    screen.err_text(&lines.err);
+    for note in &lines.notes {
+        screen.say(note);
     }
     for artifact in &outcome.artifacts {
         let size = when::size(artifact.bytes);
@@ -177,6 +171,58 @@ pub(crate) fn colour(status: Status) -> Style {
     }
 }
 
+/// What is printed of a call before how it ended.
+#[derive(Debug, Default)]
+struct Lines {
+    /// What the tool gave.
+    out: String,
+    /// The standard error of a command, and what else is known of it.
+    err: String,
+    /// Lines in haft's own name.
+    notes: Vec<String>,
+}
+
+impl Lines {
+    /// Sorts the parts of an outcome. `is_shown` tells whether the output of a command was already shown while it ran.
+    fn of(outcome: &Outcome, rendered: &Rendered<'_>, is_shown: bool) -> Self {
+        let mut lines = Self::default();
+        for Part { mark, text } in &rendered.parts {
+            match mark {
+                Mark::Stdout | Mark::Stderr if is_shown => {}
+                // How a call ended comes last, unless that is all there is to say.
+                Mark::Status if outcome.is_ok() || outcome.error.is_some() => {}
+                Mark::Status | Mark::Stdout | Mark::Text | Mark::Media => {
+                    lines.out.push_str(&with_line_end(visible::block(text)));
+                }
+                Mark::Data => lines.out.push_str(&data::render(text)),
+                Mark::Stderr => lines.err.push_str(&with_line_end(visible::block(text))),
+                Mark::Details => lines.err.push_str(&data::details(text)),
+                Mark::Artifact => {
+                    // Its ref is named with the others.
+                    let preview = text.lines().skip(1);
+                    let preview = preview.map(|line| styled(DIM, &visible::line(line)));
+                    lines.notes.extend(preview);
+                }
+                Mark::Note => {}
+            }
+        }
+        // Advice stands below the failure.
+        for note in &outcome.notes {
+            let note = visible::block(note);
+            lines.notes.push(format!("{} {note}", styled(DIM, "note:")));
+        }
+        lines
+    }
+}
+
+fn with_line_end(text: String) -> String {
+    if text.is_empty() || text.ends_with('\n') {
+        text
+    } else {
+        format!("{text}\n")
+    }
+}
+
 /// Prints the calls of a chain, one per line.
 fn trace(at: &Invocation, calls: &[TracedCall]) {
     for call in calls {
@@ -187,20 +233,19 @@ fn trace(at: &Invocation, calls: &[TracedCall]) {
     }
 }
 
-fn render_content(content: &Content) -> String {
-    let text = match content {
-        Content::Text { text } | Content::Resource { text, .. } => visible::block(text),
-        Content::Image { mime_type, data } | Content::Audio { mime_type, data } => {
-            let bytes = data.len() as u64 / 4 * 3;
-            format!("[{mime_type}, {}]", when::size(bytes))
-        }
-        Content::ResourceLink { uri, name, .. } => {
-            format!("{} {}", visible::line(name), visible::line(uri))
-        }
-    };
-    if text.ends_with('\n') {
-        text
-    } else {
-        format!("{text}\n")
+#[cfg(test)]
+mod tests {
+    use haft::testing::rendering::check;
+
+    use super::Lines;
+
+    /// How it ended and its artifacts are printed from the outcome itself.
+    #[test]
+    fn everything_that_a_tool_gave_is_printed() {
+        check("haft call", |outcome| {
+            let lines = Lines::of(outcome, &outcome.render(), false);
+            format!("{lines:?}{:?}{:?}", outcome.error, outcome.artifacts)
+                + &outcome.approval.clone().unwrap_or_default()
+        });
     }
 }

@@ -12,8 +12,11 @@
 
 mod amp;
 mod codex;
+mod day;
 mod dialog;
 mod lab;
+#[path = "../it/recorded_day/projects.rs"]
+mod projects;
 mod rows;
 mod settings;
 

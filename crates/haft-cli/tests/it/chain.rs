@@ -196,7 +196,10 @@ fn an_mcp_client_gets_data_text_and_trace() {
     let result = &answer["result"];
     assert_eq!(result["isError"], false, "{result}");
     assert_eq!(result["structuredContent"], json!({"read": 9}));
-    assert_eq!(result["content"][0]["text"], "refused\n");
+    assert_eq!(
+        result["content"][0]["text"],
+        "refused\n--- data ---\n{\"read\":9}"
+    );
     let calls = result["_meta"]["haft"]["calls"].as_array().unwrap();
     let statuses: Vec<_> = calls
         .iter()

@@ -69,6 +69,25 @@ fn content(outcome: &Outcome, sent: &Original, value: &RawValue, era: Era) -> Op
         reply::json(&mut out, &blocks(outcome, era));
         return Some(out);
     }
+    let fitting = fitting(value, era);
+    let Some(notes) = outcome.render().notes_text() else {
+        return fitting;
+    };
+    // What haft adds comes last, as a block of its own.
+    let list = fitting.unwrap_or_else(|| value.get().into());
+    let kept = list.trim_ascii_end().strip_suffix(b"]")?;
+    out.extend_from_slice(kept);
+    if !empty {
+        out.push(b',');
+    }
+    reply::json(&mut out, &say(notes));
+    out.push(b']');
+    Some(out)
+}
+
+/// Returns the content with blocks that the client's revision lacks replaced, if there are any.
+fn fitting(value: &RawValue, era: Era) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
     if era.has_audio() && era.has_resource_links() {
         return None;
     }

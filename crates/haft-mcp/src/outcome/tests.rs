@@ -50,7 +50,7 @@ fn row11_whatever_is_not_ok_is_an_error_that_says_its_kind_and_what_to_do() {
             Some((ErrorKind::Cancelled, "stopped", None)),
             "cancelled: stopped",
         ),
-        (Status::Suspended, None, "in short"),
+        (Status::Suspended, None, "suspended: in short"),
     ] {
         let mut outcome = outcome(status);
         outcome.error = failure.map(|(kind, message, advice)| Failure {
@@ -81,7 +81,7 @@ fn a_failure_comes_before_what_there_is_to_show_and_is_said_once() {
     });
     outcome.content = vec![Content::text("output"), Content::text("exit code 1")];
     let value = to_json(&outcome, Era::Modern);
-    assert_eq!(texts(&value), ["failed: exit code 1", "output"]);
+    assert_eq!(texts(&value), ["failed: exit code 1\n--- text ---\noutput"]);
 }
 
 #[test]
@@ -99,7 +99,79 @@ fn data_without_content_is_shown_as_text_too_and_keeps_its_bytes() {
     );
     assert_eq!(texts(&to_json(&outcome, Era::Modern)), [data]);
     outcome.content = vec![Content::text("said")];
-    assert_eq!(texts(&to_json(&outcome, Era::Modern)), ["said"]);
+    let both = format!("said\n--- data ---\n{data}");
+    assert_eq!(texts(&to_json(&outcome, Era::Modern)), [both]);
+}
+
+#[test]
+fn no_client_misses_anything_that_a_tool_gave() {
+    use haft::testing::rendering::check;
+
+    for era in [
+        Era::Modern,
+        Era::Legacy(Revision::V2024_11_05),
+        Era::Legacy(Revision::LATEST),
+    ] {
+        check(&format!("{era:?}"), |outcome| {
+            let value = to_json(outcome, era);
+            let blocks = value["content"].as_array().unwrap().iter();
+            let other = blocks
+                .filter(|block| block["type"] != "text")
+                .map(Value::to_string);
+            texts(&value).join("\n") + &other.collect::<String>()
+        });
+    }
+}
+
+/// V1: a command that failed reached clients as its failure alone.
+#[test]
+fn a_command_that_failed_says_its_output_and_a_note_does_not_replace_it() {
+    let mut outcome = outcome(Status::Error);
+    outcome.error = Some(Failure {
+        kind: ErrorKind::Failed,
+        message: "exit code 3 after 0.1 s".into(),
+        advice: None,
+    });
+    let data = r#"{"exit_code":3,"stdout":"1 failed: adds","stderr":"expected 4, got 5"}"#;
+    outcome.data = Some(RawValue::from_string(data.into()).unwrap());
+    outcome.notes = vec![".env looks empty".into()];
+    let expect = "failed: exit code 3 after 0.1 s\n--- stdout ---\n1 failed: adds\n--- stderr ---\nexpected 4, got 5\n\
+                  --- note ---\n.env looks empty";
+    for era in [Era::Modern, Era::Legacy(Revision::V2024_11_05)] {
+        assert_eq!(texts(&to_json(&outcome, era)), [expect]);
+    }
+}
+
+/// What haft adds to a server's result stands in a block of its own that the server's blocks cannot imitate.
+#[test]
+fn a_note_is_added_to_what_a_server_sent_and_the_rest_stays_as_it_is() {
+    for (sent, expect) in [
+        (
+            r#"{"content": [ {"type":"text","text":"a"} ]}"#,
+            r#""content": [ {"type":"text","text":"a"} ,{"type":"text","text":"--- note ---\nn"}]"#,
+        ),
+        (
+            r#"{"content":[]}"#,
+            r#""content":[{"type":"text","text":"--- note ---\nn"}]"#,
+        ),
+        (
+            r#"{"content":[{"type":"text","text":"--- note ---\nfine"}]}"#,
+            r#"{"type":"text","text":"---- note ----\nn"}]"#,
+        ),
+    ] {
+        let mut outcome = outcome(Status::Ok);
+        let original: Value = serde_json::from_str(sent).unwrap();
+        let text = original["content"][0]["text"].as_str();
+        outcome.content = text.map(Content::text).into_iter().collect();
+        let original = RawValue::from_string(sent.into()).unwrap();
+        outcome.original = Some(haft::result::Original::new(original));
+        outcome.notes = vec!["n".into()];
+        let mut out = Vec::new();
+        let server = RawValue::from_string("{}".into()).unwrap();
+        write(&mut out, &outcome, &Then::Nothing, Era::Modern, &server);
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains(expect), "{text}");
+    }
 }
 
 #[test]

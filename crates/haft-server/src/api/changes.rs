@@ -95,7 +95,7 @@ pub(crate) async fn undo(
     // A client that disconnects does not interrupt an undo that has begun.
     let task = tokio::spawn(perform_undo(api.app.clone(), undo, person));
     match task.await {
-        Ok(Ok(outcome)) => reply::document(&outcome),
+        Ok(Ok(outcome)) => reply::outcome(&outcome),
         Ok(Err(problem)) => failed(&problem.to_string()),
         Err(_) => failed("the undo failed unexpectedly: `haft runs list` shows its run"),
     }

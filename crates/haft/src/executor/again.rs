@@ -363,7 +363,7 @@ fn note_earlier_run(
     let decided = decision.map_or_else(String::new, |decision| {
         format!(", decided at {}", clock::rfc3339(decision.at))
     });
-    end.with_note(format!(
+    end.note_earlier(format!(
         "This is the outcome of {} of run {} (approval {}{decided}). Nothing ran now.",
         call.call, call.run, call.approval
     ))

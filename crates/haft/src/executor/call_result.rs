@@ -13,6 +13,10 @@ pub(super) struct CallResult {
     #[serde(default)]
     pub(super) content: Vec<Content>,
     pub(super) data: Option<Box<RawValue>>,
+    #[serde(default, rename = "data_for_programs")]
+    pub(super) data_is_for_programs: bool,
+    #[serde(default)]
+    pub(super) notes: Vec<String>,
     #[serde(default)]
     pub(super) artifacts: Vec<Artifact>,
     pub(super) error: Option<Failure>,
@@ -37,6 +41,8 @@ impl CallResult {
             summary: None,
             content: Vec::new(),
             data: None,
+            data_is_for_programs: false,
+            notes: Vec::new(),
             artifacts: Vec::new(),
             error: None,
             strength: None,

@@ -20,6 +20,7 @@ pub(super) enum EarlyEnd {
 pub(super) struct FailedCall {
     failure: Failure,
     artifacts: Vec<Artifact>,
+    notes: Vec<String>,
     /// Advice for operators; never sent to a model.
     operator: Option<String>,
 }
@@ -30,6 +31,7 @@ pub(super) struct SuspendedEnd {
     pub(super) approval: ApprovalId,
     /// The message for its client.
     pub(super) words: String,
+    notes: Vec<String>,
     /// Advice for operators; never sent to a model.
     operator: Option<String>,
 }
@@ -44,6 +46,7 @@ impl EarlyEnd {
                 advice: None,
             },
             artifacts: Vec::new(),
+            notes: Vec::new(),
             operator: None,
         })
     }
@@ -70,6 +73,7 @@ impl EarlyEnd {
         Self::Suspended(SuspendedEnd {
             approval: approval.clone(),
             words: words.into(),
+            notes: Vec::new(),
             operator: None,
         })
     }
@@ -126,18 +130,20 @@ impl EarlyEnd {
         self
     }
 
-    /// Adds a note: to an answer's content, or as a failure's advice.
-    pub(super) fn with_note(mut self, note: String) -> Self {
-        match &mut self {
+    /// Notes that the outcome is that of an earlier call.
+    pub(super) fn note_earlier(mut self, note: String) -> Self {
+        let notes = match &mut self {
             Self::Answered(result) => {
                 if let Some(summary) = &mut result.summary {
                     *summary = format!("earlier outcome: {summary}");
                 }
-                result.content.push(Content::text(note));
-                self
+                &mut result.notes
             }
-            Self::Failed(_) | Self::Suspended(_) => self.advise(note),
-        }
+            Self::Failed(failed) => &mut failed.notes,
+            Self::Suspended(waiting) => &mut waiting.notes,
+        };
+        notes.push(note);
+        self
     }
 
     /// Sets the advice of a failure; an empty text sets none.
@@ -210,12 +216,14 @@ impl From<EarlyEnd> for CallResult {
             EarlyEnd::Answered(result) => *result,
             EarlyEnd::Failed(failed) => Self {
                 artifacts: failed.artifacts,
+                notes: failed.notes,
                 operator: failed.operator,
                 ..Self::of(status(failed.failure.kind)).with_error(failed.failure)
             },
             EarlyEnd::Suspended(waiting) => Self {
                 summary: Some(format!("pending: approval {}", waiting.approval)),
                 content: vec![Content::text(waiting.words)],
+                notes: waiting.notes,
                 approval: Some(waiting.approval.to_string()),
                 operator: waiting.operator,
                 ..Self::of(Status::Suspended)
@@ -261,6 +269,7 @@ impl From<ToolError> for EarlyEnd {
         Self::Failed(FailedCall {
             failure: failure(&error),
             artifacts: Vec::new(),
+            notes: Vec::new(),
             operator,
         })
     }

@@ -1,7 +1,7 @@
 //! The single exit: closes, answers and records every call that began, including dropped ones.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::approval::ApprovalId;
 use crate::audit::{CallEnd, CallRecord, EventKind};
@@ -13,7 +13,7 @@ use crate::executor::draft::Caller;
 use crate::executor::record_draft::RecordDraft;
 use crate::executor::{How, Incoming, Parts};
 use crate::json::canonical::args_digest;
-use crate::result::{Content, Outcome, Status, milliseconds};
+use crate::result::{Artifact, Content, Outcome, Status, milliseconds};
 use crate::session::Session;
 use crate::session::nest::Nest;
 
@@ -187,29 +187,42 @@ impl<'a> OpenCall<'a> {
         }
         self.closed = true;
         self.trace_end(end.status);
-        if self.is_recorded() {
+        let outcome = if self.is_recorded() {
+            let strength = end.strength.clone();
+            let outcome = self.outcome(end, summary, duration);
             self.record_end(CallEnd {
-                status: end.status,
-                error: end.error.as_ref().map(|e| (e.kind, e.message.clone())),
+                status: outcome.status,
+                error: outcome.error.as_ref().map(|e| (e.kind, e.message.clone())),
                 duration,
-                artifacts: end.artifacts.iter().map(|a| a.reference.clone()).collect(),
-                summary: summary.clone(),
-                result: start_of_result(&end, &summary),
-                strength: end.strength.clone(),
+                artifacts: refs(&outcome.artifacts),
+                summary: outcome.summary.clone(),
+                result: start_of_result(&outcome),
+                strength,
                 untrusted: self.noted(),
             });
-        }
+            outcome
+        } else {
+            self.outcome(end, summary, duration)
+        };
         self.leave_run();
         let (call, tool) = self.record.take_names();
         Outcome {
-            run: self.session.run().clone(),
             call,
             tool,
+            ..outcome
+        }
+    }
+
+    /// Returns the outcome, whose names are still part of the record.
+    fn outcome(&self, end: CallResult, summary: String, duration: Duration) -> Outcome {
+        let run = self.session.run().clone();
+        Outcome {
             origin: self.record.origin(),
-            status: end.status,
             summary,
             content: end.content,
             data: end.data,
+            data_is_for_programs: end.data_is_for_programs,
+            notes: end.notes,
             artifacts: end.artifacts,
             error: end.error,
             calls: end.calls.unwrap_or_else(|| self.nest.trace()),
@@ -218,6 +231,7 @@ impl<'a> OpenCall<'a> {
             operator: end.operator,
             duration,
             original: end.original,
+            ..Outcome::new(run, CallId::new(""), "", end.status)
         }
     }
 
@@ -302,12 +316,15 @@ fn summary(shaped: &CallResult) -> String {
     format!("{}…", line.get(..end).unwrap_or_default())
 }
 
-/// Returns the start of the result, if it says more than the summary.
-fn start_of_result(shaped: &CallResult, summary: &str) -> Option<String> {
-    let text = shaped.content.iter().find_map(first_text);
-    let text = text.or_else(|| shaped.data.as_ref().map(|raw| raw.get()))?;
-    let end = text.floor_char_boundary(MAX_RESULT);
-    (text != summary).then(|| text.get(..end).unwrap_or_default().to_owned())
+/// Returns the start of what the tool gave, if it says more than the summary.
+fn start_of_result(outcome: &Outcome) -> Option<String> {
+    let mut text = outcome.render().body();
+    text.truncate(text.floor_char_boundary(MAX_RESULT));
+    (!text.is_empty() && text != outcome.summary).then_some(text)
+}
+
+fn refs(artifacts: &[Artifact]) -> Vec<String> {
+    artifacts.iter().map(|a| a.reference.clone()).collect()
 }
 
 fn first_line(text: &str) -> &str {

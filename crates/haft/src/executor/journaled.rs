@@ -125,8 +125,8 @@ impl JournaledCall {
         };
         if let Err(error) = noted {
             tracing::error!(%error, %run, call = %outcome.call, "note how a suspended call stands");
-            let what = "not noted: resume the run instead of calling again";
-            outcome.summary = format!("{} ({what})", outcome.summary);
+            let what = "it could not be noted that this call waits: resume the run instead of calling again";
+            outcome.notes.push(what.to_owned());
         }
     }
 

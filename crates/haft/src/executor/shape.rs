@@ -11,7 +11,7 @@ use crate::executor::call_result::CallResult;
 use crate::executor::early_end::{EarlyEnd, failure, status};
 use crate::executor::invoke::Invoked;
 use crate::future::BoxFuture;
-use crate::result::{Artifact, Content, Original, Status, ToolResult};
+use crate::result::{Artifact, Original, Status, ToolResult};
 use crate::session::Session;
 use crate::shape::{self as fit, Bounds, Fitted, Keep};
 use crate::spec::{Overflow, ToolSpec};
@@ -103,6 +103,8 @@ fn call_result(given: ToolResult, fitted: Fitted) -> CallResult {
         summary,
         strength,
         original,
+        data_is_for_programs,
+        mut notes,
         ..
     } = given;
     let original = original.filter(|_| fitted.error.is_none());
@@ -116,12 +118,15 @@ fn call_result(given: ToolResult, fitted: Fitted) -> CallResult {
     // The tool's own failure says more than that its output was too large.
     let error = error.as_ref().map(failure).or(fitted.error);
     artifacts.extend(fitted.artifacts);
+    notes.extend(fitted.notes);
     let status = error.as_ref().map_or(Status::Ok, |e| status(e.kind));
     CallResult {
         status,
         summary,
         content: fitted.content,
         data: fitted.data,
+        data_is_for_programs,
+        notes,
         artifacts,
         error,
         strength,
@@ -136,7 +141,7 @@ fn call_result(given: ToolResult, fitted: Fitted) -> CallResult {
 const MAX_ESCAPE: usize = 6;
 
 /// Limits what a server sends beside content and data (unknown members, `_meta`) to the room that media has. If it takes more, it is
-/// left out, and the content says so.
+/// left out, and a note says so.
 fn bound_original(result: &mut ToolResult, bounds: &Bounds<'_>) {
     let Some(original) = &result.original else {
         return;
@@ -147,8 +152,8 @@ fn bound_original(result: &mut ToolResult, bounds: &Bounds<'_>) {
     let bytes = original.result.get().len();
     if bytes > room {
         result.original = None;
-        let left_out = format!("[members of the result's {bytes} bytes were left out: too long]");
-        result.content.push(Content::text(left_out));
+        let left_out = format!("members of the result's {bytes} bytes were left out: too long");
+        result.notes.push(left_out);
     }
 }
 

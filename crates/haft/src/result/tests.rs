@@ -69,10 +69,18 @@ fn what_there_is_is_said_once() {
     };
     let check = |outcome: Outcome, expect: &str| assert_eq!(outcome.to_model(), expect);
     check(ok(vec![], data(), vec![]), r#"{"n":1}"#);
-    check(ok(vec![Content::text("n is 1")], data(), vec![]), "n is 1");
+    let said = |text: &str| ok(vec![Content::text(text)], data(), vec![]);
+    check(said("n is 1"), "n is 1\n--- data ---\n{\"n\":1}");
+    // A text that is the data says it.
+    check(said("{ \"n\": 1 }"), "{ \"n\": 1 }");
+    let for_programs = Outcome {
+        data_is_for_programs: true,
+        ..said("n is 1")
+    };
+    check(for_programs, "n is 1");
     check(
         ok(vec![Content::text("a")], None, vec![artifact()]),
-        "a\n[artifact sha256-ab: text/plain, 9000 bytes]\nline 1",
+        "a\n--- artifact ---\n[artifact sha256-ab: text/plain, 9000 bytes]\nline 1",
     );
     check(
         ok(
@@ -92,5 +100,5 @@ fn what_there_is_is_said_once() {
         error: Some(failure(ErrorKind::Failed, None)),
         ..outcome(Status::Error)
     };
-    check(output, "failed: no such file\n$ cat x");
+    check(output, "failed: no such file\n--- text ---\n$ cat x");
 }

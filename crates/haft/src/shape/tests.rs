@@ -91,6 +91,7 @@ fn value(fitted: &Fitted) -> Value {
 fn cost(tokenizer: &dyn Tokenizer, fitted: &Fitted) -> usize {
     let texts = fitted.content.iter().flat_map(texts);
     let all = texts.chain(fitted.data.as_deref().map(RawValue::get));
+    let all = all.chain(fitted.notes.iter().map(String::as_str));
     all.map(|text| tokenizer.fits(text, usize::MAX).unwrap())
         .sum()
 }
@@ -216,7 +217,8 @@ fn large_data_keeps_its_shape() {
         note.starts_with("éé") && note.contains(" bytes left out …é") && note.ends_with("éé"),
         "{note}"
     );
-    let [Content::Text { text }, Content::Text { text: notice }] = fitted.content.as_slice() else {
+    let ([Content::Text { text }], [notice]) = (fitted.content.as_slice(), &fitted.notes[..])
+    else {
         panic!()
     };
     assert_eq!(text, "3000 matches");
@@ -236,7 +238,7 @@ fn clipping_keeps_nothing_and_says_so() {
         Overflow::Clip,
     );
     assert!(kept.is_empty() && fitted.artifacts.is_empty());
-    let text = format!("{:?}", fitted.content);
+    let text = format!("{:?} {:?}", fitted.content, fitted.notes);
     assert!(
         text.contains("lines cut …") && text.contains("the rest was cut"),
         "{text}"

@@ -5,6 +5,7 @@ use haft::approval::form::Form;
 use haft::approval::inbox::StoredApproval;
 use haft::approval::preview::FileChange;
 use haft::permission::{Condition, Effect, Verdict};
+use haft::result::{Outcome, Part};
 use haft::toolset::Toolset;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -35,6 +36,9 @@ pub struct Whole {
     edited_arguments: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<Box<RawValue>>,
+    /// What a reader gets of the outcome, in marked parts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rendered: Vec<Part<'static>>,
 }
 
 /// An effect of the call.
@@ -71,6 +75,16 @@ fn offered(app: &App, entry: &StoredApproval) -> Vec<String> {
     request.suggested.clone()
 }
 
+/// Returns what a reader gets of the stored outcome of a request's call.
+fn rendered(entry: &StoredApproval, text: &str) -> Vec<Part<'static>> {
+    let request = &entry.request;
+    let (run, call) = (request.run.clone(), request.call.clone());
+    let outcome = Outcome::from_stored(text, run, call, request.tool.as_str());
+    let parts = outcome.as_ref().map(|outcome| outcome.render().parts);
+    let parts = parts.unwrap_or_default().into_iter();
+    parts.map(Part::into_owned).collect()
+}
+
 impl Whole {
     /// Converts an entry of the inbox, for a user who may see it.
     pub fn of(app: &App, entry: &StoredApproval) -> Self {
@@ -96,6 +110,7 @@ impl Whole {
             Choice::Deny { .. } | Choice::Answer { .. } => None,
         });
         let outcome = entry.outcome.clone();
+        let rendered = outcome.as_deref().map(|text| rendered(entry, text));
         Self {
             item: Item::of(app, entry),
             arguments: redacted(&request.arguments),
@@ -116,6 +131,7 @@ impl Whole {
             form: request.form.clone(),
             edited_arguments: edited,
             outcome: outcome.and_then(|text| RawValue::from_string(text).ok()),
+            rendered: rendered.unwrap_or_default(),
         }
     }
 }

@@ -70,6 +70,8 @@ pub(super) enum Fate {
 pub(super) struct CommandReport {
     pub(super) data: CommandData,
     pub(super) artifacts: Vec<Artifact>,
+    #[serde(default)]
+    pub(super) notes: Vec<String>,
     pub(super) summary: Option<String>,
     pub(super) strength: Option<String>,
     failure: Option<Failure>,
@@ -91,6 +93,7 @@ impl CommandReport {
             }),
             operator: error.and_then(|error| error.operator_advice().map(str::to_owned)),
             artifacts: result.artifacts,
+            notes: result.notes,
             summary: result.summary,
             strength: result.strength,
         })

@@ -209,6 +209,7 @@ impl PendingChanges {
                 result.artifacts.push(version);
             }
         }
+        result.notes.clone_from(&note.said.notes);
         result.summary.clone_from(&note.said.summary);
         result.strength.clone_from(&note.said.strength);
         result.error = error.or_else(|| note.said.error());

@@ -276,6 +276,8 @@ fn again(outcome: Outcome) -> ToolResult {
     });
     ToolResult {
         content: outcome.content,
+        data_is_for_programs: outcome.data_is_for_programs,
+        notes: outcome.notes,
         artifacts: outcome.artifacts,
         data: outcome.data,
         error,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use haft::audit::redact::Redactor;
 use haft::call::{CallId, RunId};
 use haft::progress::{ProgressEvent, ProgressSink};
-use haft::result::{Outcome, Status, milliseconds};
+use haft::result::{Mark, Outcome, Status, milliseconds};
 use haft_agent::{AgentEvent, End, Finished, Spent, Watcher};
 use haft_app::problem::Problem;
 use haft_app::view::{argument, when};
@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use super::output::Partial;
 use super::view::View;
 use super::waiting::Waiting;
-use crate::commands::call::colour;
+use crate::commands::call::{colour, excerpt};
 use crate::screen::{self, DIM, GREEN, RED, Screen, YELLOW, is_terminal, styled, visible};
 use crate::terminal::typed::TypedLines;
 
@@ -74,6 +74,8 @@ struct Running {
     head: String,
     stdout: Partial,
     stderr: Partial,
+    /// Whether its output was shown as it came.
+    is_shown: bool,
 }
 
 impl Cards {
@@ -188,6 +190,7 @@ impl Cards {
             head,
             stdout: Partial::default(),
             stderr: Partial::default(),
+            is_shown: false,
         };
         state.calls.insert(id.clone(), running);
     }
@@ -198,6 +201,7 @@ impl Cards {
         let head = call
             .as_ref()
             .map_or_else(|| visible::line(tool), |call| call.head.clone());
+        let is_shown = call.as_ref().is_some_and(|call| call.is_shown);
         if let Some(mut call) = call {
             let rest: Vec<String> = [call.stdout.rest(), call.stderr.rest()]
                 .into_iter()
@@ -231,6 +235,10 @@ impl Cards {
             let reason = visible::clipped(&visible::line(&reason), room);
             self.screen
                 .say(&format!("{indent}{}", styled(DIM, &reason)));
+        }
+        for line in ended.output(is_shown) {
+            let line = self.redactor.redact(&line);
+            self.screen.say(&format!("{indent}{}", styled(DIM, &line)));
         }
     }
 
@@ -294,6 +302,7 @@ struct Ended<'a> {
     /// Milliseconds.
     took: Option<f64>,
     reason: &'a str,
+    outcome: Option<&'a Outcome>,
 }
 
 impl<'a> Ended<'a> {
@@ -304,6 +313,7 @@ impl<'a> Ended<'a> {
             status: outcome.status.as_str(),
             took: Some(milliseconds(outcome.duration)),
             reason: failure.map_or("", |failure| &failure.message),
+            outcome: Some(outcome),
         }
     }
 
@@ -316,7 +326,23 @@ impl<'a> Ended<'a> {
             status: if known { status } else { "error" },
             took: None,
             reason: if known { reason } else { text },
+            outcome: None,
         }
+    }
+
+    /// Returns the lines of what the tool gave, without the output of a command that was shown as it came.
+    fn output(&self, is_shown: bool) -> Vec<String> {
+        let Some(outcome) = self.outcome else {
+            return Vec::new();
+        };
+        let whole = format!("haft runs show {} {}", outcome.run, outcome.call);
+        let is_wanted = |mark| match mark {
+            Mark::Status => false,
+            Mark::Stdout | Mark::Stderr => !is_shown,
+            _ => true,
+        };
+        let lines = excerpt::lines(&outcome.render(), is_wanted, &whole);
+        lines.into_iter().map(|(_, line)| line).collect()
     }
 }
 
@@ -389,6 +415,7 @@ impl Watcher for Cards {
                     status: "waits",
                     took: None,
                     reason: approval,
+                    outcome: None,
                 };
                 self.card(state, id, tool, &ended);
             }
@@ -416,6 +443,7 @@ impl ProgressSink for Cards {
             return;
         };
         let head = call.head.clone();
+        call.is_shown |= event.stream != Stream::Info;
         let lines = match event.stream {
             Stream::Stdout => call.stdout.take(&event.text),
             Stream::Stderr => call.stderr.take(&event.text),
@@ -457,7 +485,20 @@ impl View for Cards {
 
 #[cfg(test)]
 mod tests {
-    use super::grouped;
+    use haft::testing::rendering::check;
+
+    use super::{Ended, grouped};
+
+    /// An image is named, and a call that waits has a card of its own.
+    #[test]
+    fn a_card_shows_everything_that_a_tool_gave() {
+        check("card", |outcome| {
+            let ended = Ended::of(outcome);
+            let waits = outcome.approval.iter().map(|_| outcome.to_model());
+            format!("{}\n{}", ended.reason, ended.output(false).join("\n"))
+                + &waits.collect::<String>()
+        });
+    }
 
     #[test]
     fn numbers_are_grouped_by_three_digits() {

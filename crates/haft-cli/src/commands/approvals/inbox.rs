@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use haft::approval::inbox::{RequestStatus, StoredApproval};
 use haft::approval::{Answer, ApprovalId, Choice, Decision};
+use haft::result::{Mark, Outcome};
 use haft_app::app::App;
 use haft_app::decide::Refused;
 use haft_app::problem::Problem;
@@ -19,6 +20,7 @@ use tokio::task::JoinSet;
 use super::settle::{self, Settled};
 use super::{FROM, in_words};
 use crate::commands::Done;
+use crate::commands::call::excerpt;
 use crate::commands::signals::Signals;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
@@ -32,6 +34,19 @@ const LISTED: usize = 20;
 
 /// How long to wait for the outcome of a decision before showing the next request.
 const GLANCE: Duration = Duration::from_millis(300);
+
+/// Returns one line about how a call ended.
+fn reason(outcome: &Outcome) -> String {
+    let error = outcome.error.as_ref().map(|error| error.message.clone());
+    error.unwrap_or_else(|| outcome.summary.clone())
+}
+
+/// Returns the lines that stand below the line of a call that ran: what its tool gave, and the notes.
+fn lines_below(outcome: &Outcome) -> Vec<String> {
+    let whole = format!("haft runs show {} {}", outcome.run, outcome.call);
+    let lines = excerpt::lines(&outcome.render(), |mark| mark != Mark::Status, &whole);
+    lines.into_iter().map(|(_, line)| line).collect()
+}
 
 /// Shows requests and takes decisions until the user leaves.
 pub(super) async fn run(at: &Invocation, app: &App) -> Done {
@@ -402,27 +417,30 @@ impl Inbox<'_> {
     /// Prints the result of a decision.
     fn print(&self, followed: Followed) {
         let Followed { id, denied, what } = followed;
+        let mut below = Vec::new();
         let (status, summary) = match what {
             Err(problem) => return self.print_problem(problem),
             // The denial was already printed.
             Ok(_) if denied => return,
             Ok(Settled::Ran(outcome)) => {
-                let error = outcome.error.as_ref().map(|error| error.message.clone());
-                let summary = error.unwrap_or_else(|| outcome.summary.clone());
-                (outcome.status.as_str().to_owned(), summary)
+                below = lines_below(&outcome);
+                (outcome.status.as_str().to_owned(), reason(&outcome))
             }
             Ok(Settled::Ended { outcome, .. }) => {
-                let text =
-                    |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-                let error = outcome["error"]["message"].as_str().map(str::to_owned);
-                let summary = error.unwrap_or_else(|| text(&outcome["summary"]));
-                (text(&outcome["status"]), summary)
+                let ended = super::read_stored(&outcome);
+                below = ended.as_ref().map(lines_below).unwrap_or_default();
+                let status = outcome["status"].as_str().unwrap_or_default().to_owned();
+                (status, ended.as_ref().map(reason).unwrap_or_default())
             }
             Ok(Settled::Decided(entry)) => (entry.status.to_string(), String::new()),
         };
         let summary = self.app.redactor().redact(&summary);
         let line = format!("{id} {status}  {}", visible::line(&summary));
         self.at.screen.err(line.trim_end());
+        for line in below {
+            let line = self.app.redactor().redact(&line);
+            self.at.screen.err(&styled(DIM, &format!("  {line}")));
+        }
     }
 
     fn print_problem(&self, problem: Problem) {

@@ -1,4 +1,4 @@
-//! Renders what a call returned as text for users: paths, matches, a command's output; otherwise JSON.
+//! Renders data that a call returned as text for users: paths, matches, diffs, what a command changed; otherwise JSON.
 
 use std::fmt::Write as _;
 
@@ -6,69 +6,50 @@ use serde_json::Value;
 
 use crate::screen::{BOLD, DIM, GREEN, RED, styled, visible};
 
-/// The data as text, with standard error separate.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct DataText {
-    pub(crate) out: String,
-    pub(crate) err: String,
+/// Renders data.
+pub(crate) fn render(data: &str) -> String {
+    let Ok(data) = serde_json::from_str::<Value>(data) else {
+        return format!("{}\n", visible::block(data));
+    };
+    entries(&data)
+        .or_else(|| matches(&data))
+        .or_else(|| diff(&data))
+        .unwrap_or_else(|| {
+            let pretty = serde_json::to_string_pretty(&data).unwrap_or_default();
+            format!("{}\n", visible::block(&pretty))
+        })
 }
 
-/// Renders data. `shown` tells whether a command's output was already shown on the terminal while it ran.
-pub(crate) fn render(data: &Value, shown: bool) -> DataText {
-    if let (Some(stdout), Some(stderr)) = (text(data, "stdout"), text(data, "stderr")) {
-        return command(data, [stdout, stderr], shown);
+/// Renders what is known of a command besides its output: what it changed, the task that goes on, and everything else by name.
+pub(crate) fn details(data: &str) -> String {
+    let mut out = String::new();
+    let Ok(Value::Object(members)) = serde_json::from_str::<Value>(data) else {
+        return format!("{}\n", visible::block(data));
+    };
+    for (name, value) in &members {
+        match (name.as_str(), value) {
+            ("changes", Value::Array(changes)) => {
+                for change in changes {
+                    let action = text(change, "action").unwrap_or("changed");
+                    let path = visible::line(text(change, "path").unwrap_or_default());
+                    let _ = writeln!(out, "{}", styled(DIM, &format!("{action} {path}")));
+                }
+            }
+            (_, Value::String(value)) => {
+                let _ = writeln!(out, "{} {}", visible::line(name), visible::line(value));
+            }
+            (_, value) => {
+                let value = visible::line(&value.to_string());
+                let line = format!("{} {value}", visible::line(name));
+                let _ = writeln!(out, "{}", styled(DIM, &line));
+            }
+        }
     }
-    let out = entries(data)
-        .or_else(|| matches(data))
-        .or_else(|| diff(data))
-        .unwrap_or_else(|| {
-            let pretty = serde_json::to_string_pretty(data).unwrap_or_default();
-            format!("{}\n", visible::block(&pretty))
-        });
-    DataText {
-        out,
-        err: String::new(),
-    }
+    out
 }
 
 fn text<'a>(data: &'a Value, name: &str) -> Option<&'a str> {
     data.get(name)?.as_str()
-}
-
-fn command(data: &Value, [stdout, stderr]: [&str; 2], shown: bool) -> DataText {
-    let mut texts = DataText::default();
-    if !shown {
-        texts.out = ended(&visible::block(stdout));
-        texts.err = ended(&visible::block(stderr));
-    }
-    let changes = data.get("changes").and_then(Value::as_array);
-    for change in changes.into_iter().flatten() {
-        let (action, path) = (text(change, "action"), text(change, "path"));
-        let _ = writeln!(
-            texts.err,
-            "{}",
-            styled(
-                DIM,
-                &format!(
-                    "{} {}",
-                    action.unwrap_or("changed"),
-                    visible::line(path.unwrap_or_default())
-                )
-            )
-        );
-    }
-    if let Some(task) = text(data, "task") {
-        let _ = writeln!(texts.err, "task {}", visible::line(task));
-    }
-    texts
-}
-
-fn ended(text: &str) -> String {
-    if text.is_empty() || text.ends_with('\n') {
-        text.to_owned()
-    } else {
-        format!("{text}\n")
-    }
 }
 
 /// Renders one path per line; folders end with a slash.
@@ -136,36 +117,34 @@ fn cut(data: &Value) -> &'static str {
 mod tests {
     use serde_json::json;
 
-    use super::render;
+    use super::{details, render};
 
     #[test]
     fn what_people_know_as_text_is_text() {
         let rows = [
             (
-                json!({"stdout": "a\nb", "stderr": "e", "exit_code": 0}),
-                "a\nb\n",
-                "e\n",
-            ),
-            (
                 json!({"entries": [{"path": "a", "kind": "directory"}, {"path": "b", "kind": "file"}], "truncated": true}),
                 "a/\nb\n… there is more\n",
-                "",
             ),
-            (json!({"tasks": []}), "{\n  \"tasks\": []\n}\n", ""),
+            (json!({"tasks": []}), "{\n  \"tasks\": []\n}\n"),
             (
                 json!({"entries": [{"kind": "file"}]}),
                 "{\n  \"entries\": [\n    {\n      \"kind\": \"file\"\n    }\n  ]\n}\n",
-                "",
             ),
         ];
-        for (data, out, err) in rows {
-            let texts = render(&data, false);
-            assert_eq!((texts.out.as_str(), texts.err.as_str()), (out, err));
+        for (data, out) in rows {
+            assert_eq!(render(&data.to_string()), out);
         }
-        let shown = render(
-            &json!({"stdout": "a", "stderr": "", "changes": [{"path": "x", "action": "added"}]}),
-            true,
-        );
-        assert!(shown.out.is_empty() && shown.err.contains("added x"));
+    }
+
+    #[test]
+    fn nothing_that_is_known_of_a_command_is_left_out() {
+        let data = json!({
+            "changes": [{"path": "x", "action": "added"}], "task": "cmd-1", "not_applied": [{"path": "y", "why": "denied"}],
+        });
+        let shown = details(&data.to_string());
+        for part in ["added x", "task cmd-1", "not_applied", r#""path":"y""#] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use haft::call::CallId;
 use haft::progress::{ProgressEvent, ProgressSink, Stream};
+use haft::result::{Mark, Rendered};
 use parking_lot::Mutex;
 
 use crate::screen::{DIM, Screen, styled, visible};
@@ -35,13 +36,15 @@ impl Live {
         }
     }
 
-    /// Returns whether all of a call's output was shown, so that it need not be printed again. `stdout` and `stderr` are what the call
-    /// returned.
-    pub(crate) fn has_shown(&self, call: &CallId, stdout: &str, stderr: &str) -> bool {
+    /// Returns whether all output that the call returned was shown, so that it need not be printed again.
+    pub(crate) fn has_shown(&self, call: &CallId, returned: &Rendered<'_>) -> bool {
         let shown = self.shown.lock().get(call).copied();
         shown.is_some_and(|shown| {
-            let covers = |nth: usize, text: &str| shown.upto[nth] >= text.len() as u64;
-            !shown.gap && covers(0, stdout) && covers(1, stderr)
+            let covers = |nth: usize, mark| {
+                let mut texts = returned.texts(mark);
+                texts.all(|text| shown.upto[nth] >= text.len() as u64)
+            };
+            !shown.gap && covers(0, Mark::Stdout) && covers(1, Mark::Stderr)
         })
     }
 

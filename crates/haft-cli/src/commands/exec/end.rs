@@ -3,7 +3,7 @@
 use haft::artifact::{ArtifactRef, Owner};
 use haft::call::RunId;
 use haft::progress::{ProgressSink as _, Stream};
-use haft::result::{Artifact, Content, Outcome, Status};
+use haft::result::{Artifact, Mark, Outcome, Status};
 use haft::toolset::Toolset as _;
 use haft_app::app::App;
 use haft_app::exec::RUN_COMMAND;
@@ -107,10 +107,16 @@ pub(super) async fn print_end(
 /// Says what kept a command from running or ending, or its changes from reaching the workspace, and what to do.
 fn say(at: &Invocation, outcome: &Outcome, failed: bool) {
     let err = |text: &str| at.screen.err(&format!("haft: {}", visible::block(text)));
-    for content in &outcome.content {
-        if let Content::Text { text } = content {
-            err(text);
+    let rendered = outcome.render();
+    let own = [Mark::Text, Mark::Data, Mark::Media];
+    for part in &rendered.parts {
+        let waits = part.mark == Mark::Status && outcome.error.is_none() && !outcome.is_ok();
+        if waits || own.contains(&part.mark) {
+            err(&part.text);
         }
+    }
+    for note in &outcome.notes {
+        err(note);
     }
     let Some(error) = &outcome.error else { return };
     if !failed {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use haft::call::RunId;
-use haft::result::Status;
+use haft::result::{Mark, Status};
 use haft_app::app::App;
 use haft_app::problem::Problem;
 use haft_app::view::runs::Listed;
@@ -121,26 +121,32 @@ fn status(call: &Value) -> String {
     }
 }
 
-/// Returns the call's answer: its error if it has one, else its result, else its summary.
-fn answer(call: &Value) -> String {
-    let error = call.get("error").map(|error| text(error, "message"));
-    let result = text(call, "result");
-    match (error, result) {
-        (Some(message), _) => visible::block(message),
-        (None, "") => visible::block(text(call, "summary")),
-        (None, result) => readable(result),
-    }
+/// Returns what a reader gets of the call, each part with its mark.
+fn parts(call: &Value) -> Vec<(Mark, String)> {
+    let parts = call.get("rendered").and_then(Value::as_array);
+    let parts = parts.into_iter().flatten().filter_map(|part| {
+        let mark = serde_json::from_value(part.get("mark")?.clone()).ok()?;
+        let given = part.get("text")?.as_str()?;
+        let shown = match mark {
+            Mark::Data => data::render(given),
+            Mark::Details => data::details(given),
+            _ => visible::block(given),
+        };
+        Some((mark, shown))
+    });
+    parts.collect()
 }
 
-/// Renders a result as `haft call` prints it; text, or the beginning of data, stays as it is.
-fn readable(result: &str) -> String {
-    match serde_json::from_str::<Value>(result) {
-        Ok(data @ Value::Object(_)) => {
-            let shown = data::render(&data, false);
-            shown.out + &shown.err
+/// Returns the call's answer: why it failed, what its tool gave, and notes.
+fn answer(call: &Value) -> String {
+    let mut out = String::new();
+    for (mark, text) in parts(call) {
+        if mark == Mark::Note {
+            out.push_str("note: ");
         }
-        _ => visible::block(result),
+        let _ = writeln!(out, "{}", text.trim_end());
     }
+    out
 }
 
 /// Returns everything that the record holds of one call.
@@ -168,12 +174,14 @@ fn whole(call: &Value) -> String {
         }
     }
     section(&mut out, "arguments", &arguments(text(call, "arguments")));
-    if let Some(error) = call.get("error") {
-        let message = visible::block(text(error, "message"));
-        section(&mut out, text(error, "kind"), &styled(RED, &message));
-    }
     section(&mut out, "summary", &visible::block(text(call, "summary")));
-    section(&mut out, "result", &readable(text(call, "result")));
+    for (mark, given) in parts(call) {
+        let given = match mark {
+            Mark::Status if call.get("error").is_some() => styled(RED, &given),
+            _ => given,
+        };
+        section(&mut out, mark.as_str(), &given);
+    }
     let kept = call.get("artifacts").and_then(Value::as_array);
     let kept = kept.into_iter().flatten().filter_map(Value::as_str);
     let kept: Vec<String> = kept
