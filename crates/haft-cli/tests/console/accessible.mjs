@@ -63,10 +63,10 @@ await play({ name: "full", settings, args: ["--trust"], expected: [/status of 40
     await accessible(page, address);
   }
   await visit(page, server, "/nowhere/at/all");
-  await page.getByRole("heading", { name: "No such page", level: 2 }).waitFor();
+  await page.getByRole("heading", { name: "No such page", level: 1 }).waitFor();
   await accessible(page, "an unknown address");
   await visit(page, server, "/health/of/nobody");
-  await page.getByRole("heading", { name: "No such page", level: 2 }).waitFor();
+  await page.getByRole("heading", { name: "No such page", level: 1 }).waitFor();
 
   // Each kind of request, and each panel of its choices.
   for (const [name, request] of Object.entries(requests)) {

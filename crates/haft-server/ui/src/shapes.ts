@@ -37,9 +37,14 @@ export interface Approval {
   door: string;
   client?: string;
   workspace: string;
-  fact: { kind: string; text: string };
+  /** What it is about; for files, `action` and the numbers of lines if they are known. */
+  fact: { kind: string; text: string; action?: string; added?: number; removed?: number };
   created: string;
   expires: string;
+  /** The time until which its call waits, if that is earlier. */
+  waits_until?: string;
+  /** What happens at the earlier of the two times. */
+  then?: string;
   status: ApprovalStatus;
   attended: boolean;
   /** Why it cannot be approved together with others. */
@@ -66,6 +71,56 @@ export interface Preview {
   before_sha256?: string;
   binary?: boolean;
   clipped?: boolean;
+  /** The changed lines of a file that is too long to be sent whole: then both sides are absent. */
+  hunks?: ChangedLines[];
+  /** Why nothing of the content is shown, as the end of a sentence. */
+  folded?: string;
+  before_bytes?: number;
+  after_bytes?: number;
+  after_sha256?: string;
+  /** Whether bytes that are not UTF-8 are shown as `\xNN`. */
+  escaped?: boolean;
+  added?: number;
+  removed?: number;
+  /** The number of files in a folder that this entry stands for. */
+  files?: number;
+}
+
+/** One side of a file that was read whole; some servers give its text alone. */
+export type Side = string | { text: string; binary?: boolean; escaped?: boolean; next?: number };
+
+/** Lines that change together; the first line of a file is 1. */
+export interface ChangedLines {
+  before_line: number;
+  after_line: number;
+  before: string;
+  after: string;
+}
+
+export type MeaningKind =
+  | "commit" | "amend" | "merge" | "rebase" | "cherry_pick" | "tag" | "branch" | "stash" | "reset" | "checkout" | "staged"
+  | "lockfile" | "notebook" | "image" | "archive" | "generated" | "git_internals";
+
+/** What part of a change set amounts to. */
+export interface Meaning {
+  kind: MeaningKind;
+  title: string;
+  warnings?: string[];
+  lines?: string[];
+  files?: Preview[];
+  parts?: Meaning[];
+  pictures?: { before?: Picture; after?: Picture };
+  /** The changed paths that it explains. */
+  covers?: string[];
+}
+
+export interface Picture {
+  media_type: string;
+  width: number;
+  height: number;
+  bytes: number;
+  /** A smaller copy as PNG, in base64. */
+  thumbnail?: string;
 }
 
 export interface Question {
@@ -80,11 +135,14 @@ export interface Question {
 export interface ApprovalDetail extends Approval {
   arguments: string;
   permissions: Permission[];
+  /** The number of effects that are not named. */
+  more_permissions?: number;
   /** What the settings decide about the call: its sandbox and its network. */
   conditions?: { name: string; value: string }[];
   /** Arguments that the settings fill in. */
   bound?: { [name: string]: Json };
   preview?: Preview[];
+  meanings?: Meaning[];
   suggested?: string[];
   fingerprint: string;
   spec_hash: string;
@@ -92,6 +150,13 @@ export interface ApprovalDetail extends Approval {
   form?: { title?: string; questions: Question[] };
   edited_arguments?: string;
   outcome?: Outcome;
+  rendered?: Part[];
+}
+
+/** A part of what a reader gets of a call. */
+export interface Part {
+  mark: "status" | "stdout" | "stderr" | "text" | "data" | "details" | "media" | "note" | "artifact";
+  text: string;
 }
 
 export interface Outcome {
@@ -140,8 +205,14 @@ export interface Run {
   client?: string;
   /** The first call, with its most telling argument. */
   first?: { tool: string; argument?: string };
+  /** What haft's agent was asked to do. */
+  task?: string;
   /** The status of the last call. */
   outcome?: string;
+  /** The exit code of the last call, if its program ended by itself with another one than 0. */
+  exit_code?: number;
+  /** How many of the calls with the status `error` are such programs. */
+  exits?: number;
   /** Number of calls by status. */
   statuses?: Record<string, number>;
   changes?: { files: number; added: number; removed: number };
@@ -166,7 +237,10 @@ export interface Call {
   summary?: string;
   /** The beginning of the result. */
   result?: string;
+  rendered?: Part[];
   error?: { kind: string; message: string };
+  /** The exit code, if the program ended by itself with another one than 0. */
+  exit_code?: number;
   /** The most telling argument. */
   argument?: string;
   /** Id of the approval request that the call is waiting for. */
@@ -324,11 +398,12 @@ export interface Hour {
   calls: number;
   failed: number;
   denied: number;
+  exits?: number;
 }
 
 export interface Overview {
   hours: Hour[];
-  today: { since: string; calls: number; failed: number; denied: number; decided: number; mean_wait_ms?: number };
+  today: { since: string; calls: number; failed: number; denied: number; exits?: number; decided: number; mean_wait_ms?: number };
   failed: Run[];
   clients: Client[];
 }

@@ -13,6 +13,7 @@ import { spellOut } from "../visible";
 import { clientName } from "../parts/client";
 import { RiskWord, StateWord } from "../parts/badges";
 import { Fact } from "../parts/fact";
+import { PageHead } from "../parts/head";
 import { useFolds } from "../parts/folds";
 import { folderName } from "../parts/runrow";
 import { FoldsContext, SafeText } from "../parts/text";
@@ -87,7 +88,7 @@ export function Eligible() {
   });
   return (
     <div class="page eligible">
-      <header class="list-tools"><a href="/waiting" onClick={follow}>Pending ({waiting.value.length.toLocaleString("en")})</a><h2>Approve all eligible</h2></header>
+      <PageHead title="Approve all eligible"><a href="/waiting" onClick={follow}>Pending ({waiting.value.length.toLocaleString("en")})</a></PageHead>
       <p class="dim">Eligible: not critical, and does not touch secrets, the network, protected files or anything outside the workspace. Open each request before you approve it. Each is approved separately and only once.</p>
       {walk.value && <Results walk={walk.value} />}
       {list.length === 0 && <p class="note">{waiting.value.length ? "No pending request is eligible." : "Nothing is pending."}</p>}
