@@ -1,5 +1,9 @@
 // The types of the HTTP API's responses, with the fields that the pages read.
 
+import type { Meaning, Preview } from "./previews";
+
+export type { ChangedLines, Meaning, MeaningKind, Picture, Preview, Side } from "./previews";
+
 export type Risk = "safe" | "high" | "critical";
 export type Verdict = "allow" | "ask" | "deny";
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
@@ -60,67 +64,6 @@ export interface Permission {
   risk: Risk;
   /** The policy's verdict on this effect alone. */
   verdict?: "allow" | "ask" | "deny";
-}
-
-export interface Preview {
-  path: string;
-  action: "create" | "change" | "delete" | "move";
-  to?: string;
-  before?: string;
-  after?: string;
-  before_sha256?: string;
-  binary?: boolean;
-  clipped?: boolean;
-  /** The changed lines of a file that is too long to be sent whole: then both sides are absent. */
-  hunks?: ChangedLines[];
-  /** Why nothing of the content is shown, as the end of a sentence. */
-  folded?: string;
-  before_bytes?: number;
-  after_bytes?: number;
-  after_sha256?: string;
-  /** Whether bytes that are not UTF-8 are shown as `\xNN`. */
-  escaped?: boolean;
-  added?: number;
-  removed?: number;
-  /** The number of files in a folder that this entry stands for. */
-  files?: number;
-}
-
-/** One side of a file that was read whole; some servers give its text alone. */
-export type Side = string | { text: string; binary?: boolean; escaped?: boolean; next?: number };
-
-/** Lines that change together; the first line of a file is 1. */
-export interface ChangedLines {
-  before_line: number;
-  after_line: number;
-  before: string;
-  after: string;
-}
-
-export type MeaningKind =
-  | "commit" | "amend" | "merge" | "rebase" | "cherry_pick" | "tag" | "branch" | "stash" | "reset" | "checkout" | "staged"
-  | "lockfile" | "notebook" | "image" | "archive" | "generated" | "git_internals";
-
-/** What part of a change set amounts to. */
-export interface Meaning {
-  kind: MeaningKind;
-  title: string;
-  warnings?: string[];
-  lines?: string[];
-  files?: Preview[];
-  parts?: Meaning[];
-  pictures?: { before?: Picture; after?: Picture };
-  /** The changed paths that it explains. */
-  covers?: string[];
-}
-
-export interface Picture {
-  media_type: string;
-  width: number;
-  height: number;
-  bytes: number;
-  /** A smaller copy as PNG, in base64. */
-  thumbnail?: string;
 }
 
 export interface Question {
@@ -268,6 +211,8 @@ export interface FileState {
 
 export interface Changes {
   run: string;
+  /** What the changes amount to. */
+  meanings?: Meaning[];
   changes: ChangedPath[];
   more_changes?: number;
 }

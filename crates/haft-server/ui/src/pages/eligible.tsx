@@ -88,7 +88,7 @@ export function Eligible() {
   });
   return (
     <div class="page eligible">
-      <PageHead title="Approve all eligible"><a href="/waiting" onClick={follow}>Pending ({waiting.value.length.toLocaleString("en")})</a></PageHead>
+      <PageHead title="Approve all eligible" of="Waiting"><a href="/waiting" onClick={follow}>Pending ({waiting.value.length.toLocaleString("en")})</a></PageHead>
       <p class="dim">Eligible: not critical, and does not touch secrets, the network, protected files or anything outside the workspace. Open each request before you approve it. Each is approved separately and only once.</p>
       {walk.value && <Results walk={walk.value} />}
       {list.length === 0 && <p class="note">{waiting.value.length ? "No pending request is eligible." : "Nothing is pending."}</p>}

@@ -61,7 +61,7 @@ export function RunPage({ run, call }: { run: string; call: string | undefined }
   ]);
   return (
     <div class="page run">
-      <PageHead title={about ? spellOut(titleOfRun(about)) : run} thing={about ? titleOfRun(about) : run}>
+      <PageHead title={about ? spellOut(titleOfRun(about)) : run} of="Runs">
         {about && <StateWord word={standing(about)} exit={about.exit_code} />}
         <span class="gap" />
         <button type="button" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>{asTable ? "Timeline" : "Table"}</button>

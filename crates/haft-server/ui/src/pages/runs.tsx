@@ -57,7 +57,7 @@ function RunList() {
   useKeys(() => [{ key: "/", does: "search all archives", run: () => finding.current?.focus() }]);
   return (
     <div class="page runs">
-      <PageHead title={words ? "Search" : "Runs"} thing={words || undefined} />
+      <PageHead title="Runs" thing={words || undefined} />
       <form class="search" role="search" onSubmit={(e) => { e.preventDefault(); go(typed.trim() ? `/runs?q=${encodeURIComponent(typed.trim())}` : "/runs"); }}>
         <input ref={finding} type="search" value={typed} placeholder="Search past calls: a path, a command, a word from a result" aria-label="Search all archives" onInput={(e) => setTyped(e.currentTarget.value)} />
         <button type="submit">Search</button>

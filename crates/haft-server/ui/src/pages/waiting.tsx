@@ -207,7 +207,7 @@ function History() {
   const list = (reading.value ?? []).filter((approval) => approval.status !== "pending" && fits(approval, filter));
   return (
     <div class="page history">
-      <PageHead title="Earlier decisions"><a href="/waiting" onClick={follow}>Pending ({waiting.value.length.toLocaleString("en")})</a></PageHead>
+      <PageHead title="Earlier decisions" of="Waiting"><a href="/waiting" onClick={follow}>Pending ({waiting.value.length.toLocaleString("en")})</a></PageHead>
       <div class="list-tools">
         <input type="search" placeholder="Filter" aria-label="Filter the history" value={filter} onInput={(e) => setFilter(e.currentTarget.value)} />
         <span class="dim">latest {REMEMBERED}</span></div>

@@ -12,8 +12,8 @@ export function useTitle(page: string, thing?: string): void {
   useLayoutEffect(() => { titleOf.value = thing ? [thing, page] : [page]; }, [page, thing]);
 }
 
-/** The title of a page. `thing` is what it shows, for the browser's tab. */
-export function PageHead({ title, thing, children }: { title: string; thing?: string; children?: ComponentChildren }) {
-  useTitle(title, thing);
+/** The title of a page. For the browser's tab, `thing` is what it shows, or `of` names the page to which it belongs. */
+export function PageHead({ title, thing, of, children }: { title: string; thing?: string; of?: string; children?: ComponentChildren }) {
+  useTitle(of ?? title, of ? title : thing);
   return <header class="page-head"><h1>{title}</h1>{children}</header>;
 }

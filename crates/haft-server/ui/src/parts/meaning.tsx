@@ -1,5 +1,6 @@
 // What a change set amounts to: a commit with its files, the commits of a rebase, a lockfile's packages, a picture before and after.
 
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Meaning, MeaningKind, Picture, Preview } from "../shapes";
 import { bytes } from "../time";
@@ -17,6 +18,8 @@ const LISTS = new Set<MeaningKind>(["lockfile", "staged", "archive"]);
 /** Number of lines and of parts above which they fold. */
 const LINES = 14;
 const PARTS = 8;
+/** Number of explained paths that are named. */
+const NAMED = 500;
 
 /** The meanings of a request. Git's own files are one line below the others. */
 export function Meanings({ meanings }: { meanings: Meaning[] }) {
@@ -121,21 +124,26 @@ function OnePicture({ title, picture, none }: { title: string; picture: Picture 
 
 /** The changed paths that meanings explain, in one line that unfolds: git's own files and others. */
 export function Covered({ meanings, preview }: { meanings: Meaning[]; preview: Preview[] }) {
-  const [open, setOpen] = useState(false);
   const covers = coveredBy(meanings);
   if (!covers.size) return null;
   const files = preview.filter((file) => covers.has(file.path));
   const known = new Set(files.map((file) => file.path));
   const names = [...covers].filter((path) => !known.has(path));
   return (
+    <CoveredLine paths={[...covers]}>
+      {names.length > 0 && <ul class="meaning-lines mono">{names.slice(0, NAMED).map((name) => <li key={name}><SafeText text={name} /></li>)}{names.length > NAMED && <li class="dim">and {(names.length - NAMED).toLocaleString("en")} more</li>}</ul>}
+      {files.map((file) => <FileChange key={file.path} file={file} />)}
+    </CoveredLine>
+  );
+}
+
+/** The line of paths that meanings explain; it unfolds what is inside. */
+export function CoveredLine({ paths, children }: { paths: string[]; children: ComponentChildren }) {
+  const [open, setOpen] = useState(false);
+  return (
     <div class="covered">
-      <button type="button" class="disclosure" aria-expanded={open} onClick={() => setOpen(!open)}>{wordsOf([...covers])}</button>
-      {open && (
-        <>
-          {names.length > 0 && <ul class="meaning-lines mono">{names.slice(0, 500).map((name) => <li key={name}><SafeText text={name} /></li>)}</ul>}
-          {files.map((file) => <FileChange key={file.path} file={file} />)}
-        </>
-      )}
+      <button type="button" class="disclosure" aria-expanded={open} onClick={() => setOpen(!open)}>{wordsOf(paths)}</button>
+      {open && children}
     </div>
   );
 }
