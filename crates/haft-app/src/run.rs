@@ -51,6 +51,7 @@ pub(crate) mod live;
 mod narrowed;
 pub(crate) mod phase;
 pub(crate) mod tally;
+pub(crate) mod task;
 
 /// The options with which a run is started or resumed.
 #[derive(Debug, Clone)]

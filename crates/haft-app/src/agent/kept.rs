@@ -1,34 +1,26 @@
 //! Stored conversations of agents: where they are, and how they are resumed: in their run, or, if that is finished, in a new one.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use haft::audit::index::RunFilter;
 use haft::audit::runs;
 use haft::call::RunId;
-use haft::text::clip;
 use haft_agent::conversation::FileConversation;
 
 use crate::app::App;
 use crate::config::Settings;
 use crate::problem::Problem;
-use crate::run::{RunHandle, RunOptions};
+use crate::run::{RunHandle, RunOptions, task};
 use crate::site::Site;
 use crate::view::runs as view;
 use crate::wiring::{parts, stores};
 
-/// The file's name in the run's folder.
-const FILE_NAME: &str = "conversation.jsonl";
-/// Maximum number of bytes of a first prompt that are read for a list.
-const MAX_FIRST_LINE: u64 = 64 << 10;
-/// Maximum number of its characters that are listed.
-const MAX_TITLE: usize = 100;
-
 /// Returns whether a run is an agent's, so that its conversation can be resumed.
 pub fn is_kept(folder: &Path) -> bool {
-    folder.join(FILE_NAME).is_file()
+    folder.join(task::FILE_NAME).is_file()
 }
 
 /// An agent's run in a list of conversations.
@@ -82,7 +74,7 @@ pub async fn kept_runs(
             continue;
         };
         kept.push(KeptRun {
-            prompt: prompt(&folder).map(|text| settings.redactor.redact(&text).into_owned()),
+            prompt: task::of(&folder).map(|text| settings.redactor.redact(&text).into_owned()),
             run: entry.run,
             workspace,
             last: entry.ended.unwrap_or(entry.started),
@@ -90,20 +82,6 @@ pub async fn kept_runs(
         });
     }
     Ok(KeptRuns { runs: kept, next })
-}
-
-/// Returns the beginning of the first prompt, if it can be read.
-fn prompt(folder: &Path) -> Option<String> {
-    let mut line = String::new();
-    let file = File::open(folder.join(FILE_NAME))
-        .ok()?
-        .take(MAX_FIRST_LINE);
-    BufReader::new(file).read_line(&mut line).ok()?;
-    let entry: serde_json::Value = serde_json::from_str(&line).ok()?;
-    let text = entry.pointer("/entry/user/0/text")?.as_str()?;
-    let words: Vec<&str> = text.split_whitespace().take(30).collect();
-    let words = words.join(" ");
-    (!words.is_empty()).then(|| clip(&words, MAX_TITLE).into_owned())
 }
 
 impl App {
@@ -168,7 +146,7 @@ impl App {
 }
 
 fn open(folder: &Path) -> Result<FileConversation, Problem> {
-    FileConversation::open(folder.join(FILE_NAME))
+    FileConversation::open(folder.join(task::FILE_NAME))
         .map_err(|e| Problem::failed(format!("open the conversation: {e}")))
 }
 
@@ -178,7 +156,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let options = options.write(true).create_new(true).mode(0o600);
     let mut new = options.open(&part)?;
-    io::copy(&mut File::open(from.join(FILE_NAME))?, &mut new)?;
+    io::copy(&mut File::open(from.join(task::FILE_NAME))?, &mut new)?;
     new.sync_all()?;
-    std::fs::rename(part, to.join(FILE_NAME))
+    std::fs::rename(part, to.join(task::FILE_NAME))
 }

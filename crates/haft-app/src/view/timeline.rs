@@ -59,6 +59,9 @@ pub async fn calls(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
             }
         }
         let ts = line.get("ts").cloned().unwrap_or_default();
+        if let Some(exit_code) = runs::exit_code(&line) {
+            row.insert("exit_code".into(), json!(exit_code));
+        }
         if kind == "call_ended" {
             let began = began(&line).unwrap_or_else(|| ts.clone());
             row.entry("started").or_insert(began);
@@ -72,6 +75,7 @@ pub async fn calls(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
                 "summary",
                 "result",
                 "error",
+                "exit_code",
             ] {
                 row.remove(name);
             }

@@ -12,6 +12,7 @@ import { ago, now } from "../time";
 import { spellOut } from "../visible";
 import { clientName } from "../parts/client";
 import { RiskWord, StateWord } from "../parts/badges";
+import { Deed, DeedLines } from "../parts/deed";
 import { Fact } from "../parts/fact";
 import { PageHead } from "../parts/head";
 import { useFolds } from "../parts/folds";
@@ -133,7 +134,7 @@ function Row({ approval, chosen, open, busy, toggle, show }: RowProps) {
     <li ref={row} class={open ? "open" : ""}>
       <div class="eligible-head">
         <input type="checkbox" checked={chosen} disabled={!seen || busy} aria-label={`approve ${spellOut(approval.fact.text).slice(0, 80)}`} onChange={toggle} />
-        <button type="button" class="show" aria-expanded={open} onClick={show}><span class="mono clipped"><SafeText text={approval.fact.text} /></span></button>
+        <button type="button" class="show" aria-expanded={open} onClick={show}><span class="mono clipped"><Deed approval={approval} /> <DeedLines approval={approval} /></span></button>
         <span class="queue-meta"><span class="tool"><SafeText text={approval.tool} /></span> <RiskWord risk={approval.risk} />
           <span class="dim clipped"><SafeText text={clientName(approval)} /> · <SafeText text={folderName(approval.workspace)} /> · {ago(approval.created, now.value)}</span>
           {!seen && <span class="badge plain">not opened</span>}</span>
