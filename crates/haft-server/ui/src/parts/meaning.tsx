@@ -32,9 +32,11 @@ export function Meanings({ meanings }: { meanings: Meaning[] }) {
 
 function OneMeaning({ meaning }: { meaning: Meaning }) {
   const files = meaning.files ?? [];
+  // A title often begins with it.
+  const kind = KINDS[meaning.kind] ?? meaning.kind;
   return (
     <article class="meaning">
-      <header><span class="badge plain">{KINDS[meaning.kind] ?? meaning.kind}</span><h2><SafeText text={meaning.title} /></h2></header>
+      <header>{!meaning.title.toLowerCase().startsWith(kind) && <span class="badge plain">{kind}</span>}<h2><SafeText text={meaning.title} /></h2></header>
       <Warnings of={meaning} />
       <Lines of={meaning} />
       {meaning.pictures && <Pictures before={meaning.pictures.before} after={meaning.pictures.after} />}
