@@ -1,12 +1,20 @@
-//! The conversation of an agent's run, in the run's folder: whether there is one, and whether its calls have their answers.
+//! The conversation of an agent's run, in the run's folder: whether there is one, its task, and whether its calls have their answers.
 
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
+use haft::text::clip;
 use haft_agent::conversation::FileConversation;
 use haft_agent::{Conversation as _, has_open_calls};
 
 /// The file's name in the run's folder.
 const FILE_NAME: &str = "conversation.jsonl";
+/// Maximum number of bytes of a first prompt that are read for a list.
+const MAX_FIRST_LINE: u64 = 64 << 10;
+/// Maximum number of its words and of its characters that are listed.
+const MAX_WORDS: usize = 30;
+const MAX_TITLE: usize = 100;
 
 /// Returns the path of the conversation of the run with this folder.
 pub(crate) fn path(folder: &Path) -> PathBuf {
@@ -34,4 +42,17 @@ pub(crate) async fn is_open(folder: &Path) -> bool {
             true
         }
     }
+}
+
+/// Returns the task of the run with this folder, the beginning of the first prompt, if it is an agent's and can be read; secrets are
+/// not redacted.
+pub(crate) fn task(folder: &Path) -> Option<String> {
+    let mut line = String::new();
+    let file = File::open(path(folder)).ok()?.take(MAX_FIRST_LINE);
+    BufReader::new(file).read_line(&mut line).ok()?;
+    let entry: serde_json::Value = serde_json::from_str(&line).ok()?;
+    let text = entry.pointer("/entry/user/0/text")?.as_str()?;
+    let words: Vec<&str> = text.split_whitespace().take(MAX_WORDS).collect();
+    let words = words.join(" ");
+    (!words.is_empty()).then(|| clip(&words, MAX_TITLE).into_owned())
 }

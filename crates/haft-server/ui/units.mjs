@@ -82,6 +82,30 @@ for (const [diff, expect] of [
   ["--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n-a\n", ['change 1"a" -']],
 ]) assert.deepEqual(drawn(diff), expect, JSON.stringify(diff));
 
+const { rowsOfHunks } = await load("src/hunks.ts");
+const drawnRow = (row) => {
+  const side = (of) => (of ? `${of.number}${JSON.stringify(of.stretches.map((part) => part.text).join(""))}` : "-");
+  return row.kind === "fold" ? `fold ${row.folded}` : `${row.kind} ${side(row.before)} ${side(row.after)}`;
+};
+for (const [hunks, expect] of [
+  [[], []],
+  [[{ before_line: 4, after_line: 4, before: "same\ntwo\n", after: "same\n2\n" }, { before_line: 20, after_line: 20, before: "last\n", after: "last\nmore\n" }],
+    ["fold 3", 'same 4"same" 4"same"', 'change 5"two" 5"2"', "fold 14", 'same 20"last" 20"last"', 'change - 21"more"']],
+  [[{ before_line: 0, after_line: 1, before: "", after: "new\n" }], ['change - 1"new"']],
+  [[{ before_line: 1, after_line: 0, before: "old\n", after: "" }], ['change 1"old" -']],
+]) assert.deepEqual(rowsOfHunks(hunks).map(drawnRow), expect, JSON.stringify(hunks));
+
+const { commandInText } = await load("src/result.ts");
+for (const [text, expect] of [
+  ['{"exit_code":1,"stdout":"a\\n","stderr":"b","stdout_bytes":2,"truncated":false,"changes":[]}', { exit: 1, stdout: "a\n", stderr: "b", rest: { changes: [] }, cut: false }],
+  ['{"exit_code":-1,"stdout":"a\\nb…', { exit: -1, stdout: "a\nb", stderr: "", rest: {}, cut: true }],
+  ['{"exit_code":0,"stdout":"a\\…', { exit: 0, stdout: "a", stderr: "", rest: {}, cut: true }],
+  ['{"stdout":"say \\"hi\\"","stderr":"un\\u00…', { stdout: 'say "hi"', stderr: "un", rest: {}, cut: true }],
+  ["plain text", undefined],
+  ['{"path":"a.txt"}', undefined],
+  ["[1]", undefined],
+]) assert.deepEqual(commandInText(text), expect, text);
+
 const { fault, faultsOf } = await load("src/parts/form.tsx");
 const { fieldsOf } = await load("src/schema.ts");
 for (const [schema, value, required, expect] of [

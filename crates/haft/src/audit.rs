@@ -117,6 +117,23 @@ pub struct CallEnd {
     pub untrusted: Vec<String>,
 }
 
+impl CallEnd {
+    /// Returns the exit code with which the call's program ended by itself, if that is why the call has the status `error`: the
+    /// error of a command begins with it.
+    pub fn exit_code(&self) -> Option<i32> {
+        match &self.error {
+            Some((ErrorKind::Failed, message)) => exit_code(message),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the exit code that a command's error begins with: "exit code 3 after 0.1 s".
+pub fn exit_code(message: &str) -> Option<i32> {
+    let rest = message.strip_prefix("exit code ")?;
+    rest.split(' ').next()?.parse().ok()
+}
+
 /// Why an event could not be recorded; the call is then refused.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error(transparent)]

@@ -1,7 +1,7 @@
 //! Stored conversations of agents: listed, and resumed: in their run, or, if that is finished, in the one run that continues it.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,6 @@ use haft::audit::index::RunFilter;
 use haft::audit::runs;
 use haft::call::RunId;
 use haft::future::run_blocking;
-use haft::text::clip;
 use haft_agent::conversation::{Conversation as _, FileConversation};
 use haft_agent::{Finished, answered};
 
@@ -24,11 +23,6 @@ use crate::run::{RunHandle, RunOptions};
 use crate::site::Site;
 use crate::view::runs as view;
 use crate::wiring::{parts, stores};
-
-/// Maximum number of bytes of a first prompt that are read for a list.
-const MAX_FIRST_LINE: u64 = 64 << 10;
-/// Maximum number of its characters that are listed.
-const MAX_TITLE: usize = 100;
 
 /// An agent's run in a list of conversations.
 #[derive(Debug, Clone)]
@@ -81,7 +75,7 @@ pub async fn kept_runs(
             continue;
         };
         kept.push(KeptRun {
-            prompt: prompt(&folder).map(|text| settings.redactor.redact(&text).into_owned()),
+            prompt: conversation_file::task(&folder).map(|text| settings.redactor.redact(&text).into_owned()),
             run: entry.run,
             workspace,
             last: entry.ended.unwrap_or(entry.started),
@@ -89,20 +83,6 @@ pub async fn kept_runs(
         });
     }
     Ok(KeptRuns { runs: kept, next })
-}
-
-/// Returns the beginning of the first prompt, if it can be read.
-fn prompt(folder: &Path) -> Option<String> {
-    let mut line = String::new();
-    let file = File::open(conversation_file::path(folder))
-        .ok()?
-        .take(MAX_FIRST_LINE);
-    BufReader::new(file).read_line(&mut line).ok()?;
-    let entry: serde_json::Value = serde_json::from_str(&line).ok()?;
-    let text = entry.pointer("/entry/user/0/text")?.as_str()?;
-    let words: Vec<&str> = text.split_whitespace().take(30).collect();
-    let words = words.join(" ");
-    (!words.is_empty()).then(|| clip(&words, MAX_TITLE).into_owned())
 }
 
 /// A run whose conversation is resumed.
@@ -118,7 +98,7 @@ impl Earlier {
     }
 
     fn unreadable(&self, error: &io::Error) -> Problem {
-        Problem::failed(format!("read the record of run {}: {error}", self.run))
+        Problem::failed(format!("cannot read the record of run {}: {error}", self.run))
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::Inbox;
-use haft::audit::index::{CallCount, CallTally, FirstCall, NoteEntry, RunIndex, RunNotes};
+use haft::audit::index::{CallCount, CallTally, EXIT, FirstCall, NoteEntry, RunIndex, RunNotes};
 use haft::audit::redact::Redactor;
 use haft::audit::{AuditError, AuditSink, CallEnd, CallRecord, Event, EventKind};
 use haft::call::RunId;
@@ -86,6 +86,7 @@ struct RunTally {
 #[derive(Debug)]
 struct Counted {
     status: Status,
+    exit: bool,
     count: CallCount,
     dirty: bool,
 }
@@ -245,6 +246,7 @@ impl RunTally {
                 hour: *hour,
                 tool: tool.clone(),
                 status: counted.status,
+                exit: counted.exit,
                 count: counted.count,
             }
         });
@@ -273,12 +275,17 @@ impl RunTally {
     fn end_call(&mut self, at: i128, call: &CallRecord, end: &CallEnd) {
         self.dirty = true;
         self.may_have_changed = true;
-        let word = end.status.as_str();
+        let exit_code = end.exit_code();
+        let word = exit_code.map_or(end.status.as_str(), |_| EXIT);
         if call.parent.is_none() {
             self.notes.outcome = Some(end.status);
+            self.notes.exit_code = exit_code;
         }
-        let count = self.notes.statuses.entry(word.to_owned()).or_default();
+        let status = end.status.as_str().to_owned();
+        let count = self.notes.statuses.entry(status).or_default();
         *count = count.saturating_add(1);
+        let exits = u64::from(exit_code.is_some());
+        self.notes.exits = self.notes.exits.saturating_add(exits);
         let tool = self.counted_name(name_of(call, end));
         let hour = i64::try_from(at.div_euclid(NANOS_PER_HOUR)).unwrap_or(0);
         let cell = (hour, tool, word);
@@ -290,6 +297,7 @@ impl RunTally {
         }
         let counted = self.counts.entry(cell).or_insert_with(|| Counted {
             status: end.status,
+            exit: exit_code.is_some(),
             count: CallCount::default(),
             dirty: true,
         });

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use haft::audit::index::{CallCount, FAILED, HourCount, RunFilter, RunState};
+use haft::audit::index::{CallCount, EXIT, FAILED, HourCount, RunFilter, RunState};
 use haft::audit::runs::{self as archive, Holder};
 use haft::call::RunId;
 use haft::clock;
@@ -21,7 +21,9 @@ const NANOS_PER_HOUR: i128 = 3_600_000_000_000;
 /// Number of hours in the chart.
 const CHART_HOURS: i128 = 24;
 /// Maximum number of failed runs that are listed.
-const MAX_FAILED_RUNS: u32 = 8;
+const MAX_FAILED_RUNS: usize = 8;
+/// Maximum number of runs among which they are searched.
+const MAX_SEARCHED: u32 = 64;
 /// Maximum number of open runs that are checked for connected clients.
 const MAX_OPEN_RUNS: u32 = 200;
 
@@ -32,7 +34,7 @@ pub struct Overview {
     pub hours: Vec<Hour>,
     /// The calls since the requested time.
     pub today: Totals,
-    /// The newest runs since then with a call that failed, timed out or was denied.
+    /// The newest runs since then with a call that failed, timed out or was denied. A program's exit code alone is no failure.
     pub failed: Vec<Listed>,
     /// Clients whose runs are open now.
     pub clients: Vec<Client>,
@@ -45,10 +47,12 @@ pub struct Hour {
     pub start: String,
     /// Calls that ended.
     pub calls: u64,
-    /// Calls that failed or timed out.
+    /// Calls that failed or timed out, without those in `exits`.
     pub failed: u64,
     /// Calls that were denied.
     pub denied: u64,
+    /// Calls whose program ended by itself with an exit code other than 0, as failing tests do.
+    pub exits: u64,
 }
 
 /// The calls of a period.
@@ -58,10 +62,12 @@ pub struct Totals {
     pub since: String,
     /// Calls that ended.
     pub calls: u64,
-    /// Calls that failed or timed out.
+    /// Calls that failed or timed out, without those in `exits`.
     pub failed: u64,
     /// Calls that were denied.
     pub denied: u64,
+    /// Calls whose program ended by itself with an exit code other than 0, as failing tests do.
+    pub exits: u64,
     /// Calls about which a user decided.
     pub decided: u64,
     /// How long these waited on average, in milliseconds.
@@ -104,12 +110,15 @@ pub async fn overview(app: &App, since: i128) -> Result<Overview, Problem> {
     let filter = RunFilter {
         failed: true,
         since: Some(today * NANOS_PER_HOUR),
-        ..RunFilter::newest(MAX_FAILED_RUNS)
+        ..RunFilter::newest(MAX_SEARCHED)
     };
+    let mut failed = runs::page(app, filter).await?;
+    failed.retain(Listed::has_failed);
+    failed.truncate(MAX_FAILED_RUNS);
     Ok(Overview {
         hours,
         today: totals,
-        failed: runs::page(app, filter).await?,
+        failed,
         clients: clients(app).await?,
     })
 }
@@ -135,15 +144,18 @@ fn sum_hours(
         let is_denied = row.status == Status::Denied.as_str();
         let is_failed = !is_denied && FAILED.iter().any(|status| status.as_str() == row.status);
         let (failed, denied) = (u64::from(is_failed) * calls, u64::from(is_denied) * calls);
+        let exits = u64::from(row.status == EXIT) * calls;
         if let Some(hour) = hours.get_mut(&at) {
             hour.calls += calls;
             hour.failed += failed;
             hour.denied += denied;
+            hour.exits += exits;
         }
         if at >= today {
             totals.calls += calls;
             totals.failed += failed;
             totals.denied += denied;
+            totals.exits += exits;
             count.add(row.count);
         }
     }
@@ -213,6 +225,7 @@ mod tests {
             row(10, "denied", 2),
             row(10, "timeout", 1),
             row(10, "error", 1),
+            row(10, "exit", 2),
             row(10, "cancelled", 1),
         ];
         let (hours, totals) = sum_hours(activity, 9..=10, 10);
@@ -220,10 +233,11 @@ mod tests {
             panic!("{hours:?}")
         };
         assert_eq!((before.calls, before.failed, before.denied), (1, 0, 0));
-        assert_eq!((now.calls, now.failed, now.denied), (9, 2, 2));
+        assert_eq!((now.calls, now.failed, now.denied), (11, 2, 2));
+        assert_eq!((now.exits, totals.exits), (2, 2));
         assert_eq!(now.start, "1970-01-01T10:00:00.000Z");
-        assert_eq!((totals.calls, totals.failed, totals.denied), (9, 2, 2));
-        assert_eq!((totals.decided, totals.mean_wait_ms), (9, Some(100)));
+        assert_eq!((totals.calls, totals.failed, totals.denied), (11, 2, 2));
+        assert_eq!((totals.decided, totals.mean_wait_ms), (11, Some(100)));
         let (_, none) = sum_hours(Vec::new(), 9..=10, 10);
         assert_eq!(none.mean_wait_ms, None);
     }

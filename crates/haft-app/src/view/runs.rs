@@ -16,6 +16,7 @@ mod listed;
 mod pages;
 
 pub use listed::Listed;
+pub(crate) use listed::exit_code;
 pub use pages::{MOST, list, list_of, page};
 
 /// Maximum number of runs that are searched for recent calls.

@@ -60,6 +60,9 @@ pub async fn calls(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
             }
         }
         let ts = line.get("ts").cloned().unwrap_or_default();
+        if let Some(exit_code) = runs::exit_code(&line) {
+            row.insert("exit_code".into(), json!(exit_code));
+        }
         if kind == "call_ended" {
             let began = began(&line).unwrap_or_else(|| ts.clone());
             row.entry("started").or_insert(began);
@@ -75,6 +78,7 @@ pub async fn calls(app: &App, run: &str) -> Result<Vec<Value>, Problem> {
                 "result",
                 "error",
                 "rendered",
+                "exit_code",
             ] {
                 row.remove(name);
             }

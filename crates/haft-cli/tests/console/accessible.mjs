@@ -58,15 +58,17 @@ await play({ name: "full", settings, args: ["--trust"], expected: [/status of 40
   for (const { page: name, address } of known) {
     await visit(page, server, address);
     assert.equal(await page.getByRole("navigation", { name: "pages" }).locator("[aria-current=page]").count(), 1, `${address} is of no page`);
-    assert.equal(await page.locator("h1").textContent(), name.charAt(0).toUpperCase() + name.slice(1));
     await lists(page);
+    // The page says its title, and the tab what page it is.
+    assert.match(await page.locator("h1").textContent(), /\S/, address);
+    assert.ok((await page.title()).includes(`${name.charAt(0).toUpperCase() + name.slice(1)} · haft`), `${address}: ${await page.title()}`);
     await accessible(page, address);
   }
   await visit(page, server, "/nowhere/at/all");
-  await page.getByRole("heading", { name: "No such page", level: 2 }).waitFor();
+  await page.getByRole("heading", { name: "No such page", level: 1 }).waitFor();
   await accessible(page, "an unknown address");
   await visit(page, server, "/health/of/nobody");
-  await page.getByRole("heading", { name: "No such page", level: 2 }).waitFor();
+  await page.getByRole("heading", { name: "No such page", level: 1 }).waitFor();
 
   // Each kind of request, and each panel of its choices.
   for (const [name, request] of Object.entries(requests)) {

@@ -1,6 +1,6 @@
 // A user decides with the mouse, and the disk shows the result: every choice of a card, and the batch.
 
-import { assert, fs, play, until } from "./stage.mjs";
+import { assert, choose, fs, play, until } from "./stage.mjs";
 
 const settings = `
 [tools]
@@ -40,7 +40,7 @@ await play({ settings, expected: [/status of (403|422)/] }, async ({ server, pag
   // A denial with a note for the model.
   made = asked("write_file", { path: "b.txt", content: "b" }, "b.txt");
   await page.locator(".path", { hasText: "b.txt" }).waitFor();
-  await page.getByLabel("more choices").selectOption("deny");
+  await choose(page, "Deny with a note");
   await page.getByLabel("Message to the model").fill("write it into c.txt instead");
   await button("Deny with this note").click();
   outcome = await made;
@@ -84,7 +84,7 @@ await play({ settings, expected: [/status of (403|422)/] }, async ({ server, pag
   // Another result in place of the tool's.
   made = asked("write_file", { path: "f.txt", content: "f" }, "f.txt");
   await page.locator(".path", { hasText: "f.txt" }).waitFor();
-  await page.getByLabel("more choices").selectOption("answer");
+  await choose(page, "Answer instead");
   await page.getByLabel("The model gets this as the result").fill("pretend that it is there");
   await button("Answer").click();
   outcome = await made;

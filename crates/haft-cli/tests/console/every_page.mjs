@@ -26,6 +26,9 @@ await play({ args: ["--trust"] }, async ({ server, page }) => {
   await server.call("read_file", { path: "none.txt" });
   await server.call("write_memory", { content: "The tests need Python 3.12", scope: "project", tags: [] });
   const waits = server.call("write_file", { path: "b.txt", content: "two\n" });
+  // Of a single request, no link says that all could be approved together.
+  const more = server.call("write_file", { path: "c.txt", content: "three\n" });
+  await page.locator(".queue-row", { hasText: "c.txt" }).waitFor();
   await page.locator(".queue-row", { hasText: "b.txt" }).waitFor();
 
   const pathname = () => new URL(page.url()).pathname;
@@ -121,8 +124,6 @@ await play({ args: ["--trust"] }, async ({ server, page }) => {
   await until("Enter opens a run", () => /\/runs\/./.test(new URL(page.url()).pathname));
 
   // All eligible requests are reviewed and approved by keys alone.
-  const more = server.call("write_file", { path: "c.txt", content: "three\n" });
-  await until("it waits", async () => (await server.api("GET", "/approvals")).value.length === 2);
   await page.keyboard.press("g");
   await page.keyboard.press("w");
   await descend("/waiting/eligible");

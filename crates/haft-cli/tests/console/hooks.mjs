@@ -2,7 +2,7 @@
 // answer in its own format, and the record names agent, rule and user.
 
 import { spawn } from "node:child_process";
-import { assert, path, play, until, visit } from "./stage.mjs";
+import { assert, choose, path, play, until, visit } from "./stage.mjs";
 
 const settings = `
 [policy]
@@ -57,7 +57,7 @@ await play({ settings }, async ({ server, page }) => {
   await decided(/Approved by \S+ from console/);
   await open("push origin b");
   await page.getByText("requested by Codex CLI").waitFor();
-  await page.getByLabel("more choices").selectOption("deny");
+  await choose(page, "Deny with a note");
   await page.getByLabel("Message to the model").fill("not to b");
   await page.locator(".card").getByRole("button", { name: "Deny with this note" }).click();
   await decided(/Denied by \S+ from console/);

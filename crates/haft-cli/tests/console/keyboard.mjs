@@ -48,16 +48,19 @@ await play({}, async ({ server, page }) => {
   assert.equal(server.read("one.txt"), "one");
   await page.locator(".decided", { hasText: "Approved" }).waitFor();
 
-  // A denial.
-  await page.keyboard.press("j");
+  // The next request opens by itself, below the verdict; for a moment, no press decides about it.
   await card("two.txt");
+  await page.locator(".decided.pinned", { hasText: "one.txt" }).waitFor();
+  await page.locator(".card button.deny:enabled").waitFor();
+
+  // A denial.
   await page.keyboard.press("n");
   assert.equal((await second).status, "denied");
   release();
 
   // Edit, by keys alone: the form takes the focus, Tab moves through it, Enter on its button decides.
-  await page.keyboard.press("j");
   await card("three.txt");
+  await page.locator(".card button.deny:enabled").waitFor();
   await page.keyboard.press("e");
   await until("the form has the focus", () => page.evaluate(() => document.activeElement?.closest(".panel") !== null));
   await page.keyboard.press("Tab");

@@ -1,7 +1,7 @@
 // The haft that asked is killed with -9 while its request is pending. The user's decision in the console then takes effect
 // once: in the same haft after a restart or, if two share a PostgreSQL database, in the remaining one.
 
-import { KILLED, assert, connected, fs, play, until } from "./stage.mjs";
+import { KILLED, assert, choose, connected, fs, play, until } from "./stage.mjs";
 
 /** Databases of the test, one per row; empty for a single haft that is restarted. */
 const stores = (process.env.HAFT_STORES ?? "").split(" ").filter(Boolean);
@@ -23,7 +23,7 @@ const ROWS = [
   {
     name: "denied", status: "denied", outcome: "denied", log: OLD, ran: 0,
     async act(page) {
-      await card(page).getByLabel("more choices").selectOption("deny");
+      await choose(page, "Deny with a note");
       await page.getByLabel("Message to the model").fill("not into this file");
       await card(page).getByRole("button", { name: "Deny with this note" }).click();
       await decided(page, /Denied by \S+ from console/);

@@ -154,6 +154,21 @@ fn a_person_decides_and_the_disk_shows_it() {
 }
 
 #[test]
+fn a_decision_is_pinned_and_the_next_request_opens() {
+    check("verdicts.mjs");
+}
+
+#[test]
+fn what_waits_and_what_exits_look_like_no_failure() {
+    check("looks.mjs");
+}
+
+#[test]
+fn a_card_shows_first_what_a_change_set_amounts_to() {
+    check("meanings.mjs");
+}
+
+#[test]
 fn a_connection_and_a_proposed_rule_have_cards_of_their_own() {
     check("network_and_rules.mjs");
 }

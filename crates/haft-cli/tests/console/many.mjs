@@ -71,7 +71,7 @@ await play({}, async ({ server, page }) => {
   await page.getByLabel("Filter the requests").fill("");
   await page.mouse.move(2, 2);
   await says(COUNT - 2);
-  await until("the title counts", async () => (await page.title()) === `(${COUNT - 2}) Waiting · haft`);
+  await until("the title counts", async () => (await page.title()).startsWith(`(${COUNT - 2}) `));
 
   // Nothing else happened: one file on disk, all others are pending.
   assert.deepEqual(fs.readdirSync(server.file("many")), [name(wanted)]);

@@ -19,7 +19,7 @@ await play({ settings }, async ({ server, page }) => {
   const made = server.call("run_command", { command, timeout_s: 60 });
   const [asked] = await until("it asks", async () => { const all = (await server.api("GET", "/approvals")).value; return all.length ? all : undefined; });
   await visit(page, server, `/runs/${asked.run}/${asked.call}`);
-  await page.getByText("It is pending approval").waitFor();
+  await page.getByText("It waits for approval").waitFor();
   assert.equal(await page.locator(".bar-row .waited").count(), 1);
   await server.api("POST", `/approvals/${asked.id}/approve`, {});
   await page.locator(".terminal-lines .line", { hasText: "line-40 <b>bold</b>" }).waitFor();

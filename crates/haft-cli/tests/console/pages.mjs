@@ -193,11 +193,11 @@ await play({ settings, args: ["--trust"], expected: [/status of 40[04]/] }, asyn
   await accessible(page, "health");
 
   // Colours by the switch, preserved over a reload; all keys; the address of a removed state.
-  await page.getByRole("button", { name: "colours: auto" }).click();
-  await page.getByRole("button", { name: "colours: light" }).click();
+  await page.getByRole("button", { name: "theme: auto" }).click();
+  await page.getByRole("button", { name: "theme: light" }).click();
   assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
   await page.reload();
-  await page.getByRole("button", { name: "colours: dark" }).waitFor();
+  await page.getByRole("button", { name: "theme: dark" }).waitFor();
   await page.keyboard.press("?");
   await page.getByRole("dialog").getByText("show all keys").waitFor();
   await page.keyboard.press("Escape");
@@ -205,7 +205,7 @@ await play({ settings, args: ["--trust"], expected: [/status of 40[04]/] }, asyn
   // An unknown address says so, with and without a session.
   const wrong = await page.goto(`${server.url}/nowhere/at/all`);
   assert.equal(wrong.status(), 404);
-  await page.getByRole("heading", { name: "No such page", level: 2 }).waitFor();
+  await page.getByRole("heading", { name: "No such page", level: 1 }).waitFor();
   await accessible(page, "no such page");
   assert.equal((await fetch(`${server.url}/nowhere`)).status, 401, "a program is told nothing");
 });

@@ -149,7 +149,8 @@ await play({ settings, args: ["--trust"], expected: [/status of 404/] }, async (
     void server.call(tool, args).catch(() => {});
     await until(`${tool} waits`, async () => (await waiting()).length > index);
   }
-  await visit(page, server, "/waiting");
+  const change = (await waiting()).find((one) => one.tool === "write_file");
+  await visit(page, server, `/waiting/${change.id}`);
   await page.locator(".diff").waitFor();
   await page.waitForTimeout(300);
   await picture(page, "waiting");

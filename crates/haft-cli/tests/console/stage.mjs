@@ -197,6 +197,13 @@ export async function visit(page, server, address) {
   await connected(page);
 }
 
+/** Chooses an entry of a card's menu of further choices. */
+export async function choose(page, name) {
+  const card = page.locator(".card");
+  await card.getByRole("button", { name: "More…" }).click();
+  await card.getByRole("menuitem", { name }).click();
+}
+
 /** Waits until a condition holds. */
 export async function until(what, holds, patience = PATIENCE) {
   const end = Date.now() + patience;

@@ -8,7 +8,8 @@ import { connect, opened } from "./live";
 import { follow, go, page, parts } from "./route";
 import { begin, login, session } from "./session";
 import { reportVisibility } from "./tabs";
-import { Empty, Frame, LoginBox } from "./parts/frame";
+import { Frame, LoginBox } from "./parts/frame";
+import { PageHead } from "./parts/head";
 import { SafeText } from "./parts/text";
 import { HealthPage } from "./pages/health";
 import { Memory } from "./pages/memory";
@@ -37,10 +38,13 @@ function Page() {
 /** The page for an unknown address. */
 function NoSuchPage() {
   return (
-    <Empty title="No such page">
+    <>
+    <PageHead title="No such page" />
+    <section class="empty">
       <p>The console has no page at <code><SafeText text={location.pathname} /></code>. The link may be mistyped, or from another version of haft.</p>
       <p><a href="/overview" onClick={follow}>Overview</a> · <a href="/waiting" onClick={follow}>Waiting</a> · <a href="/runs" onClick={follow}>Runs</a></p>
-    </Empty>
+    </section>
+    </>
   );
 }
 

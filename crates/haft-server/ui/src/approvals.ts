@@ -26,6 +26,41 @@ const settled = new Map<string, number>();
 /** Ids of the requests that the user has seen in full, with every fold opened. */
 export const seenWhole = signal<ReadonlySet<string>>(new Set());
 
+/** Milliseconds before its expiry from which a request comes first. */
+const PRESSING = 60_000;
+
+/** Returns until when a request is worth deciding, in milliseconds since 1970: while its call waits, at most until it expires. */
+export const deadlineOf = ({ expires, waits_until: until }: Approval): number => Math.min(Date.parse(expires), until === undefined ? Infinity : Date.parse(until));
+
+/** Returns requests by what can wait least: those that expire within a minute, then critical ones, then the others, by expiry. */
+export function byUrgency(list: Approval[], at: number): Approval[] {
+  const rank = (approval: Approval) => (deadlineOf(approval) - at < PRESSING ? 0 : approval.risk === "critical" ? 1 : 2);
+  return [...list].sort((a, b) => rank(a) - rank(b) || deadlineOf(a) - deadlineOf(b) || (a.created < b.created ? -1 : 1));
+}
+
+/** Returns requests in words: "2 more wait, 1 critical". */
+export function moreWait(list: Approval[], where = ""): string {
+  const critical = list.filter((approval) => approval.risk === "critical").length;
+  return `${list.length.toLocaleString("en")} more ${list.length === 1 ? "waits" : "wait"}${where}${critical ? `, ${critical.toLocaleString("en")} critical` : ""}`;
+}
+
+/** The request that the user decided last, on its card: its verdict is pinned above the next card for a moment. */
+export const pinned = signal<{ id: string; at: number } | undefined>(undefined);
+/** The request that was just opened without the user: for a moment nothing is decided about it, so that a second press hits nothing. */
+export const arrived = signal<string | undefined>(undefined);
+/** How long that moment is, in milliseconds. */
+const ARRIVES = 700;
+
+function pin(id: string): void {
+  if (pinned.value?.id !== id) pinned.value = { id, at: Date.now() };
+}
+
+/** Opens nothing itself: protects the request that a page opens next from a press that was meant for the last one. */
+export function arrive(id: string): void {
+  arrived.value = id;
+  setTimeout(() => { if (arrived.value === id) arrived.value = undefined; }, ARRIVES);
+}
+
 export const waiting = computed(() => approvals.value.filter((approval) => approval.status === "pending"));
 
 const ENDED = new Set(["denied", "answered", "done", "expired", "withdrawn", "in_doubt"]);
@@ -64,6 +99,8 @@ function isOutdated(id: string, status: string): boolean {
 export function update(approval: Approval): void {
   if (isOutdated(approval.id, approval.status)) return;
   const known = approvals.value.some((other) => other.id === approval.id);
+  // The event about the user's own decision may come before the response to it.
+  if (approval.status !== "pending" && pending.value[approval.id]?.sent) pin(approval.id);
   if (!known && approval.status !== "pending") return;
   if (approval.status !== "pending" && !settled.has(approval.id)) settled.set(approval.id, Date.now());
   // The ten seconds count from the last change.
@@ -147,7 +184,7 @@ const timers = new Map<string, number>();
 
 /** Sends a decision after half a second, unless the user cancels it. */
 export function decide(id: string, choice: Choice, says: string): void {
-  if (!mayAct() || pending.value[id]) return;
+  if (!mayAct() || pending.value[id] || arrived.value === id) return;
   pending.value = { ...pending.value, [id]: { id, choice, says, sent: false } };
   refusals.value = { ...refusals.value, [id]: "" };
   timers.set(id, window.setTimeout(() => void send(id, choice), SECOND_THOUGHT));
@@ -175,6 +212,7 @@ async function send(id: string, choice: Choice): Promise<void> {
   try {
     const detail = await post<ApprovalDetail>(`/approvals/${encodeURIComponent(id)}/${decision}`, members);
     settle(detail);
+    if (detail.status !== "pending") pin(id);
   } catch (error) {
     refusals.value = { ...refusals.value, [id]: errorText(error) };
     await readDetail(id, true).catch(() => {});

@@ -1,5 +1,9 @@
 // The types of the HTTP API's responses, with the fields that the pages read.
 
+import type { Meaning, Preview } from "./previews";
+
+export type { ChangedLines, Meaning, MeaningKind, Picture, Preview, Side } from "./previews";
+
 export type Risk = "safe" | "high" | "critical";
 export type Verdict = "allow" | "ask" | "deny";
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
@@ -37,9 +41,14 @@ export interface Approval {
   door: string;
   client?: string;
   workspace: string;
-  fact: { kind: string; text: string };
+  /** What it is about; for files, `action` and the numbers of lines if they are known. */
+  fact: { kind: string; text: string; action?: string; added?: number; removed?: number };
   created: string;
   expires: string;
+  /** The time until which its call waits, if that is earlier. */
+  waits_until?: string;
+  /** What happens at the earlier of the two times. */
+  then?: string;
   status: ApprovalStatus;
   attended: boolean;
   /** Why it cannot be approved together with others. */
@@ -57,17 +66,6 @@ export interface Permission {
   verdict?: "allow" | "ask" | "deny";
 }
 
-export interface Preview {
-  path: string;
-  action: "create" | "change" | "delete" | "move";
-  to?: string;
-  before?: string;
-  after?: string;
-  before_sha256?: string;
-  binary?: boolean;
-  clipped?: boolean;
-}
-
 export interface Question {
   id: string;
   type: "single" | "multiple" | "text" | "number" | "confirm";
@@ -80,11 +78,14 @@ export interface Question {
 export interface ApprovalDetail extends Approval {
   arguments: string;
   permissions: Permission[];
+  /** The number of effects that are not named. */
+  more_permissions?: number;
   /** What the settings decide about the call: its sandbox and its network. */
   conditions?: { name: string; value: string }[];
   /** Arguments that the settings fill in. */
   bound?: { [name: string]: Json };
   preview?: Preview[];
+  meanings?: Meaning[];
   suggested?: string[];
   fingerprint: string;
   spec_hash: string;
@@ -92,6 +93,13 @@ export interface ApprovalDetail extends Approval {
   form?: { title?: string; questions: Question[] };
   edited_arguments?: string;
   outcome?: Outcome;
+  rendered?: Part[];
+}
+
+/** A part of what a reader gets of a call. */
+export interface Part {
+  mark: "status" | "stdout" | "stderr" | "text" | "data" | "details" | "media" | "note" | "artifact";
+  text: string;
 }
 
 export interface Outcome {
@@ -140,8 +148,14 @@ export interface Run {
   client?: string;
   /** The first call, with its most telling argument. */
   first?: { tool: string; argument?: string };
+  /** What haft's agent was asked to do. */
+  task?: string;
   /** The status of the last call. */
   outcome?: string;
+  /** The exit code of the last call, if its program ended by itself with another one than 0. */
+  exit_code?: number;
+  /** How many of the calls with the status `error` are such programs. */
+  exits?: number;
   /** Number of calls by status. */
   statuses?: Record<string, number>;
   changes?: { files: number; added: number; removed: number };
@@ -166,7 +180,10 @@ export interface Call {
   summary?: string;
   /** The beginning of the result. */
   result?: string;
+  rendered?: Part[];
   error?: { kind: string; message: string };
+  /** The exit code, if the program ended by itself with another one than 0. */
+  exit_code?: number;
   /** The most telling argument. */
   argument?: string;
   /** Id of the approval request that the call is waiting for. */
@@ -194,6 +211,8 @@ export interface FileState {
 
 export interface Changes {
   run: string;
+  /** What the changes amount to. */
+  meanings?: Meaning[];
   changes: ChangedPath[];
   more_changes?: number;
 }
@@ -324,11 +343,12 @@ export interface Hour {
   calls: number;
   failed: number;
   denied: number;
+  exits?: number;
 }
 
 export interface Overview {
   hours: Hour[];
-  today: { since: string; calls: number; failed: number; denied: number; decided: number; mean_wait_ms?: number };
+  today: { since: string; calls: number; failed: number; denied: number; exits?: number; decided: number; mean_wait_ms?: number };
   failed: Run[];
   clients: Client[];
 }

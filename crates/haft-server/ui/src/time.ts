@@ -39,6 +39,18 @@ export function local(time: string, at: number): string {
   return `${(date.getFullYear() === today.getFullYear() ? DAY : YEAR).format(date)} ${TIME.format(date)}`;
 }
 
+const SHORT = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hour12: false });
+
+/** Returns a local time for a column of dates: today 14:03; yesterday 09:12; 23 Nov 14:03. */
+export function dated(time: string, at: number): string {
+  const date = new Date(time);
+  if (Number.isNaN(date.getTime())) return time;
+  const today = midnight(at);
+  const days = Math.round((today.getTime() - midnight(date.getTime()).getTime()) / 86_400_000);
+  const day = days === 0 ? "today" : days === 1 ? "yesterday" : (date.getFullYear() === today.getFullYear() ? DAY : YEAR).format(date);
+  return `${day} ${SHORT.format(date)}`;
+}
+
 /** Returns the exact time, local and in UTC. */
 export function exact(time: string): string {
   const date = new Date(time);

@@ -200,7 +200,7 @@ async fn count(pool: PgPool, run: &RunId, entry: &NoteEntry) -> Result<(), sqlx:
         )
         .bind(
             each.clone()
-                .map(|tally| tally.status.as_str())
+                .map(|tally| tally.word())
                 .collect::<Vec<_>>(),
         )
         .bind(

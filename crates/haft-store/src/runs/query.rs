@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use haft::audit::index::{FAILED, RunFilter, RunState};
+use haft::audit::index::{EXIT, FAILED, RunFilter, RunState};
+use haft::result::Status;
 
 use crate::number::nanoseconds;
 
@@ -41,6 +42,14 @@ impl Conditions {
     fn text(&mut self, condition: &str, value: &str) {
         let parameter = self.bind(Value::Text(value.to_owned()));
         let _ = write!(self.sql, " AND {condition} {parameter}");
+    }
+
+    /// Adds the condition that a call has one of these statuses. Programs that ended with an exit code other than 0 are counted by
+    /// themselves; their status is `error`.
+    fn words(&mut self, statuses: &[Status]) {
+        let words = statuses.iter().map(|status| status.as_str()).chain([EXIT]);
+        let words: Vec<String> = words.map(|word| format!("'{word}'")).collect();
+        let _ = write!(self.sql, " AND c.status IN ({})", words.join(", "));
     }
 
     fn time(&mut self, condition: &str, at: Option<i128>) {
@@ -117,11 +126,9 @@ fn calls(all: &mut Conditions, filter: &RunFilter) {
         all.text("c.tool =", tool);
     }
     match filter.status {
+        Some(Status::Error) => all.words(&[Status::Error]),
         Some(status) => all.text("c.status =", status.as_str()),
-        None if filter.failed => {
-            let words = FAILED.map(|status| format!("'{}'", status.as_str()));
-            let _ = write!(all.sql, " AND c.status IN ({})", words.join(", "));
-        }
+        None if filter.failed => all.words(&FAILED),
         None => {}
     }
     all.sql.push(')');

@@ -150,7 +150,7 @@ fn note(connection: &mut Connection, run: &RunId, entry: &NoteEntry) -> rusqlite
             count.execute(params![
                 run.as_str(),
                 tally.tool,
-                tally.status.as_str(),
+                tally.word(),
                 nanoseconds(tally.part),
                 tally.hour,
                 number(tally.count.calls),

@@ -29,6 +29,7 @@ fn tally(tool: &str, status: Status, calls: u64, waited_ms: u64) -> CallTally {
         hour: 480_000,
         tool: tool.into(),
         status,
+        exit: false,
         count: CallCount {
             calls,
             total_ms: calls * 10,
@@ -81,7 +82,10 @@ async fn write(store: &dyn RunIndex) -> [RunId; 4] {
     }
     let read = || tally("read_file", Status::Ok, 2, 0);
     let denied = tally("run_command", Status::Denied, 1, 1500);
-    let failed = tally("run_command", Status::Error, 1, 0);
+    let failed = CallTally {
+        exit: true,
+        ..tally("run_command", Status::Error, 1, 0)
+    };
     let [r1, r2, r3, _] = &runs;
     store.note(r1, &noted(10, vec![read()])).await.unwrap();
     let entry = noted(20, vec![read(), denied]);
@@ -104,6 +108,15 @@ async fn lists_are_filtered(store: &dyn RunIndex) {
         ..all()
     };
     assert_eq!(ids(store, denied.clone()).await, ["r2"]);
+    let error = RunFilter {
+        status: Some(Status::Error),
+        ..all()
+    };
+    assert_eq!(
+        ids(store, error).await,
+        ["r3"],
+        "an exit code other than 0 is an error, too"
+    );
     let both = RunFilter {
         tool: Some("read_file".into()),
         ..denied
@@ -172,7 +185,7 @@ async fn counts_may_be_written_twice(store: &dyn RunIndex) {
     let expect = [
         ("read_file", "ok", 4),
         ("run_command", "denied", 4),
-        ("run_command", "error", 1),
+        ("run_command", "exit", 1),
     ];
     assert_eq!(found, expect);
     let waited = hours.iter().map(|hour| hour.count.waited_ms).sum::<u64>();

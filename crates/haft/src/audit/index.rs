@@ -81,9 +81,15 @@ pub struct RunNotes {
     /// Status of the last call that is not nested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Status>,
+    /// The exit code of the last call that is not nested, if its program ended by itself with another one than 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
     /// Number of calls per status, including nested calls.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub statuses: BTreeMap<String, u64>,
+    /// How many of the calls with the status `error` are programs that ended by themselves with an exit code other than 0.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub exits: u64,
     /// What the run changed in the workspace; `None` if nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<ChangeCount>,
@@ -98,6 +104,15 @@ impl RunNotes {
             .sum()
     }
 }
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// The word for calls whose program ended by itself with an exit code other than 0, where counts are by status. Their status is
+/// `error`, but nothing is wrong with haft or with the call: the program says so, as failing tests do.
+pub const EXIT: &str = "exit";
 
 /// The statuses of calls that did not do what was requested, although they were not cancelled.
 pub const FAILED: [Status; 3] = [Status::Error, Status::Denied, Status::Timeout];
@@ -134,8 +149,21 @@ pub struct CallTally {
     pub tool: String,
     /// Their status.
     pub status: Status,
+    /// Whether their programs ended by themselves with an exit code other than 0.
+    pub exit: bool,
     /// The counts.
     pub count: CallCount,
+}
+
+impl CallTally {
+    /// Returns the word under which they are counted: their status, or [`EXIT`].
+    pub fn word(&self) -> &'static str {
+        if self.exit {
+            EXIT
+        } else {
+            self.status.as_str()
+        }
+    }
 }
 
 /// Counts of calls.
@@ -181,7 +209,7 @@ pub struct HourCount {
     pub hour: i64,
     /// The tool.
     pub tool: String,
-    /// Their status.
+    /// Their status, or [`EXIT`].
     pub status: String,
     /// The counts.
     #[serde(flatten)]

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use haft::audit::index::{ChangeCount, FirstCall, RunEntry, RunNotes, RunState};
+use haft::audit::index::{ChangeCount, FAILED, FirstCall, RunEntry, RunNotes, RunState};
 use haft::audit::redact::Redactor;
-use haft::audit::runs as archive;
+use haft::audit::{self, runs as archive};
+use haft::error::ErrorKind;
 use haft::result::Status;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::conversation_file;
 use crate::view::argument;
 
 /// Maximum number of lines of a record that are read for a run without notes.
@@ -43,12 +45,21 @@ pub struct Listed {
     /// The client's own name, if it gave one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<String>,
+    /// The beginning of what haft's agent was asked to do, redacted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
     /// Its first call, with its most telling argument.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<FirstCall>,
     /// How its last call ended; calls made by scripts do not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Status>,
+    /// The exit code of the last call, if its program ended by itself with another one than 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// How many of the calls with the status `error` are programs that ended by themselves with an exit code other than 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exits: Option<u64>,
     /// Number of calls by status.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub statuses: BTreeMap<String, u64>,
@@ -90,12 +101,25 @@ impl Listed {
         self.client = notes.client;
         self.first = notes.first;
         self.outcome = notes.outcome;
+        self.exit_code = notes.exit_code;
+        self.exits = Some(notes.exits).filter(|exits| *exits > 0);
         self.statuses = notes.statuses;
         self.changes = notes.changes;
     }
 
+    /// Returns whether a call of it failed, timed out or was denied; a program's exit code alone is no failure.
+    pub(crate) fn has_failed(&self) -> bool {
+        let count = |status: &Status| self.statuses.get(status.as_str()).copied();
+        let failed: u64 = FAILED.iter().filter_map(count).sum();
+        failed > self.exits.unwrap_or(0)
+    }
+
     /// Reads from the archive what no process noted; blocks.
     pub(super) fn read_missing(&mut self, home: &Path, redactor: &Redactor) {
+        self.task = archive::run_dir(home, &self.run)
+            .ok()
+            .and_then(|folder| conversation_file::task(&folder))
+            .map(|task| redactor.redact(&task).into_owned());
         if self.first.is_none()
             && let Some(notes) = read_notes(home, &self.run, redactor)
         {
@@ -122,8 +146,11 @@ impl From<RunEntry> for Listed {
             profile: entry.start.profile,
             workspace: entry.start.workspace,
             client: None,
+            task: None,
             first: None,
             outcome: None,
+            exit_code: None,
+            exits: None,
             statuses: BTreeMap::new(),
             changes: None,
         };
@@ -153,10 +180,20 @@ fn read_notes(home: &Path, run: &str, redactor: &Redactor) -> Option<RunNotes> {
             continue;
         };
         *notes.statuses.entry(status.to_owned()).or_default() += 1;
+        let exit_code = exit_code(&line);
+        notes.exits += u64::from(exit_code.is_some());
         if !is_nested {
             let status = line.get("status").cloned().unwrap_or_default();
             notes.outcome = serde_json::from_value(status).ok();
+            notes.exit_code = exit_code;
         }
     }
     Some(notes)
+}
+
+/// Returns the exit code with which the program of a recorded call ended by itself, if it is not 0.
+pub(crate) fn exit_code(line: &Value) -> Option<i32> {
+    let error = line.get("error")?;
+    let is_failed = error.get("kind")?.as_str()? == ErrorKind::Failed.as_str();
+    audit::exit_code(error.get("message")?.as_str()?).filter(|_| is_failed)
 }

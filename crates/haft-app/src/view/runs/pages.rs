@@ -64,6 +64,11 @@ pub async fn page(app: &App, mut filter: RunFilter) -> Result<Vec<Listed>, Probl
     all.extend(unknown_to_index(app, &filter, after.as_ref(), &all).await?);
     all.sort_by(|a, b| (&b.started, &b.run).cmp(&(&a.started, &a.run)));
     all.truncate(limit);
+    complete(app, all).await
+}
+
+/// Reads from the archives what the index does not hold.
+async fn complete(app: &App, mut all: Vec<Listed>) -> Result<Vec<Listed>, Problem> {
     let (home, app) = (app.home().to_owned(), app.clone());
     blocking(move || {
         for listed in &mut all {
@@ -94,7 +99,7 @@ pub async fn list_of(app: &App, only: Option<Vec<RunId>>) -> Result<Vec<Listed>,
         found.push(listed);
     }
     found.sort_by(|a, b| (&b.started, &b.run).cmp(&(&a.started, &a.run)));
-    Ok(found)
+    complete(app, found).await
 }
 
 /// Returns archives that belong on a page but are not in the index: copied here, or older than the database. Ids sort by time.

@@ -12,7 +12,9 @@ import { ago, now } from "../time";
 import { spellOut } from "../visible";
 import { clientName } from "../parts/client";
 import { RiskWord, StateWord } from "../parts/badges";
+import { Deed, DeedLines } from "../parts/deed";
 import { Fact } from "../parts/fact";
+import { PageHead } from "../parts/head";
 import { useFolds } from "../parts/folds";
 import { folderName } from "../parts/runrow";
 import { FoldsContext, SafeText } from "../parts/text";
@@ -87,7 +89,7 @@ export function Eligible() {
   });
   return (
     <div class="page eligible">
-      <header class="list-tools"><a href="/waiting" onClick={follow}>Pending ({waiting.value.length.toLocaleString("en")})</a><h2>Approve all eligible</h2></header>
+      <PageHead title="Approve all eligible" of="Waiting"><a href="/waiting" onClick={follow}>Pending ({waiting.value.length.toLocaleString("en")})</a></PageHead>
       <p class="dim">Eligible: not critical, and does not touch secrets, the network, protected files or anything outside the workspace. Open each request before you approve it. Each is approved separately and only once.</p>
       {walk.value && <Results walk={walk.value} />}
       {list.length === 0 && <p class="note">{waiting.value.length ? "No pending request is eligible." : "Nothing is pending."}</p>}
@@ -132,7 +134,7 @@ function Row({ approval, chosen, open, busy, toggle, show }: RowProps) {
     <li ref={row} class={open ? "open" : ""}>
       <div class="eligible-head">
         <input type="checkbox" checked={chosen} disabled={!seen || busy} aria-label={`approve ${spellOut(approval.fact.text).slice(0, 80)}`} onChange={toggle} />
-        <button type="button" class="show" aria-expanded={open} onClick={show}><span class="mono clipped"><SafeText text={approval.fact.text} /></span></button>
+        <button type="button" class="show" aria-expanded={open} onClick={show}><span class="mono clipped"><Deed approval={approval} /> <DeedLines approval={approval} /></span></button>
         <span class="queue-meta"><span class="tool"><SafeText text={approval.tool} /></span> <RiskWord risk={approval.risk} />
           <span class="dim clipped"><SafeText text={clientName(approval)} /> · <SafeText text={folderName(approval.workspace)} /> · {ago(approval.created, now.value)}</span>
           {!seen && <span class="badge plain">not opened</span>}</span>

@@ -6,6 +6,7 @@ import { session } from "../session";
 import type { Health } from "../shapes";
 import { bytes, span } from "../time";
 import { ConnectedClients } from "./overview";
+import { PageHead } from "../parts/head";
 import { Pending, useReading } from "../parts/reading";
 import { SafeText } from "../parts/text";
 import { When } from "../parts/when";
@@ -22,6 +23,7 @@ export function HealthPage() {
   const health = reading.value;
   return (
     <div class="page health">
+      <PageHead title="Health"><span class="gap" /><button type="button" onClick={reading.again}>Check again <kbd>r</kbd></button></PageHead>
       <Pending reading={reading} />
       {health && (
         <>
@@ -33,7 +35,7 @@ export function HealthPage() {
           </dl>
           <ConnectedClients clients={health.clients ?? []} />
           <h2>Checks</h2>
-          <p>Sandbox <strong>{health.sandbox.backend}</strong>, strength <strong>{health.sandbox.strength}</strong>. <button type="button" onClick={reading.again}>Check again</button></p>
+          <p>Sandbox <strong>{health.sandbox.backend}</strong>, strength <strong>{health.sandbox.strength}</strong>.</p>
           <ul class="checks" aria-label="checks">
             {health.checks.map((check, index) => (
               <li key={index}><span class={`badge ${check.ok ? "good" : "wait"}`}>{check.ok ? "ok" : "attention"}</span>

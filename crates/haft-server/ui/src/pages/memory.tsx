@@ -8,6 +8,7 @@ import { follow, go, parts, pathOf, query } from "../route";
 import type { MemoryRecord } from "../shapes";
 import { StateWord } from "../parts/badges";
 import { Empty } from "../parts/frame";
+import { PageHead } from "../parts/head";
 import { Pending, useReading } from "../parts/reading";
 import { Block, SafeText } from "../parts/text";
 import { When } from "../parts/when";
@@ -24,14 +25,15 @@ export function Memory() {
   const count = accepted ? candidates.value?.length : reading.value?.length;
   return (
     <div class="page">
+      <PageHead title="Memory" thing={accepted ? "accepted" : "candidates"} />
       <nav class="tabs" aria-label="memories">
         <a href="/memory" onClick={follow} aria-current={!accepted ? "page" : undefined}>Candidates{!!count && <> <span class="count">{count.toLocaleString("en")}</span></>}</a>
         <a href="/memory/accepted" onClick={follow} aria-current={accepted ? "page" : undefined}>Accepted</a>
       </nav>
       {accepted && <Tools words={words} again={reading.again} />}
       <Pending reading={reading} />
-      {reading.value && !list.length && (!accepted ? <Empty title="No candidates"><p>What a model writes with <code>write_memory</code> appears here; nothing is remembered before you accept it.</p></Empty>
-        : words ? <p class="note">No memory matches “{words}”.</p> : <Empty title="No memories yet"><p>Candidates that you accept and memories that you add appear here, and models can recall them.</p></Empty>)}
+      {reading.value && !list.length && (!accepted ? <Empty title="No candidates"><p>What a model writes with <code>write_memory</code> appears here; nothing is remembered before you accept it. Try one in a terminal:</p><pre class="block">haft call write_memory content="The tests need Python 3.12"</pre></Empty>
+        : words ? <p class="note">No memory matches “{words}”.</p> : <Empty title="No memories yet"><p>Candidates that you accept and memories that you add appear here, and models can recall them. For example “Releases happen on Tuesdays”, with the tag “release”: use <strong>Add…</strong> above.</p></Empty>)}
       {accepted ? <ul class="memories" aria-label="accepted memories">{list.map((record) => <li key={record.id}><AcceptedMemory record={record} again={reading.again} /></li>)}</ul>
         : list.length > 0 && <Queue list={list} again={reading.again} />}
     </div>

@@ -7,6 +7,7 @@ import type { ApprovalDetail, PolicyExplanation, Json, PolicyRule, EffectivePoli
 import { StateWord } from "../parts/badges";
 import { StoredRules } from "../parts/storedrules";
 import { argumentsOf } from "../parts/arguments";
+import { PageHead } from "../parts/head";
 import { Pending, useReading } from "../parts/reading";
 import { Table, type Column } from "../parts/table";
 import { SafeText } from "../parts/text";
@@ -15,6 +16,7 @@ export function Policy() {
   const [changes, setChanges] = useState(0);
   return (
     <div class="page policy">
+      <PageHead title="Policy" />
       <WhatWouldHappen />
       <Effective follow={changes} />
       <StoredRules changed={() => setChanges((n) => n + 1)} />
@@ -68,7 +70,8 @@ function WhatWouldHappen() {
     }
   }, [args]);
   useEffect(() => {
-    if (!chosen || parsed.value === undefined) return;
+    // Before the tools are known, there is no example of the arguments yet.
+    if (!chosen || parsed.value === undefined || (!typed.current && !tools.value)) return;
     let over = false;
     const timer = setTimeout(() => {
       post<PolicyExplanation>("/policy/explain", { tool: chosen, arguments: parsed.value }).then(
@@ -77,7 +80,7 @@ function WhatWouldHappen() {
       );
     }, 200);
     return () => { over = true; clearTimeout(timer); };
-  }, [chosen, parsed]);
+  }, [chosen, parsed, tools.value === undefined]);
   return (
     <section class="what" aria-label="what would happen">
       <h2>What would happen</h2>
@@ -126,7 +129,7 @@ function Layers({ layers, verdict }: { layers: PolicyExplanation["layers"]; verd
           <SafeText text={layer.layer} />, layer.verdict === "none" ? <span class="dim">none</span> : <StateWord word={layer.verdict} />, <SafeText text={layer.rule} />, <SafeText text={layer.reason} />,
         ],
       }))} />
-      {rest > 0 && deciding.length > 0 && <button type="button" class="fold" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Show only the deciding layers" : rest === 1 ? "1 other layer that does not decide" : `${rest} other layers that do not decide`}</button>}
+      {rest > 0 && deciding.length > 0 && <button type="button" class="disclosure" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Show only the deciding layers" : rest === 1 ? "1 other layer that does not decide" : `${rest} other layers that do not decide`}</button>}
     </>
   );
 }

@@ -4,27 +4,32 @@ import { useMemo, useRef, useState } from "preact/hooks";
 import { openable, errorText } from "../api";
 import { useKeys } from "../keys";
 import { lastCall, lastRun } from "../live";
+import { commandInText } from "../result";
 import { follow, go, pathOf } from "../route";
 import type { Approval, Call, Run, VerifyReport } from "../shapes";
 import { span } from "../time";
 import { StateWord } from "../parts/badges";
 import { Copy } from "../parts/copy";
+import { PageHead } from "../parts/head";
+import { CommandOutput } from "../parts/outcome";
 import { OutputPane } from "../parts/outputpane";
+import { RenderedParts } from "../parts/rendered";
 import { Pending, useReading } from "../parts/reading";
-import { First, From, Lines, standing } from "../parts/runrow";
+import { Lines, folderName, standing, titleOfRun } from "../parts/runrow";
 import { Table, type Column } from "../parts/table";
 import { Block, SafeText } from "../parts/text";
 import { When } from "../parts/when";
 import { Timeline, WAITS } from "../parts/timeline";
 import { waiting } from "../approvals";
 import { Changes } from "../parts/changes";
+import { spellOut } from "../visible";
 import { Arguments, argumentsOf } from "../parts/arguments";
 
 const FAILED = new Set(["error", "denied", "timeout"]);
 
 /** Returns the call to show first: one that is running or pending, else one that failed, else the first. */
 function first(calls: Call[]): Call | undefined {
-  return calls.find((call) => !call.status || call.status === WAITS) ?? calls.find((call) => FAILED.has(call.status ?? "")) ?? calls[0];
+  return calls.find((call) => !call.status || call.status === WAITS) ?? calls.find((call) => FAILED.has(call.status ?? "") && call.exit_code === undefined) ?? calls.find((call) => FAILED.has(call.status ?? "")) ?? calls[0];
 }
 
 export function RunPage({ run, call }: { run: string; call: string | undefined }) {
@@ -56,15 +61,13 @@ export function RunPage({ run, call }: { run: string; call: string | undefined }
   ]);
   return (
     <div class="page run">
-      <header class="run-top">
-        <a href="/runs" onClick={follow}>Runs</a>
-        <h2 class="clipped">{about?.first ? <First run={about} /> : <span class="mono">{run}</span>}</h2>
-        {about && <StateWord word={standing(about)} />}
+      <PageHead title={about ? spellOut(titleOfRun(about)) : run} of="Runs">
+        {about && <StateWord word={standing(about)} exit={about.exit_code} />}
         <span class="gap" />
         <button type="button" aria-pressed={asTable} onClick={() => setAsTable(!asTable)}>{asTable ? "Timeline" : "Table"}</button>
-      </header>
+      </PageHead>
       <p class="run-about dim">
-        {about && <><From run={about} /> · {list.length === 1 ? "1 call" : `${list.length.toLocaleString("en")} calls`} · <When at={about.started} />{about.duration_ms !== undefined && <> · took {span(about.duration_ms)}</>} <Lines run={about} /> · </>}
+        <a href="/runs" onClick={follow}>All runs</a> · {about && <>{about.task && about.workspace && <><span title={about.workspace}><SafeText text={folderName(about.workspace)} /></span> · </>}{list.length === 1 ? "1 call" : `${list.length.toLocaleString("en")} calls`} · <When at={about.started} day />{about.duration_ms !== undefined && <> · took {span(about.duration_ms)}</>} <Lines run={about} /> · </>}
         <code>{run}</code> <Copy text={run} what="the run's id" /> <Verify run={run} state={about?.state ?? ""} />
       </p>
       <Pending reading={calls} />
@@ -117,7 +120,7 @@ function CallTable({ calls, selected, run }: { calls: Call[]; selected: string |
     <>
       <Table label="calls as a table" columns={CALL_COLUMNS} rows={shown.map((call) => ({
         key: call.call, current: call.call === selected, cells: [
-          <a href={pathOf("runs", run, call.call)} onClick={follow}><SafeText text={call.tool} /></a>, <StateWord word={call.status ?? "running"} />, <When at={call.started} />,
+          <a href={pathOf("runs", run, call.call)} onClick={follow}><SafeText text={call.tool} /></a>, <StateWord word={call.status === WAITS ? "suspended" : call.status ?? "running"} exit={call.exit_code} />, <When at={call.started} />,
           call.duration_ms === undefined ? "" : span(call.duration_ms), call.waited_ms ? span(call.waited_ms) : "", call.parent ?? "",
           call.argument && <SafeText text={call.argument} />, call.summary && <SafeText text={call.summary.slice(0, 160)} />,
         ],
@@ -150,15 +153,16 @@ function CallDetail({ run, call }: { run: string; call: Call }) {
   ];
   return (
     <section class="call-detail" aria-label="the selected call">
-      <h3><SafeText text={call.tool} /> <StateWord word={call.status ?? "running"} />
+      <h2><SafeText text={call.tool} /> <StateWord word={call.status === WAITS ? "suspended" : call.status ?? "running"} exit={call.exit_code} />
         {call.duration_ms !== undefined && <span class="dim"> {span(call.duration_ms)}</span>}
-        {!!call.waited_ms && <span class="dim"> · waited {span(call.waited_ms)} for approval</span>}</h3>
-      {call.error ? <p class="failure"><code>{call.error.kind}</code> <SafeText text={call.error.message} lines /></p> : call.summary && call.summary !== call.result && <p><SafeText text={call.summary} /></p>}
-      {call.status === WAITS && <p class="note warn">It is pending approval: <a href={call.approval ? pathOf("waiting", call.approval) : "/waiting"} onClick={follow}>decide</a>.</p>}
+        {!!call.waited_ms && <span class="dim"> · waited {span(call.waited_ms)} for approval</span>}</h2>
+      {call.error && call.exit_code === undefined && <p class="failure"><code>{call.error.kind}</code> <SafeText text={call.error.message} lines /></p>}
+      {!call.error && !call.rendered?.length && call.summary && call.summary !== call.result && <p><SafeText text={call.summary} /></p>}
+      {(call.status === WAITS || call.status === "suspended") && <p class="note held">It waits for approval: <a href={call.approval ? pathOf("waiting", call.approval) : "/waiting"} onClick={follow}>decide</a>.</p>}
       {call.approval && call.argument && <Block text={call.argument} label="what it is about" />}
       {args ? Object.keys(args).length > 0 && <Arguments args={args} /> : text && <Block text={text} label="arguments, redacted" />}
       <OutputPane run={run} call={call.call} ended={call.status !== undefined} />
-      {call.result && <Result text={call.result} path={call.tool === "read_file" ? call.argument : undefined} />}
+      <Result call={call} />
       <dl class="facts">{facts.map(([name, value]) => value && <div key={name}><dt>{name}</dt><dd><SafeText text={value} /></dd></div>)}
         <div><dt>call</dt><dd class="mono">{call.call}</dd></div>
         <div><dt>started</dt><dd><When at={call.started} /></dd></div></dl>
@@ -172,22 +176,29 @@ function CallDetail({ run, call }: { run: string; call: Call }) {
   );
 }
 
-/** The beginning of a result, as the record stores it. */
-function Result({ text, path }: { text: string; path: string | undefined }) {
-  const shown = useMemo(() => {
-    try {
-      return JSON.stringify(JSON.parse(text), null, 2);
-    } catch {
-      return text;
-    }
-  }, [text]);
-  const cut = text.endsWith("…");
+/** The beginning of a result, as the record stores it: rendered by the server, else read here. */
+function Result({ call: { tool, argument, result = "", rendered = [], error, exit_code } }: { call: Call }) {
+  const command = useMemo(() => commandInText(result), [result]);
+  if (!result && !rendered.length) return null;
+  const path = tool === "read_file" ? argument : undefined;
+  // Why a call failed stands above; how a program ended stands here.
+  const parts = rendered.filter((part) => part.mark !== "status" || !error || exit_code !== undefined);
+  if (!result && parts.every((part) => part.mark === "status")) return parts.length ? <p><SafeText text={parts.map((part) => part.text).join(" ")} lines /></p> : null;
   return (
     <section class="result" aria-label="result">
-      <h4>Result{cut && <span class="dim small"> only the first 2 KiB are recorded</span>} <Copy text={text} what="the result" /></h4>
-      <Block text={shown} label="result" path={path} />
+      <h3>Result{result.endsWith("…") && <span class="dim small"> only the first 2 KiB are recorded</span>} {result && <Copy text={result} what="the result" />}</h3>
+      {parts.length ? <RenderedParts parts={parts} path={path} /> : command ? <CommandOutput result={command} /> : <Block text={pretty(result)} label="result" path={path} />}
     </section>
   );
+}
+
+/** Returns JSON in several lines, and any other text as it is. */
+function pretty(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
 }
 
 /** A button that saves an artifact. The browser downloads it directly, so that large data does not pass through the page. */

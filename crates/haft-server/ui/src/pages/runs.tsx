@@ -9,9 +9,10 @@ import { session } from "../session";
 import type { SearchResults, Run, Tool } from "../shapes";
 import { midnight, now } from "../time";
 import { StateWord } from "../parts/badges";
-import { Empty } from "../parts/frame";
+import { Empty, wide } from "../parts/frame";
+import { PageHead } from "../parts/head";
 import { Pending, useReading } from "../parts/reading";
-import { RunRow } from "../parts/runrow";
+import { RunHeads, RunRow } from "../parts/runrow";
 import { SafeText } from "../parts/text";
 import { When } from "../parts/when";
 import { Windowed } from "../parts/windowed";
@@ -19,7 +20,9 @@ import { RunPage } from "./run";
 
 /** Number of runs per read. */
 const PAGE = 100;
-const ROW = 52;
+/** The height of a row; on a phone it has two lines. */
+const ROW = 36;
+const TALL = 56;
 
 export function Runs() {
   const run = parts.value[1];
@@ -53,7 +56,8 @@ function RunList() {
   useEffect(() => setTyped(words), [words]);
   useKeys(() => [{ key: "/", does: "search all archives", run: () => finding.current?.focus() }]);
   return (
-    <div class="page">
+    <div class="page runs">
+      <PageHead title="Runs" thing={words || undefined} />
       <form class="search" role="search" onSubmit={(e) => { e.preventDefault(); go(typed.trim() ? `/runs?q=${encodeURIComponent(typed.trim())}` : "/runs"); }}>
         <input ref={finding} type="search" value={typed} placeholder="Search past calls: a path, a command, a word from a result" aria-label="Search all archives" onInput={(e) => setTyped(e.currentTarget.value)} />
         <button type="submit">Search</button>
@@ -108,7 +112,8 @@ function FilteredRuns() {
       {first.value?.length === 0 && (filtered ? <p class="note">No run matches these filters. <a href="/runs" onClick={follow}>Show all</a></p> : <NoRuns />)}
       {runs.length > 0 && (
         <section class="table-like" aria-label="runs">
-          <Windowed class="run-list" label="runs, newest first" role="list" count={runs.length} height={ROW} keep={at} row={(index) => {
+          <RunHeads />
+          <Windowed class="run-list" label="runs, newest first" role="list" count={runs.length} height={wide.value ? ROW : TALL} keep={at} row={(index) => {
             const run = runs[index];
             return run && <RunRow key={run.run} run={run} at={now.value} current={index === at} />;
           }} />
@@ -123,7 +128,7 @@ function FilteredRuns() {
 
 const STATUSES: [string, string][] = [
   ["", "any outcome"], ["failed", "with a failure"], ["denied", "with a denial"], ["error", "with an error"], ["timeout", "with a timeout"],
-  ["cancelled", "with a cancelled call"], ["suspended", "suspended"], ["open", "running"],
+  ["cancelled", "with a cancelled call"], ["suspended", "waiting for approval"], ["open", "running"],
 ];
 const TIMES: [string, string][] = [["", "any time"], ["1", "today"], ["2", "since yesterday"], ["7", "last 7 days"], ["30", "last 30 days"]];
 

@@ -5,9 +5,18 @@ import { steps, useKeys } from "../keys";
 import { follow, go, parts, pathOf } from "../route";
 import type { Skill } from "../shapes";
 import { Empty, wide } from "../parts/frame";
+import { PageHead } from "../parts/head";
 import { Markdown } from "../parts/markdown";
 import { Pending, useReading } from "../parts/reading";
 import { Block, SafeText } from "../parts/text";
+
+const EXAMPLE = `---
+name: release
+description: How a release is cut, from the changelog to the tag
+---
+1. Run the tests.
+2. Update CHANGELOG.md.
+3. Tag the commit: git tag -s v1.2.0`;
 
 export function Skills() {
   const named = parts.value[1];
@@ -17,13 +26,19 @@ export function Skills() {
   useKeys(() => steps("skill", list.map((skill) => skill.name), selected, (name) => go(pathOf("skills", name), named !== undefined)));
   if (skills.value && !list.length && !named) {
     return (
+      <>
+      <PageHead title="Skills" />
       <Empty title="No skills">
         <p>A skill is a folder with a <code>SKILL.md</code>: instructions that a model loads when it needs them.</p>
-        <p>Put one in <code>.agents/skills</code> of a trusted workspace, or name folders in <code>skills.dirs</code>.</p>
+        <p>Put one in <code>.agents/skills</code> of a trusted workspace, or name folders in <code>skills.dirs</code>. For example <code>.agents/skills/release/SKILL.md</code>:</p>
+        <pre class="block">{EXAMPLE}</pre>
       </Empty>
+      </>
     );
   }
   return (
+    <>
+    <PageHead title="Skills" thing={named} />
     <div class="split with-detail">
       {(wide.value || !named) && (
         <section class="side" aria-label="all skills">
@@ -40,6 +55,7 @@ export function Skills() {
       )}
       {selected && <SkillDetail key={selected} name={selected} listed={list.find((skill) => skill.name === selected)} />}
     </div>
+    </>
   );
 }
 

@@ -11,6 +11,7 @@ import type { Json, Outcome, Schema, Tool } from "../shapes";
 import { RiskWord, StateWord } from "../parts/badges";
 import { SchemaForm, faultsOf, type Values } from "../parts/form";
 import { Empty, wide } from "../parts/frame";
+import { PageHead } from "../parts/head";
 import { OutcomeView } from "../parts/outcome";
 import { Pending, useReading } from "../parts/reading";
 import { Inline, Markdown } from "../parts/markdown";
@@ -38,6 +39,8 @@ export function Tools() {
     { key: "/", does: "search the tools", run: () => finding.current?.focus() },
   ]);
   return (
+    <>
+    <PageHead title="Tools" thing={named} />
     <div class="split with-detail">
       {(wide.value || !named) && (
         <section class="side" aria-label="all tools">
@@ -56,6 +59,7 @@ export function Tools() {
       )}
       {selected && <ToolDetail key={selected} name={selected} />}
     </div>
+    </>
   );
 }
 

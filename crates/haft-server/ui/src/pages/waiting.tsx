@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { errorText } from "../api";
-import { approvals, details, loaded, readExpired, readDetail, sweep, trouble, waiting } from "../approvals";
+import { approvals, arrive, byUrgency, deadlineOf, details, loaded, moreWait, pinned, readExpired, readDetail, sweep, trouble, waiting } from "../approvals";
 import { useKeys } from "../keys";
 import { follow, go, parts, pathOf } from "../route";
 import type { Approval } from "../shapes";
@@ -12,8 +12,10 @@ import { spellOut } from "../visible";
 import { Batch } from "../parts/batch";
 import { RiskWord, StateWord } from "../parts/badges";
 import { clientName } from "../parts/client";
-import { Card, Remaining } from "../parts/card";
+import { Card, PinnedVerdict, Remaining } from "../parts/card";
+import { Deed, DeedLines } from "../parts/deed";
 import { Empty, wide } from "../parts/frame";
+import { PageHead } from "../parts/head";
 import { Pending, useReading } from "../parts/reading";
 import { folderName } from "../parts/runrow";
 import { SafeText } from "../parts/text";
@@ -55,7 +57,7 @@ function Queue() {
     const order = [...new Set(fitting.map(groupOf))];
     return order.flatMap((group) => fitting.filter((approval) => groupOf(approval) === group));
   }, [all, frozen, filter, grouped.value]);
-  if (!named && wide.value && stuck.value === undefined) stuck.value = (shown.find((approval) => approval.status === "pending") ?? shown[0])?.id;
+  if (!named && wide.value && stuck.value === undefined) stuck.value = (byUrgency(shown.filter((approval) => approval.status === "pending"), now.value)[0] ?? shown[0])?.id;
   const opened = named ?? (wide.value ? stuck.value : undefined);
   // A request that the filter hides cannot be decided, neither by a button nor by a key.
   const hidden = filter.trim() !== "" && opened !== undefined && all.some((approval) => approval.id === opened && !fits(approval, filter));
@@ -66,6 +68,16 @@ function Queue() {
     const next = shown[Math.min(shown.length - 1, Math.max(0, at < 0 ? 0 : at + by))];
     if (next) go(pathOf("waiting", next.id), named !== undefined);
   };
+  const open = (id: string) => {
+    if (named || !wide.value) go(pathOf("waiting", id), named !== undefined);
+    else stuck.value = id;
+  };
+  useAdvance(selected, all.filter((approval) => fits(approval, filter)), !named && loaded.value && !all.some((approval) => approval.id === selected), open);
+  const [view, setView] = useState<readonly [number, number]>([0, Infinity]);
+  const unseen = (list: Approval[]) => list.filter((approval) => approval.status === "pending" && approval.id !== selected);
+  const [above, below] = [unseen(shown.slice(0, view[0])), unseen(shown.slice(view[1]))];
+  const hiddenByFilter = waiting.value.filter((approval) => !fits(approval, filter));
+  const jump = (list: Approval[]) => { const [first] = byUrgency(list, now.value); if (first) open(first.id); };
   const choose = (id: string) => setChosen((before) => {
     const next = new Set(before);
     if (!next.delete(id)) next.add(id);
@@ -81,6 +93,13 @@ function Queue() {
   if (!all.length && loaded.value && !named) return <EmptyQueue />;
   const list = wide.value || !named || hidden;
   return (
+    <>
+    <PageHead title="Waiting" thing={named ? all.find((approval) => approval.id === selected)?.fact.text : undefined}>
+      <span class="queue-count dim">{waiting.value.length.toLocaleString("en")} pending{filter && `, ${shown.length.toLocaleString("en")} shown`}</span>
+      <span class="gap" />
+      {together > 1 && <a href="/waiting/eligible" onClick={follow}>Approve all<span class="not-on-phone"> eligible</span> ({together.toLocaleString("en")})</a>}
+      <a href="/waiting/history" onClick={follow}>History</a>
+    </PageHead>
     <div class={`split ${selected ? "with-detail" : ""}`}>
       {list && (
         <section class="queue" aria-label="pending requests" onPointerEnter={(e) => { if (e.pointerType === "mouse") setHolding(true); }} onPointerLeave={() => setHolding(false)}>
@@ -88,25 +107,50 @@ function Queue() {
             <input ref={finding} type="search" placeholder="Filter" aria-label="Filter the requests" value={filter}
               onInput={(e) => setFilter(e.currentTarget.value)} onKeyDown={(e) => { if (e.key === "Escape") e.currentTarget.blur(); }} />
             <button type="button" class="quiet" aria-pressed={grouped.value} onClick={() => { grouped.value = !grouped.value; }}>Group</button>
-            <a href="/waiting/history" onClick={follow}>History</a>
           </div>
-          <p class="queue-count dim"><span>{waiting.value.length.toLocaleString("en")} pending{filter && `, ${shown.length.toLocaleString("en")} shown`}</span>
-            {together > 0 && <a href="/waiting/eligible" onClick={follow}>Approve all eligible ({together.toLocaleString("en")})</a>}</p>
+          {above.length > 0 && <button type="button" class="more" onClick={() => jump(above)}>↑ {moreWait(above, " above")}</button>}
           {trouble.value && <p class="note bad-text" role="alert">{trouble.value}</p>}
-          <Windowed class="queue-list" label="requests" count={shown.length} height={72} keep={at} role="list" row={(index) => {
+          <Windowed class="queue-list" label="requests" count={shown.length} height={72} keep={at} role="list" onView={(first, end) => setView([first, end])} row={(index) => {
             const approval = shown[index];
             const before = shown[index - 1];
             const heads = approval && grouped.value && (!before || groupOf(before) !== groupOf(approval)) ? groupOf(approval) : "";
             return approval && <QueueRow key={approval.id} approval={approval} group={heads} current={approval.id === selected} chosen={chosen.has(approval.id)} choose={() => choose(approval.id)} />;
           }} />
           {filter && !shown.length && <p class="note">No request matches “{filter}”.</p>}
-          {fresh.length > 0 && <button type="button" class="more" onClick={() => { held.current = all.map((approval) => approval.id); setHolding(false); }}>{fresh.length === 1 ? "1 more pending" : `${fresh.length} more pending`}</button>}
+          {fresh.length > 0 && <button type="button" class="more" onClick={() => { held.current = all.map((approval) => approval.id); setHolding(false); }}>{moreWait(fresh)}</button>}
+          {below.length > 0 && <button type="button" class="more" onClick={() => jump(below)}>↓ {moreWait(below, " below")}</button>}
+          {filter.trim() !== "" && hiddenByFilter.length > 0 && <button type="button" class="more" onClick={() => setFilter("")}>{moreWait(hiddenByFilter, " outside the filter")}</button>}
         </section>
       )}
       {chosen.size > 0 ? <Batch ids={[...chosen]} close={() => setChosen(new Set())} drop={choose} />
         : selected ? <Detail key={selected} id={selected} /> : (wide.value || hidden) && <section class="detail"><p class="note">{hidden ? "The request that was open does not match the filter, so it cannot be decided here." : "Nothing is selected."}</p></section>}
     </div>
+    </>
   );
+}
+
+/** Milliseconds for which the verdict stays on its own card, and for which it is pinned in all. */
+const LOOK = 1_000;
+const PINNED = 8_000;
+
+/** Opens the most urgent request after the user has decided the open one, or once that has left the list; until there is one, nothing changes. */
+function useAdvance(selected: string | undefined, fitting: Approval[], leaves: boolean, open: (id: string) => void): void {
+  const last = pinned.value;
+  const known = useRef(last);
+  // The request that was decided while it was open, until the user opens another.
+  const decided = useRef<string | undefined>(undefined);
+  if (decided.current !== selected) decided.current = undefined;
+  if (known.current !== last) {
+    known.current = last;
+    if (last?.id === selected) decided.current = selected;
+  }
+  const goes = selected !== undefined && (decided.current === selected || leaves);
+  const next = goes ? byUrgency(fitting.filter((approval) => approval.status === "pending" && approval.id !== selected), now.value)[0]?.id : undefined;
+  useEffect(() => {
+    if (next === undefined) return;
+    const timer = setTimeout(() => { arrive(next); open(next); }, leaves || !last ? 0 : Math.max(0, last.at + LOOK - Date.now()));
+    return () => clearTimeout(timer);
+  }, [next, leaves]);
 }
 
 /** A request that expires within this time shows how much is left, in milliseconds. */
@@ -123,10 +167,11 @@ function QueueRow({ approval, group, current, chosen, choose }: { approval: Appr
     <div class={`queue-row ${current ? "current" : ""} ${waits ? "" : "settled"} ${group ? "heads" : ""}`} role="listitem">
       <input type="checkbox" checked={chosen} disabled={!waits} aria-label={`select ${spellOut(approval.fact.text).slice(0, 80)}`} onChange={choose} />
       <a href={pathOf("waiting", approval.id)} onClick={follow} aria-current={current ? "true" : undefined}>
-        <span class="queue-top"><span class="queue-fact"><SafeText text={approval.fact.text} /></span> <span class="dim small">{ago(approval.created, now.value)}</span></span>
+        <span class="queue-top"><span class="queue-fact"><Deed approval={approval} /></span> <span class="dim small">{ago(approval.created, now.value)}</span></span>
         <span class="queue-meta"><span class="tool"><SafeText text={approval.tool} /></span> {waits ? <RiskWord risk={approval.risk} /> : <StateWord word={approval.status} />}
+          <DeedLines approval={approval} />
           <span class="dim clipped">{group ? <strong><SafeText text={group} /></strong> : <SafeText text={clientName(approval)} />}</span>
-          {waits && Date.parse(approval.expires) - now.value < SOON && <Remaining created={Date.parse(approval.created)} expires={Date.parse(approval.expires)} />}</span>
+          {waits && deadlineOf(approval) - now.value < SOON && <Remaining created={Date.parse(approval.created)} expires={deadlineOf(approval)} />}</span>
       </a>
     </div>
   );
@@ -139,9 +184,13 @@ function Detail({ id }: { id: string }) {
     readDetail(id).catch((error) => setProblem(errorText(error)));
   }, [id]);
   const detail = details.value[id];
+  const last = pinned.value;
+  const verdict = last && last.id !== id && now.value - last.at < PINNED ? details.value[last.id] : undefined;
+  const others = waiting.value.filter((approval) => approval.id !== id);
   return (
     <section class="detail" aria-label="the selected request">
-      {!wide.value && <a class="back" href="/waiting" onClick={follow}>All pending ({waiting.value.length})</a>}
+      {!wide.value && <a class={others.length ? "back more" : "back"} href="/waiting" onClick={follow}>← {others.length ? moreWait(others) : "All requests"}</a>}
+      {verdict && <PinnedVerdict key={verdict.id} detail={verdict} />}
       {detail ? <Card key={id} detail={detail} /> : problem ? <p class="note bad-text" role="alert">{problem}</p> : <p class="note">Loading …</p>}
     </section>
   );
@@ -158,7 +207,8 @@ function History() {
   const list = (reading.value ?? []).filter((approval) => approval.status !== "pending" && fits(approval, filter));
   return (
     <div class="page history">
-      <div class="list-tools"><a href="/waiting" onClick={follow}>Pending ({waiting.value.length.toLocaleString("en")})</a>
+      <PageHead title="Earlier decisions" of="Waiting"><a href="/waiting" onClick={follow}>Pending ({waiting.value.length.toLocaleString("en")})</a></PageHead>
+      <div class="list-tools">
         <input type="search" placeholder="Filter" aria-label="Filter the history" value={filter} onInput={(e) => setFilter(e.currentTarget.value)} />
         <span class="dim">latest {REMEMBERED}</span></div>
       <Pending reading={reading} />
@@ -166,7 +216,7 @@ function History() {
       {list.length > 0 && (
         <ul class="past-requests" aria-label="decided requests">{list.map((approval) => (
           <li key={approval.id}><a href={pathOf("waiting", approval.id)} onClick={follow}>
-            <StateWord word={approval.status} /> <span class="mono clipped"><SafeText text={approval.fact.text} /></span>
+            <StateWord word={approval.status} /> <span class="mono clipped"><Deed approval={approval} /></span>
             <span class="dim">{approval.decision ? <>{VERBS[approval.decision.choice]} by <SafeText text={approval.decision.by} /> after {span(Math.max(0, Date.parse(approval.decision.at) - Date.parse(approval.created)))}</> : "no decision"}
               {" · "}<SafeText text={clientName(approval)} /> · <When at={approval.created} /></span>
           </a></li>
@@ -180,11 +230,13 @@ const VERBS = { approve: "approved", deny: "denied", answer: "answered" };
 
 function EmptyQueue() {
   return (
+    <>
+    <PageHead title="Waiting"><span class="gap" /><a href="/waiting/history" onClick={follow}>History</a></PageHead>
     <Empty title="No pending requests">
       <p>When a call needs approval, it appears here: the command, the change or the address first, then the client and the reason.</p>
       <p>Under the <code>workspace</code> profile every write and command needs approval. Try one in a second terminal:</p>
       <pre class="block">haft call write_file path=hello.txt content=hi</pre>
-      <p><a href="/waiting/history" onClick={follow}>Earlier decisions</a></p>
     </Empty>
+    </>
   );
 }

@@ -1,9 +1,10 @@
 // A request in full: the deciding fact first, then the client and the time left, the reason, and the choices.
 
 import { useState } from "preact/hooks";
-import { decide, pending, seenWhole, takeBack } from "../approvals";
+import { deadlineOf, decide, pending, seenWhole, takeBack } from "../approvals";
 import { type Key, useKeys } from "../keys";
 import { mayAct } from "../live";
+import { commandIn } from "../result";
 import { follow, pathOf } from "../route";
 import { session } from "../session";
 import type { ApprovalDetail } from "../shapes";
@@ -30,6 +31,7 @@ export function Card({ detail }: { detail: ApprovalDetail }) {
   useKeys(() => (waits && !question ? keysOf(detail, held, openFolds, panel, setPanel) : back(detail.id, panel, setPanel)));
   return (
     <article class={seenWhole.value.has(detail.id) ? "card seen" : "card"} aria-label={`${detail.kind === "question" ? "question" : "request"}: ${detail.tool}`}>
+      {!waits && <DecisionInfo detail={detail} />}
       <FoldsContext.Provider value={folds}>
         {question
           ? waits
@@ -41,7 +43,6 @@ export function Card({ detail }: { detail: ApprovalDetail }) {
       <RequestFacts detail={detail} />
       <Why detail={detail} />
       {waits && !question && <Choices detail={detail} folded={held} openFolds={openFolds} panel={panel} setPanel={setPanel} />}
-      {!waits && <DecisionInfo detail={detail} />}
     </article>
   );
 }
@@ -103,13 +104,13 @@ function Confinement({ detail }: { detail: ApprovalDetail }) {
 }
 
 function Clock({ detail }: { detail: ApprovalDetail }) {
-  const [created, expires] = [Date.parse(detail.created), Date.parse(detail.expires)];
+  const [created, expires] = [Date.parse(detail.created), deadlineOf(detail)];
   if (detail.status !== "pending") return null;
   const left = expires - now.value;
   return (
     <>
       <span class="dim">pending for {span(Math.max(0, now.value - created))}</span>
-      <span class={left < 60_000 ? "bad-text" : "dim"}>{left > 0 ? `expires in ${span(left)}` : "expires now"} <Remaining created={created} expires={expires} /></span>
+      <span class={left < 60_000 ? "bad-text" : "dim"}>{left > 0 ? `${detail.waits_until ? "waits" : "expires in"} ${span(left)}${detail.waits_until ? " more" : ""}` : "expires now"}{detail.then && `: ${detail.then}`} <Remaining created={created} expires={expires} /></span>
       {!detail.attended && <span class="dim">{detail.workspace === session.value?.workspace
         ? "The client is gone. If you approve, haft runs the call now."
         : "The client is gone. If you approve, haft runs the call the next time it runs in that folder."}</span>}
@@ -142,19 +143,36 @@ const SAYS: Record<string, string> = {
   in_doubt: "haft exited while the call ran; it may have run.",
 };
 
+const VERBS = { approve: "Approved", deny: "Denied", answer: "Answered" };
+
+/** Who decided, and how. */
+function Verdict({ detail: { decision, status } }: { detail: ApprovalDetail }) {
+  if (!decision) return <>{SAYS[status]}</>;
+  return (
+    <><strong>{VERBS[decision.choice]}</strong>{decision.edited && " with edits"}{decision.scope === "session" && " for the session"}{decision.scope === "always" && " permanently"}
+      {" "}by <SafeText text={decision.by} /> from <SafeText text={decision.from} />, {ago(decision.at, now.value)}{decision.stop && "; the run was stopped"}</>
+  );
+}
+
+/** The verdict of the request that was decided last, above the card of the next one: what became of it, with a link to it. */
+export function PinnedVerdict({ detail }: { detail: ApprovalDetail }) {
+  const runs = !detail.outcome && (detail.status === "approved" || detail.status === "running");
+  return (
+    <div class="decided pinned" role="status">
+      <p class="clipped"><a class="mono" href={pathOf("waiting", detail.id)} onClick={follow}><SafeText text={detail.fact.text} /></a></p>
+      <p><StateWord word={detail.outcome?.status ?? detail.status} exit={commandIn(detail.outcome?.data)?.exit} /> <Verdict detail={detail} />{runs && <span class="dim"> · the call is running</span>}</p>
+    </div>
+  );
+}
+
 function DecisionInfo({ detail }: { detail: ApprovalDetail }) {
   const decision = detail.decision;
-  const verb = { approve: "Approved", deny: "Denied", answer: "Answered" };
   return (
     <div class="decided" role="status">
-      <p>
-        <StateWord word={detail.status} />{" "}
-        {decision ? <><strong>{verb[decision.choice]}</strong>{decision.edited && " with edits"}{decision.scope === "session" && " for the session"}{decision.scope === "always" && " permanently"}
-          {" "}by <SafeText text={decision.by} /> from <SafeText text={decision.from} />, {ago(decision.at, now.value)}{decision.stop && "; the run was stopped"}</> : SAYS[detail.status]}
-      </p>
+      <p><StateWord word={detail.status} />{" "}<Verdict detail={detail} /></p>
       {decision?.rule && <p class="dim">rule <code><SafeText text={decision.rule} /></code></p>}
       {decision?.message && <p class="said"><SafeText text={decision.message} lines /></p>}
-      {detail.outcome && <OutcomeView outcome={detail.outcome} />}
+      {detail.outcome && <OutcomeView outcome={detail.outcome} rendered={detail.rendered} />}
       {!detail.outcome && (detail.status === "approved" || detail.status === "running") && <p class="dim">The call is running; its result appears here.</p>}
     </div>
   );

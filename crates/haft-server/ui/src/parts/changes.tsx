@@ -7,6 +7,7 @@ import { follow, pathOf } from "../route";
 import type { Changes as Report, ChangesEvent, ChangedPath, FileState } from "../shapes";
 import { rowsOfUnified } from "../unified";
 import { NewFileText, RowCounts, Rows } from "./diffview";
+import { CoveredLine, Meanings, coveredBy } from "./meaning";
 import { useReading } from "./reading";
 import { SafeText } from "./text";
 import { UndoBox } from "./undo";
@@ -31,7 +32,11 @@ export function Changes({ run, call }: { run: string; call: string | undefined }
     return reading.trouble ? <p class="note run-changes">The changes cannot be shown: <SafeText text={reading.trouble} /></p> : null;
   }
   if (!report.changes.length) return null;
-  const rest = report.changes.length - shown;
+  const meanings = report.meanings ?? [];
+  const covers = coveredBy(meanings);
+  const own = report.changes.filter((file) => !covers.has(file.path));
+  const explained = report.changes.filter((file) => covers.has(file.path));
+  const rest = own.length - shown;
   const count = report.changes.length + (report.more_changes ?? 0);
   return (
     <section class="run-changes" aria-label="changes">
@@ -41,8 +46,10 @@ export function Changes({ run, call }: { run: string; call: string | undefined }
         {call !== undefined && <a href={pathOf("runs", run)} onClick={follow}>Changes of the whole run</a>}
       </header>
       <UndoBox run={run} call={call} />
-      {report.changes.slice(0, shown).map((file, index) => <ChangedFile key={file.path} file={file} opens={index < OPEN} />)}
+      {meanings.length > 0 && <Meanings meanings={meanings} />}
+      {own.slice(0, shown).map((file, index) => <ChangedFile key={file.path} file={file} opens={index < OPEN} />)}
       {rest > 0 && <button type="button" class="fold" onClick={() => setShown(shown + LISTED * 4)}>Show {Math.min(rest, LISTED * 4).toLocaleString("en")} more of {count.toLocaleString("en")} files</button>}
+      {explained.length > 0 && <CoveredLine paths={explained.map((file) => file.path)}>{explained.slice(0, LISTED * 4).map((file) => <ChangedFile key={file.path} file={file} opens={false} />)}</CoveredLine>}
       {!!report.more_changes && rest <= 0 && <p class="note">{report.more_changes.toLocaleString("en")} more are left out here; <code>haft runs diff {run}</code> shows all of them.</p>}
     </section>
   );

@@ -3,12 +3,13 @@
 import type { ComponentChildren } from "preact";
 import { signal } from "@preact/signals";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
-import { decide, pending, refusals, takeBack, type Choice, type Pending } from "../approvals";
+import { arrived, decide, pending, refusals, takeBack, type Choice, type Pending } from "../approvals";
 import { link } from "../live";
 import type { ApprovalDetail } from "../shapes";
 import { login } from "../session";
 import { argumentsOf } from "./arguments";
 import { isConnection } from "./connection";
+import { Menu } from "./menu";
 import { isProposal } from "./proposal";
 import { SchemaForm, faultsOf, type Values } from "./form";
 import { PastMatches, useRuleMatches } from "./rulematches";
@@ -41,7 +42,7 @@ const idle = () => link.value !== "open" || login.value !== "in";
 export function Choices({ detail, folded, openFolds, panel, setPanel }: Props) {
   const waits = pending.value[detail.id];
   if (waits) return <PendingDecision waits={waits} />;
-  const off = idle();
+  const off = idle() || arrived.value === detail.id;
   const refused = refusals.value[detail.id];
   const critical = detail.risk === "critical";
   const eachTime = isDecidedEachTime(detail);
@@ -80,17 +81,14 @@ const query = matchMedia("(min-width: 1280px)");
 const roomy = signal(query.matches);
 query.addEventListener("change", () => { roomy.value = query.matches; });
 
-/** The choices that open a panel: the usual ones as buttons where there is room, the others in a native menu. */
+/** The choices that open a panel: the usual ones as buttons where there is room, the others in a menu. */
 function More({ panel, off, eachTime, edits, setPanel }: { panel: Panel; off: boolean; eachTime: boolean; edits: boolean; setPanel: (panel: Panel) => void }) {
   const usual: [Panel, string, string][] = [...(edits ? [["edit", "Edit", "e"] as [Panel, string, string]] : []), ...(eachTime ? [] : [["always", "Always…", "a"] as [Panel, string, string]])];
   const others: [Panel, string, string][] = [["deny", "Deny with a note", "d"], ["answer", "Answer instead", "i"]];
   const listed = roomy.value ? others : [...usual, ...others];
   return (
     <>
-      <select class="more-choices" aria-label="more choices" disabled={off} value={listed.some(([name]) => name === panel) ? panel : ""} onChange={(e) => setPanel((e.currentTarget.value || "none") as Panel)}>
-        <option value="">More…</option>
-        {listed.map(([name, words]) => <option key={name} value={name}>{words.replace("…", "")}</option>)}
-      </select>
+      <Menu label="More…" disabled={off} items={listed.map(([name, words, key]) => ({ name: words, key, run: () => setPanel(name) }))} />
       {roomy.value && usual.map(([name, words, key]) => <button key={name} type="button" disabled={off} aria-expanded={panel === name} onClick={() => setPanel(panel === name ? "none" : name)}>{words} <kbd>{key}</kbd></button>)}
     </>
   );

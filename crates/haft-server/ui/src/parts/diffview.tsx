@@ -1,47 +1,110 @@
 // The changes that a call would make to files: side by side with changed words marked, one column on a phone.
 
-import { useMemo, useState } from "preact/hooks";
+import { createContext } from "preact";
+import { useContext, useMemo, useState } from "preact/hooks";
+import { RequestError, errorText, get } from "../api";
 import { coloursOf, type Span } from "../code";
 import { NO_NEWLINE, rowsOf, type Row, type Stretch } from "../diff";
-import type { Preview } from "../shapes";
+import { rowsOfHunks } from "../hunks";
+import type { Preview, Side as FileSide } from "../shapes";
+import { bytes } from "../time";
 import { Block, SafeText, useFold } from "./text";
 
 /** Number of rows above which a diff folds, and of rows shown then. */
 const LONG = 160;
 const HEAD = 60;
 
+/** The id of the request whose files are shown. */
+export const RequestContext = createContext<string | undefined>(undefined);
+
 const WORDS = { create: "new file", change: "changes", delete: "deletes", move: "moves" };
 
 /** One file of a preview. */
 export function FileChange({ file }: { file: Preview }) {
+  const [whole, setWhole] = useState<WholeFile>();
+  const shown = useMemo((): Preview => (whole ? { ...file, ...whole, hunks: undefined, added: undefined } : file), [file, whole]);
+  const cut = shown.clipped || !!shown.hunks?.length;
   return (
     <section class="file" aria-label={`${WORDS[file.action]} ${file.path}`}>
       <header class="file-head">
         <span class={`action ${file.action}`}>{WORDS[file.action]}</span>
         <strong class="path"><SafeText text={file.path} /></strong>
+        {file.files !== undefined && <span class="dim small">{file.files.toLocaleString("en")} files</span>}
         {file.to !== undefined && <> to <strong class="path"><SafeText text={file.to} /></strong></>}
-        <Counts file={file} />
+        <Sizes file={file} />
+        <Counts file={shown} />
       </header>
-      {file.clipped && <p class="note warn">Too large to show in full: this is only the beginning.</p>}
-      <Body file={file} />
+      {cut && <div class="note warn cut"><span>{CUTS[shown.hunks?.length ? (shown.clipped ? "part" : "lines") : "head"]}</span> {!whole && <LoadWhole file={file} put={setWhole} />}</div>}
+      {shown.escaped && <p class="note">Bytes that are not UTF-8 are shown as <code>\xNN</code>.</p>}
+      <Body file={shown} />
     </section>
   );
 }
 
+/** The size of a file whose lines are not shown, before and after, and the hash of what it will hold. */
+function Sizes({ file: { before_bytes: before, after_bytes: after, after_sha256: hash, binary, folded, hunks } }: { file: Preview }) {
+  if (!binary && folded === undefined && !hunks?.length) return null;
+  const sizes = [before, after].filter((size) => size !== undefined).map(bytes);
+  if (!sizes.length) return null;
+  return <span class="dim small">{sizes.join(" → ")}{hash && <> · <span class="mono" title={`SHA-256 ${hash}`}>{hash.slice(0, 12)}</span></>}</span>;
+}
+
+/** What is shown of a file that is too long. */
+const CUTS = {
+  lines: "Too large to show in full: these are the changed lines.",
+  part: "Too large to show in full: these are some of the changed lines.",
+  head: "Too large to show in full: this is only the beginning.",
+};
+
+/** Both sides of a file, as they were read. */
+type WholeFile = Pick<Preview, "before" | "after" | "binary" | "escaped" | "clipped">;
+
+function wholeOf({ before, after }: { before?: FileSide; after?: FileSide }): WholeFile {
+  const sides = [before, after].map((side) => (typeof side === "string" ? { text: side } : side));
+  return {
+    before: sides[0]?.text, after: sides[1]?.text, binary: sides.some((side) => side?.binary),
+    escaped: sides.some((side) => side?.escaped), clipped: sides.some((side) => side?.next !== undefined),
+  };
+}
+
+/** Reads both texts of a file that is too long for the request; gone where the server has them no longer. */
+function LoadWhole({ file, put }: { file: Preview; put: (whole: WholeFile) => void }) {
+  const id = useContext(RequestContext);
+  const [state, setState] = useState<{ busy: boolean; gone: boolean; problem: string }>({ busy: false, gone: false, problem: "" });
+  if (id === undefined || state.gone) return null;
+  const load = () => {
+    setState({ busy: true, gone: false, problem: "" });
+    get<{ before?: FileSide; after?: FileSide }>(`/approvals/${encodeURIComponent(id)}/file?path=${encodeURIComponent(file.path)}`).then((read) => put(wholeOf(read)), (error: unknown) => {
+      const gone = error instanceof RequestError && error.status === 404;
+      setState({ busy: false, gone, problem: gone ? "" : errorText(error) });
+    });
+  };
+  return <><button type="button" disabled={state.busy} onClick={load}>{state.busy ? "Loading …" : "Load the whole file"}</button>{state.problem && <span class="bad-text" role="alert">{state.problem}</span>}</>;
+}
+
 function Counts({ file }: { file: Preview }) {
-  const rows = useMemo(() => (file.binary ? [] : rowsOf(file.before ?? "", file.after ?? "")), [file]);
+  const { added, removed } = file;
+  const rows = useMemo(() => (added !== undefined || file.binary ? [] : file.hunks?.length ? rowsOfHunks(file.hunks) : rowsOf(file.before ?? "", file.after ?? "")), [file]);
+  if (added !== undefined && removed !== undefined) return <LineCounts plus={added} minus={removed} />;
   return <RowCounts rows={rows} />;
+}
+
+function LineCounts({ plus, minus }: { plus: number; minus: number }) {
+  if (!plus && !minus) return null;
+  return <span class="counts"><span class="plus">+{plus.toLocaleString("en")}</span> <span class="minus">−{minus.toLocaleString("en")}</span></span>;
 }
 
 /** The number of lines added and removed. */
 export function RowCounts({ rows }: { rows: Row[] }) {
   const changed = rows.filter((row) => row.kind === "change");
   const [plus, minus] = [changed.filter((row) => row.after).length, changed.filter((row) => row.before).length];
-  if (!plus && !minus) return null;
-  return <span class="counts"><span class="plus">+{plus}</span> <span class="minus">−{minus}</span></span>;
+  return <LineCounts plus={plus} minus={minus} />;
 }
 
 function Body({ file }: { file: Preview }) {
+  const hunks = useMemo(() => rowsOfHunks(file.hunks ?? []), [file]);
+  if (hunks.length) return <Rows rows={hunks} path={file.to ?? file.path} />;
+  if (file.folded !== undefined) return <p class="note">Its content is not shown: <SafeText text={file.folded} /></p>;
   if (file.binary) return <p class="note">A binary file: its lines cannot be compared.</p>;
   if (file.before === undefined && file.after === undefined) return <p class="note">The contents of the file are not available.</p>;
   const path = file.to ?? file.path;

@@ -12,6 +12,7 @@ import { codeIn, leave, login, loginTrouble, redeem, session } from "../session"
 import { theme, switchTheme } from "../theme";
 import { now } from "../time";
 import { spellOut } from "../visible";
+import { titleOf } from "./head";
 import { Icon } from "./icons";
 import { Palette, paletteOpen } from "./palette";
 
@@ -23,9 +24,11 @@ export const wide = signal(query.matches);
 query.addEventListener("change", () => { wide.value = query.matches; });
 
 export function Frame({ children }: { children: ComponentChildren }) {
-  const here = routed.value ?? "no such page";
+  const here = routed.value;
   const count = waiting.value.length;
-  useEffect(() => { document.title = `${count ? `(${count}) ` : ""}${capitalized(here)} · haft`; }, [here, count]);
+  const critical = waiting.value.some((approval) => approval.risk === "critical");
+  const title = [...titleOf.value.map((part) => spellOut(part).slice(0, 80)), "haft"].join(" · ");
+  useEffect(() => { document.title = count ? `(${count}) ${title}` : title; }, [title, count]);
   useKeys(() => [
     { key: "?", does: "show all keys", run: () => { keysOpen.value = true; } },
     { key: COMMANDS, does: "go to anything by name", run: () => { paletteOpen.value = true; } },
@@ -38,12 +41,11 @@ export function Frame({ children }: { children: ComponentChildren }) {
       <nav class="rail" aria-label="pages">
         {PAGES.map((page) => (
           <a key={page} href={`/${page}`} onClick={follow} aria-current={page === here ? "page" : undefined}>
-            <Icon sign={page} /><span>{capitalized(page)}</span>{page === "waiting" && count > 0 && <span class="count">{count.toLocaleString("en")}<span class="unseen"> pending</span></span>}
+            <Icon sign={page} /><span>{capitalized(page)}</span>{page === "waiting" && count > 0 && <span class={critical ? "count critical" : "count"}>{count.toLocaleString("en")}<span class="unseen"> pending{critical && ", critical among them"}</span></span>}
           </a>
         ))}
       </nav>
       <main id="main" tabIndex={-1}>
-        <h1 class="unseen">{capitalized(here)}</h1>
         <Bars />
         {children}
       </main>
@@ -66,7 +68,7 @@ function TopBar() {
       <span class="gap" />
       <span class={`dot ${state === "connected" ? "on" : "off"}`} role="status">{state}</span>
       <button type="button" class="quiet palette-button" onClick={() => { paletteOpen.value = true; }} aria-label="commands">Go to… <kbd>{COMMANDS}</kbd></button>
-      <button type="button" class="quiet" onClick={switchTheme} aria-label={`colours: ${theme.value}`}>{theme.value === "auto" ? "Auto" : capitalized(theme.value)}</button>
+      <button type="button" class="quiet theme-button" onClick={switchTheme} aria-label={`theme: ${theme.value}`} title={`Theme: ${theme.value === "auto" ? "as the system's" : theme.value}`}><Icon sign={theme.value} /><span>{capitalized(theme.value)}</span></button>
       <button type="button" class="quiet keys-button" onClick={() => { keysOpen.value = true; }} aria-label="all keys"><kbd>?</kbd></button>
       {login.value === "in" && <button type="button" class="quiet" onClick={() => void leave()}>Log out</button>}
     </header>

@@ -6,6 +6,7 @@ import type { Call } from "../shapes";
 import { now, span } from "../time";
 import { argumentText } from "../pages/run";
 import { spellOut } from "../visible";
+import { wordOf } from "./badges";
 import { SafeText } from "./text";
 
 /** The status of a call that is pending approval: it has no record yet. */
@@ -105,6 +106,7 @@ export function Timeline({ calls, selected, select }: { calls: Call[]; selected:
     if (next) select(next.call.call);
   };
   const bands = rows.map((row, index) => ({ row, index })).filter(({ row, index }) => row.inside > 0 && index < last && index + row.inside >= first);
+  const has = (kind: string) => rows.some((row) => kindOf(row.call) === kind);
   const over = peek === undefined ? undefined : rows[peek];
   return (
     <div class="timeline-frame">
@@ -114,7 +116,8 @@ export function Timeline({ calls, selected, select }: { calls: Call[]; selected:
             if (e.key === "ArrowDown") { e.preventDefault(); move(1); setPeek(Math.min(rows.length - 1, at + 1)); }
             if (e.key === "ArrowUp") { e.preventDefault(); move(-1); setPeek(Math.max(0, at - 1)); }
           }} onFocus={() => setPeek(at < 0 ? undefined : at)} onBlur={() => setPeek(undefined)}>
-          <defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="hatch-ground" width="6" height="6" /><line class="hatch-line" x1="0" y1="0" x2="0" y2="6" /></pattern></defs>
+          <defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="hatch-ground" width="6" height="6" /><line class="hatch-line" x1="0" y1="0" x2="0" y2="6" /></pattern>
+            <pattern id="hatch-held" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(-45)"><rect class="held-ground" width="6" height="6" /><line class="held-line" x1="0" y1="0" x2="0" y2="6" /></pattern></defs>
           <g aria-hidden="true" class="axis">{ticks.map((tick) => <g key={tick}><line x1={x(start + tick)} x2={x(start + tick)} y1={AXIS - 4} y2={height} /><text x={x(start + tick) + 3} y={14}>{tickLabel(tick)}</text></g>)}</g>
           {bands.map(({ row, index }) => <rect key={row.call.call} class="band" aria-hidden="true" x={x(row.from) - 2} width={Math.max(6, (row.to - row.from) * scale + 4)} y={AXIS + (index + 1) * ROW} height={row.inside * ROW} rx={3} />)}
           {rows.slice(first, last).map((row, offset) => (
@@ -124,7 +127,7 @@ export function Timeline({ calls, selected, select }: { calls: Call[]; selected:
         </svg>
       </div>
       {over && peek !== undefined && <Peek row={over} top={AXIS + (peek + 1) * ROW - size.top + 4} below={size.room} />}
-      <p class="legend" aria-hidden="true"><span><span class="key ok" />ran</span><span><span class="key waited" />waited for approval</span><span><span class="key denied" />denied</span><span><span class="key failed" />failed</span><span><span class="key live" />running</span></p>
+      <p class="legend" aria-hidden="true"><span><span class="key ok" />ran</span>{has("suspended") && <span><span class="key suspended" />waits for approval</span>}<span><span class="key waited" />waited for approval</span>{has("exit") && <span><span class="key exit" />ended otherwise</span>}<span><span class="key denied" />denied</span><span><span class="key failed" />failed</span><span><span class="key live" />running</span></p>
     </div>
   );
 }
@@ -139,25 +142,37 @@ function BarRow({ row, index, gutter, width, x, scale, current, choose, peek }: 
   const y = top + (ROW - BAR) / 2;
   const left = x(row.from);
   const long = Math.max(3, (row.to - row.from) * scale);
-  const waited = call.status === WAITS ? long : Math.min(long, (call.waited_ms ?? 0) * scale);
-  const kind = call.status === undefined || call.status === WAITS ? "live" : call.status === "denied" ? "denied" : call.status === "ok" ? "ok" : "failed";
+  const waits = call.status === WAITS || call.status === "suspended";
+  const waited = waits ? long : Math.min(long, (call.waited_ms ?? 0) * scale);
+  const kind = kindOf(call);
   const room = Math.floor((gutter - 14 - row.depth * 14) / 7.3);
   const name = spellOut(call.tool);
   const label = cut(name, Math.max(4, room));
   const argument = cut(spellOut(call.argument ?? ""), room - label.length - 1);
   const took = span(call.status ? call.duration_ms ?? row.to - row.from : row.to - row.from);
   const after = left + long + 6;
-  const words = `${name}${call.argument ? ` ${spellOut(call.argument)}` : ""}, ${call.status ?? "running"}, ${took}${call.waited_ms ? `, waited ${span(call.waited_ms)} for approval` : ""}`;
+  const words = `${name}${call.argument ? ` ${spellOut(call.argument)}` : ""}, ${statusWords(call)}, ${took}${call.waited_ms ? `, waited ${span(call.waited_ms)} for approval` : ""}`;
   return (
     <g id={`bar-${call.call}`} class={`bar-row ${current ? "current" : ""}`} role="option" aria-selected={current} aria-label={words} onClick={choose} onPointerEnter={peek}>
       <rect class="ground" x={0} y={top} width={width} height={ROW} />
       <text class="name" x={8 + row.depth * 14} y={top + 17}>{label}{argument && <tspan class="argument"> {argument}</tspan>}</text>
-      {waited > 0 && <rect class="waited" x={left} y={y} width={waited} height={BAR} rx={2} />}
-      <rect class={`took ${kind}`} x={left + waited} y={kind === "denied" ? y + 0.75 : y} width={call.status === WAITS ? 0 : Math.max(2, long - waited)} height={kind === "denied" ? BAR - 1.5 : BAR} rx={2} />
+      {waited > 0 && <rect class={waits ? "waited suspended" : "waited"} x={left} y={y} width={waited} height={BAR} rx={2} />}
+      <rect class={`took ${kind}`} x={left + waited} y={kind === "denied" ? y + 0.75 : y} width={waits ? 0 : Math.max(2, long - waited)} height={kind === "denied" ? BAR - 1.5 : BAR} rx={2} />
       <text class="duration" x={after > width - 52 ? left - 6 : after} y={top + 17} text-anchor={after > width - 52 ? "end" : "start"}>{took}</text>
     </g>
   );
 }
+
+/** Returns the look of a call's bar. A program's own exit code is no failure of the call. */
+function kindOf({ status, exit_code }: Call): string {
+  if (status === undefined) return "live";
+  if (status === "denied" || status === "ok") return status;
+  if (status === "suspended" || status === WAITS) return "suspended";
+  return exit_code === undefined && status !== "cancelled" ? "failed" : "exit";
+}
+
+/** Returns how a call stands, in words. */
+const statusWords = (call: Call): string => (call.exit_code !== undefined ? `exit ${call.exit_code}` : wordOf(call.status === WAITS ? "suspended" : call.status ?? "running"));
 
 /** Cuts a text to `room` characters; returns an empty text if too few would remain to recognize it. */
 function cut(text: string, room: number): string {
@@ -171,7 +186,7 @@ function Peek({ row, top, below }: { row: Placed; top: number; below: number }) 
   const place = top > below - 60 ? { bottom: `${below - top + ROW + 36}px` } : { top: `${top}px` };
   return (
     <div class="peek" aria-hidden="true" style={place}>
-      <strong><SafeText text={row.call.tool} /></strong> {row.call.status ?? "running"}
+      <strong><SafeText text={row.call.tool} /></strong> {statusWords(row.call)}
       {args && <div class="mono clip"><SafeText text={args.slice(0, 300)} /></div>}
       {row.call.summary && <div class="clip"><SafeText text={row.call.summary.slice(0, 300)} /></div>}
       {row.call.result && row.call.result !== row.call.summary && <div class="mono clip dim"><SafeText text={row.call.result.slice(0, 300)} /></div>}

@@ -19,6 +19,8 @@ export interface Props {
   /** Whether the view stays at the end as rows are added. */
   follow?: boolean;
   onScrolled?: (atEnd: boolean) => void;
+  /** Called with the first row of which at least half is in view, and the one after the last. */
+  onView?: (first: number, end: number) => void;
 }
 
 /** A list that scrolls smoothly through any number of rows. */
@@ -36,6 +38,8 @@ export function Windowed(props: Props) {
     if (outer.current) watch.observe(outer.current);
     return () => watch.disconnect();
   }, []);
+  const seen = [Math.ceil(view.top / height - 0.5), Math.floor((view.top + view.room) / height + 0.5)] as const;
+  useLayoutEffect(() => { props.onView?.(seen[0], seen[1]); }, [seen[0], seen[1]]);
   useLayoutEffect(() => {
     const element = outer.current;
     if (!element || keep === undefined || keep < 0) return;
