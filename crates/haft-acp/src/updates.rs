@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use haft::approval::ApprovalRequest;
+use haft::approval::preview::{Change, FileChange};
 use haft::audit::redact::Redactor;
 use haft::call::{CallId, RunId};
 use haft::change::ChangesMade;
@@ -297,26 +298,56 @@ impl Updates {
         has || was_missed
     }
 
-    /// Returns the diffs of a request for the files that would change.
+    /// Returns what a request would change: what it means, and the diffs of its files. Of a long file there is a diff for each piece that
+    /// changes.
     pub(crate) fn previews(&self, request: &ApprovalRequest) -> Vec<Value> {
-        let redactor = self.redactor();
-        let changes = request.snapshot.preview.iter();
-        let shown = changes.filter(|change| !change.binary);
+        let snapshot = &request.snapshot;
+        let mut shown = Vec::new();
+        for meaning in &snapshot.meanings {
+            let texts = [&meaning.title].into_iter().chain(&meaning.warnings);
+            let texts: Vec<&str> = texts.chain(&meaning.lines).map(String::as_str).collect();
+            let words = self.redactor().redact(&texts.join("\n")).into_owned();
+            shown.push(text::content(&text::plain(&words)));
+            shown.extend(self.diffs_of(request, &meaning.files));
+        }
+        let covered = |file: &&FileChange| {
+            let mut meanings = snapshot.meanings.iter();
+            meanings.any(|meaning| meaning.covers.contains(&file.path))
+        };
+        shown.extend(self.diffs_of(
+            request,
+            snapshot.preview.iter().filter(|file| !covered(file)),
+        ));
         shown
-            .map(|change| {
-                let path = change.to.as_ref().unwrap_or(&change.path);
-                let side = |text: &Option<String>| {
-                    let text = text.as_ref();
-                    text.map(|text| redactor.redact(text).into_owned())
-                };
-                json!({
+    }
+
+    fn diffs_of<'a>(
+        &self,
+        request: &ApprovalRequest,
+        files: impl IntoIterator<Item = &'a FileChange>,
+    ) -> Vec<Value> {
+        let redactor = self.redactor();
+        let mut shown = Vec::new();
+        for file in files {
+            let path = file.to.as_ref().unwrap_or(&file.path);
+            if let Some(why) = &file.folded {
+                let words = format!("{path}: {why}");
+                shown.push(text::content(&text::plain(&redactor.redact(&words))));
+                continue;
+            }
+            let is_new = file.action == Change::Create;
+            let moves = file.action == Change::Move;
+            for piece in file.pieces() {
+                let old = redactor.redact(&piece.before);
+                shown.push(json!({
                     "type": "diff",
                     "path": std::path::Path::new(&request.workspace).join(path),
-                    "oldText": side(&change.before),
-                    "newText": side(&change.after).unwrap_or_default(),
-                })
-            })
-            .collect()
+                    "oldText": (!is_new || moves).then_some(old),
+                    "newText": redactor.redact(&piece.after),
+                }));
+            }
+        }
+        shown
     }
 
     fn usage(&self, usage: &Usage, spent: &Spent) {

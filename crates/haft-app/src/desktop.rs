@@ -140,7 +140,7 @@ impl Desktop {
 
     /// Schedules a notice, which is shown if the request is still pending then and no console is being watched. Returns at once.
     pub(crate) fn schedule_notice(&self, request: &ApprovalRequest) {
-        let notice = Notice::of(request, &Fact::of(request, &self.0.redactor).text);
+        let notice = Notice::of(request, &Fact::of(request, &self.0.redactor).sentence());
         let mut state = self.0.state.lock();
         if state.queued.len() < MAX_QUEUED {
             let id = request.id.clone();

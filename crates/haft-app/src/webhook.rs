@@ -9,7 +9,7 @@ use haft::clock;
 use haft::future::BoxFuture;
 use haft_builtins::web::http::{FetchLimits, Http};
 use hmac::{Hmac, Mac};
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq as _;
 
@@ -25,6 +25,8 @@ pub const SIGNATURE: &str = "x-haft-signature";
 const MIN_SECRET: usize = 16;
 /// How long the address may take to accept a request.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum number of files and meanings that it is told.
+const MAX_FILES: usize = 100;
 /// Maximum size of its response, in bytes; the content does not matter.
 const MAX_RESPONSE: usize = 64 * 1024;
 
@@ -139,7 +141,12 @@ impl Webhook {
             "workspace": request.workspace,
             "created": clock::rfc3339(request.created),
             "expires": clock::rfc3339(request.expires),
+            "meanings": meanings(request, &inner.redactor),
+            "files": files(request, &inner.redactor),
         });
+        if request.snapshot.preview.len() > MAX_FILES {
+            body["more_files"] = (request.snapshot.preview.len() - MAX_FILES).into();
+        }
         if let Some(base) = reply {
             body["nonce"] = self.nonce(request).into();
             body["reply"] = format!("{base}/api/v1/webhook/{}", request.id).into();
@@ -155,6 +162,37 @@ impl Webhook {
             Err(error) => tracing::warn!(%url, %error, "tell a webhook"),
         }
     }
+}
+
+/// Returns what the changes amount to: titles and warnings, without contents.
+fn meanings(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Value> {
+    let redacted = |text: &String| redactor.redact(text).into_owned();
+    let each = request.snapshot.meanings.iter().take(MAX_FILES);
+    each.map(|meaning| {
+        let warnings = meaning.warnings.iter().map(redacted);
+        json!({
+            "kind": meaning.kind,
+            "title": redacted(&meaning.title),
+            "warnings": warnings.collect::<Vec<String>>(),
+        })
+    })
+    .collect()
+}
+
+/// Returns which files change and by how many lines, without contents.
+fn files(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Value> {
+    let each = request.snapshot.preview.iter().take(MAX_FILES);
+    each.map(|file| {
+        let mut facts = json!({"path": redactor.redact(&file.path), "action": file.action});
+        if let Some((added, removed)) = file.lines() {
+            (facts["added"], facts["removed"]) = (added.into(), removed.into());
+        }
+        if let Some(count) = file.files {
+            facts["files"] = count.into();
+        }
+        facts
+    })
+    .collect()
 }
 
 /// Compares two texts in a time that reveals neither where they differ nor how long they are.

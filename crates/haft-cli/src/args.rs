@@ -12,12 +12,14 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 mod examples;
 pub(crate) mod unknown;
 mod agent;
+mod approvals;
 mod hook;
 mod mcp;
 mod serve;
 mod token;
 
 pub(crate) use agent::Run;
+pub(crate) use approvals::ApprovalsAction;
 pub(crate) use hook::{Exec, Hook, HookAction, HookFiles};
 pub(crate) use mcp::{AddServer, ClientFile, ImportServers, Mcp, McpAction, SettingsFile};
 pub(crate) use serve::{Console, Serve};
@@ -373,60 +375,6 @@ pub(crate) struct OfRun {
 pub(crate) struct Approvals {
     #[command(subcommand)]
     pub(crate) action: Option<ApprovalsAction>,
-}
-
-/// What to do about what waits.
-#[derive(Debug, Subcommand)]
-pub(crate) enum ApprovalsAction {
-    /// List what is pending, oldest first (the default without a terminal)
-    List {
-        /// Also list decided and expired requests
-        #[arg(long)]
-        all: bool,
-    },
-    /// Show a request in full: what would run, why approval is needed, what it would change
-    Show {
-        /// The request's id or a unique prefix of it: ap-…
-        id: String,
-    },
-    /// Approve a request; if its client is gone, the call runs here
-    Approve {
-        /// The request's id or a unique prefix of it: ap-…
-        id: String,
-        /// Run it with these arguments instead: JSON, @FILE, or - for stdin
-        #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
-        edit: Option<String>,
-        /// How long the approval holds: for this call, for its session, or always, by a saved rule
-        #[arg(long, value_name = "SCOPE")]
-        scope: Option<ScopeWord>,
-        /// The rule to save with --scope always [default: the narrowest that allows this call]
-        #[arg(long, value_name = "RULE")]
-        rule: Option<String>,
-        /// Do not ask at the terminal; required for a critical call without a terminal
-        #[arg(long)]
-        yes: bool,
-    },
-    /// Deny a request
-    Deny {
-        /// The request's id or a unique prefix of it: ap-…
-        id: String,
-        /// A message for the caller
-        #[arg(long, value_name = "TEXT")]
-        message: Option<String>,
-        /// Also end the caller's session
-        #[arg(long)]
-        stop: bool,
-    },
-    /// Answer the questions of a request, or answer in place of the tool
-    Answer {
-        /// The request's id or a unique prefix of it: ap-…
-        id: String,
-        /// The answers by question id: JSON, @FILE, or - for stdin; {"text": "…"} in place of a tool
-        #[arg(long, value_name = "JSON", allow_hyphen_values = true)]
-        answers: String,
-    },
-    /// Print pending requests and every change, until interrupted
-    Watch,
 }
 
 /// How long an approval holds.

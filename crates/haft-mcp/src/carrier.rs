@@ -106,6 +106,16 @@ impl Approver for Carrier {
         })
     }
 
+    fn patience(&self, request: &ApprovalRequest, now: bool) -> Option<Duration> {
+        let waits = self.elsewhere && self.line.is_none();
+        // A client that is sent a question may take its time.
+        let sends = !self.era.is_modern() && self.notes.is_some();
+        // Whether there is a console to open is known only when the user is asked.
+        let asks = sends && (self.can.url || self.question(request).is_some());
+        let brings = self.era.is_modern() && !now && self.question(request).is_some();
+        (waits && !asks && !brings).then(|| self.until.saturating_duration_since(Instant::now()))
+    }
+
     fn ask_now<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
         if !self.era.is_modern() {
             return self.ask(request);

@@ -128,10 +128,16 @@ fn field(question: &Question, era: Era) -> Option<Value> {
     Some(field)
 }
 
-/// Returns the question in one line: the tool, its risk, and the effect that matters most.
+/// Returns the question in one line: the tool, its risk, and what its changes mean, or the effect that matters most.
 pub(crate) fn line(request: &ApprovalRequest) -> String {
     if let Some(form) = &request.form {
         return one_line(&form.title);
+    }
+    if let Some(meaning) = request.snapshot.meanings.first() {
+        return one_line(&format!(
+            "{} ({}): {}",
+            request.tool, request.risk, meaning.title
+        ));
     }
     let effects = request.snapshot.permissions.iter();
     let effects = effects.filter(|permission| !permission.effect.value().is_empty());

@@ -65,6 +65,7 @@ pub(crate) fn routes(api: Arc<Api>) -> Router {
         .route("/approvals/batch", post(approvals::batch))
         .route("/approvals/{id}", get(approvals::show))
         .route("/approvals/{id}/rule", get(approvals::try_rule))
+        .route("/approvals/{id}/file", get(approvals::file))
         .route("/approvals/{id}/{decision}", post(approvals::decide))
         .route("/webhook/{id}", post(webhook::take))
         .route("/memory", get(memory::list).post(memory::add))

@@ -10,12 +10,13 @@ use sha2::{Digest, Sha256};
 use crate::call::{CallId, Origin, Principal, RunId};
 use crate::future::BoxFuture;
 use crate::opaque::opaque_debug;
-use crate::permission::Verdict;
+use crate::permission::{Permission, Verdict};
 use crate::policy::{Cause, CauseKind, Safeguards};
 use crate::spec::{Risk, ToolName};
 use crate::text::hex;
 
 mod asynchronous;
+pub mod bounded;
 mod channel;
 pub mod decision;
 pub mod form;
@@ -29,6 +30,7 @@ pub mod memory;
 pub mod preview;
 pub mod snapshot;
 pub mod suspended;
+pub mod texts;
 pub mod transition;
 
 pub use asynchronous::AsyncApprover;
@@ -40,10 +42,14 @@ pub use kept::{KeptRules, RuleStore};
 pub use snapshot::Snapshot;
 
 use form::Form;
+use meaning::Meaning;
 use preview::FileChange;
 
 /// How long a request stays valid if its client does not wait for it (contract §2).
 pub const STANDS: Duration = Duration::from_hours(7 * 24);
+
+/// What an effect or a file takes beside its texts, in bytes: hashes, numbers, names of members.
+const PER_ENTRY: usize = 250;
 
 /// A call that needs approval, or a question: complete and immutable. An approval covers exactly what is written here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -113,16 +119,31 @@ pub struct ApprovalRequest {
     pub created: i128,
     /// Time until which it can be decided, in nanoseconds since 1970.
     pub expires: i128,
+    /// Time until which the call waits, in nanoseconds since 1970, if that is earlier. A decision counts after it, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_until: Option<i128>,
 }
 
 impl ApprovalRequest {
-    /// Returns the size of its arguments and of the files that it shows: nearly all of its content.
+    /// Returns about the size of its arguments, effects, files and meanings: nearly all of its content.
     pub(crate) fn bytes(&self) -> usize {
-        let sides = |change: &FileChange| {
-            [&change.before, &change.after].map(|side| side.as_ref().map_or(0, String::len))
-        };
-        let shown = self.snapshot.preview.iter().flat_map(sides).sum::<usize>();
-        self.arguments.len() + shown
+        let Snapshot {
+            permissions,
+            preview,
+            meanings,
+            ..
+        } = &self.snapshot;
+        let effect = |wanted: &Permission| wanted.effect.value().len() + PER_ENTRY;
+        let file = |file: &FileChange| file.path.len() + file.text_bytes() + PER_ENTRY;
+        let effects = permissions.iter().map(effect).sum::<usize>();
+        let files = preview.iter().map(file).sum::<usize>();
+        let meanings = meanings.iter().map(Meaning::text_bytes).sum::<usize>();
+        self.arguments.len() + effects + files + meanings
+    }
+
+    /// Returns whether nothing is left to decide once the call stops waiting: the call is denied then.
+    pub fn ends_with_the_wait(&self) -> bool {
+        self.expires.saturating_sub(self.created) < nanoseconds(STANDS)
     }
 
     /// Returns whether it is a question to the user instead of a call.
@@ -212,6 +233,11 @@ impl ApprovalRequest {
     }
 }
 
+/// Returns a duration as the times of requests are counted.
+pub(crate) fn nanoseconds(duration: Duration) -> i128 {
+    i128::try_from(duration.as_nanos()).unwrap_or(i128::MAX)
+}
+
 /// An approver's answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
@@ -241,6 +267,13 @@ pub trait Approver: Send + Sync {
     /// wait for others, now.
     fn ask_now<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
         self.ask(request)
+    }
+
+    /// Returns how long it lets a call wait from now on before it answers [`Answer::Later`]; `None` if it does not limit the wait. `now`:
+    /// for a call that is asked about by [`ask_now`](Self::ask_now). The request states it.
+    fn patience(&self, request: &ApprovalRequest, now: bool) -> Option<Duration> {
+        let _ = (request, now);
+        None
     }
 
     /// Returns a decision made without asking, by a setting or a program; such a request is not stored. It is not called for a request
@@ -273,6 +306,10 @@ impl<T: Approver + ?Sized> Approver for Arc<T> {
 
     fn ask_now<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
         T::ask_now(self, request)
+    }
+
+    fn patience(&self, request: &ApprovalRequest, now: bool) -> Option<Duration> {
+        T::patience(self, request, now)
     }
 
     fn automatic(&self, request: &ApprovalRequest) -> Option<Decision> {

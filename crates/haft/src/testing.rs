@@ -65,6 +65,7 @@ pub fn approval_request(tool: &str, arguments: &str) -> Option<ApprovalRequest> 
         principal,
         created,
         expires: created + 3_600_000_000_000,
+        waits_until: None,
     })
 }
 

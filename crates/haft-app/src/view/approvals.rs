@@ -2,7 +2,7 @@
 
 use haft::approval::inbox::{Filter, RequestStatus, StoredApproval};
 use haft::approval::listing;
-use haft::approval::{Choice, Decision, HoldFor};
+use haft::approval::{ApprovalRequest, Choice, Decision, HoldFor};
 use haft::clock;
 use serde::Serialize;
 
@@ -12,10 +12,13 @@ use crate::view::approvals::fact::Fact;
 
 pub mod alone;
 pub mod fact;
+pub mod file;
 pub mod whole;
 
 /// Maximum number of requests in a list.
 const MAX_REQUESTS: usize = 10_000;
+/// The tool that asks for a command's connection.
+const CONNECT: &str = "connect";
 
 /// A request in a list (contract §9, plus what a card needs).
 #[derive(Debug, Serialize)]
@@ -46,7 +49,14 @@ pub struct Item {
     pub fact: Fact,
     /// The time of creation: RFC 3339, UTC.
     pub created: String,
-    expires: String,
+    /// The time until which it can be decided: RFC 3339, UTC.
+    pub expires: String,
+    /// The time until which its call waits, if that is earlier; absent once the call no longer waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_until: Option<String>,
+    /// What happens at the earlier of the two times, while it is pending.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub then: Option<&'static str>,
     /// Its status in the inbox.
     pub status: String,
     attended: bool,
@@ -86,6 +96,9 @@ impl Item {
             "call"
         };
         let alone = || alone::reason(&app.executor().policy(), request);
+        let waits = request
+            .waits_until
+            .filter(|_| entry.is_open() && entry.attended);
         Self {
             id: request.id.to_string(),
             kind,
@@ -104,12 +117,28 @@ impl Item {
             fact: Fact::of(request, app.redactor()),
             created: clock::rfc3339(request.created),
             expires: clock::rfc3339(request.expires),
+            waits_until: waits.map(clock::rfc3339),
+            then: entry
+                .is_open()
+                .then(|| then(request, waits.is_some()))
+                .flatten(),
             status: entry.status.to_string(),
             attended: entry.attended,
             alone: entry.is_open().then(alone).flatten(),
             decision: entry.decision.as_ref().map(Decided::of),
         }
     }
+}
+
+/// Returns what happens when the time of a request is over. `waits`: its call stops waiting before it expires.
+fn then(request: &ApprovalRequest, waits: bool) -> Option<&'static str> {
+    if request.ends_with_the_wait() {
+        return Some(match request.tool.as_str() {
+            CONNECT => "the command gets an error; the agent must run it again",
+            _ => "the call is denied; the agent must make it again",
+        });
+    }
+    waits.then_some("the client stops waiting; a decision still counts")
 }
 
 impl Decided {

@@ -32,6 +32,25 @@ fn since(nanoseconds: i128) -> String {
     }
 }
 
+/// Formats how long it is until an RFC 3339 time; returns the text itself if it is not a time.
+pub fn until(rfc3339: &str) -> String {
+    match rfc3339.parse::<jiff::Timestamp>() {
+        Ok(time) => left(time.as_nanosecond() - clock::now()),
+        Err(_) => rfc3339.to_owned(),
+    }
+}
+
+fn left(nanoseconds: i128) -> String {
+    let seconds = nanoseconds / NANOS_PER_SECOND;
+    match seconds {
+        ..=0 => "now".to_owned(),
+        1..=119 => format!("in {seconds} s"),
+        120..=7199 => format!("in {} min", seconds / 60),
+        7200..=172_799 => format!("in {} h", seconds / 3600),
+        _ => format!("in {} days", seconds / 86_400),
+    }
+}
+
 /// Formats a size in B, KiB, MiB, GiB or TiB.
 pub fn size(bytes: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "one decimal is shown")]
@@ -62,7 +81,19 @@ pub fn duration(milliseconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{NANOS_PER_SECOND, date, since, size};
+    use super::{NANOS_PER_SECOND, date, left, since, size};
+
+    #[test]
+    fn time_left_is_short_words() {
+        for (seconds, expect) in [
+            (-5, "now"),
+            (50, "in 50 s"),
+            (300, "in 5 min"),
+            (7 * 86_400, "in 7 days"),
+        ] {
+            assert_eq!(left(seconds * NANOS_PER_SECOND), expect);
+        }
+    }
 
     #[test]
     fn times_and_sizes_are_short_words() {

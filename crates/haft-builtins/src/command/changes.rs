@@ -10,6 +10,7 @@ mod ignored;
 mod pending;
 mod note;
 mod probe;
+mod rest;
 mod settle;
 mod sweep;
 mod unread;
@@ -29,6 +30,7 @@ use haft_sandbox::Sandbox;
 use parking_lot::Mutex;
 
 pub use data::{Changed, NotApplied};
+pub use rest::open_changed;
 pub(crate) use settle::{Ended, resume_decision, settle};
 pub(crate) use view::OpenView;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use haft::approval::preview::FileChange;
+use haft::approval::preview::{FileChange, Preview};
 use haft::error::ToolError;
 use haft::permission::{Condition, Permission};
 use haft::result::ToolResult;
@@ -131,23 +131,23 @@ pub(crate) fn preview(
 ) -> Result<Vec<FileChange>, ToolError> {
     let sections = parse(&input.patch).map_err(|e| malformed(&e))?;
     let planned = plan(files, &sections, caller, &|| false)?;
-    let change = |planned: &Planned<'_>| {
+    let mut preview = Preview::default();
+    for planned in &planned {
         let Target { from, to } = &planned.target;
-        let name = from.as_ref().or(to.as_ref()).map(Place::display);
+        let place = from.as_ref().or(to.as_ref());
         let before = from.is_some().then_some(planned.old.as_slice());
-        let change = FileChange::new(name.unwrap_or_default(), before, planned.new.as_deref());
-        let target = from
-            .as_ref()
-            .or(to.as_ref())
-            .map(Place::claim)
-            .transpose()?;
-        let change = change.leading_to(target.and_then(|claim| claim.target));
-        Ok(match to {
+        let after = planned.new.as_deref();
+        let name = place.map(Place::display).unwrap_or_default();
+        let target = place.map(Place::claim).transpose()?;
+        let change = FileChange::hashed(name, before, after)
+            .leading_to(target.and_then(|claim| claim.target));
+        let change = match to {
             Some(to) if from.is_some() => change.moved(to.display()),
             _ => change,
-        })
-    };
-    planned.iter().map(change).collect()
+        };
+        preview.add(change, before.into(), after.into());
+    }
+    Ok(preview.into_changes())
 }
 
 /// Applies a patch. Also returns the new place of each file, for checkers.

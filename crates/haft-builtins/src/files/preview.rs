@@ -1,7 +1,7 @@
 //! Previews what the file tools would change, for the user who decides. Does the same work as the tools, except for the
 //! writing.
 
-use haft::approval::preview::FileChange;
+use haft::approval::preview::{FileChange, Preview, Side};
 use haft::error::ToolError;
 use haft::workspace::{Kind, Place};
 
@@ -56,17 +56,19 @@ pub(crate) fn patch(files: &Files, input: &ApplyPatchInput) -> Previewed {
 pub(crate) fn transfer(files: &Files, input: &MoveFileInput) -> Previewed {
     let workspace = &files.workspace;
     let (from, to) = (workspace.entry(&input.from)?, workspace.entry(&input.to)?);
-    let mut changes = Vec::new();
-    if let Some(bytes) = now(files, &from)? {
-        let moved = FileChange::new(from.display(), Some(&bytes), Some(&bytes));
-        let moved = moved.leading_to(from.claim()?.target);
-        changes.push(moved.moved(to.display()));
+    let (moves, replaced) = (now(files, &from)?, now(files, &to)?);
+    let mut preview = Preview::default();
+    if let Some(bytes) = &moves {
+        let moved = FileChange::hashed(from.display(), Some(bytes), Some(bytes));
+        let moved = moved.leading_to(from.claim()?.target).moved(to.display());
+        preview.add(moved, Some(&bytes[..]).into(), Some(&bytes[..]).into());
     }
-    if let Some(bytes) = now(files, &to)? {
-        let replaced = FileChange::new(to.display(), Some(&bytes), None);
-        changes.push(replaced.leading_to(to.claim()?.target));
+    if let Some(bytes) = &replaced {
+        let change = FileChange::hashed(to.display(), Some(bytes), None);
+        let change = change.leading_to(to.claim()?.target);
+        preview.add(change, Some(&bytes[..]).into(), Side::None);
     }
-    Ok(changes)
+    Ok(preview.into_changes())
 }
 
 pub(crate) fn delete(files: &Files, input: &DeleteFileInput) -> Previewed {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft::approval::preview::FileChange;
+use haft::approval::preview::{Change as Shown, FileChange, MAX_LISTED, Preview, Side};
 use haft::call::{CallId, RunId};
 use haft::change::ChangeLog;
 use haft::change::log::{ChangeSet, LogError};
@@ -148,15 +148,59 @@ impl UndoChanges {
         Ok(wanted)
     }
 
-    /// Returns the current contents of the file at a place.
-    fn read_current(&self, place: &Place) -> Option<Vec<u8>> {
-        if place.kind() != Some(Kind::File) {
-            return None;
+    /// Returns what a plan would change, within the budget of one request.
+    fn file_changes(&self, plan: &Plan) -> Vec<FileChange> {
+        let mut preview = Preview::default();
+        let mut left = MAX_LISTED;
+        for (is, was) in plan.set_aside.iter().chain(&plan.moves).take(left) {
+            let moved = FileChange::unread(is.to_string_lossy()).moved(was.to_string_lossy());
+            preview.add(moved, Side::None, Side::None);
         }
-        let mut open = self.files.workspace.read(place).ok()?;
-        let mut bytes = Vec::new();
-        std::io::Read::read_to_end(&mut open.file, &mut bytes).ok()?;
-        Some(bytes)
+        left = left.saturating_sub(plan.set_aside.len() + plan.moves.len());
+        let mut more = 0;
+        for (path, to) in plan.targets() {
+            let place = self.entry(path).ok();
+            let place = place.filter(|place| place.kind() == Some(Kind::File));
+            let then = match to {
+                Target::File {
+                    content: Content::Bytes(bytes),
+                    ..
+                } => Some(&**bytes),
+                _ => None,
+            };
+            if place.is_none() && then.is_none() {
+                continue;
+            }
+            if left == 0 {
+                more += 1;
+                continue;
+            }
+            left -= 1;
+            let mut change = FileChange::hashed(path.to_string_lossy(), None, then);
+            change.before_bytes = place.as_ref().and_then(Place::bytes);
+            change.action = match (&place, then) {
+                (None, _) => Shown::Create,
+                (Some(_), None) if matches!(to, Target::Nothing) => Shown::Delete,
+                (Some(_), _) => Shown::Change,
+            };
+            let workspace = &self.files.workspace;
+            let open = |place: Place| {
+                Side::File(Box::new(move || Some(workspace.read(&place).ok()?.file)))
+            };
+            let now = match place {
+                Some(place) if then.is_some() || matches!(to, Target::Nothing) => open(place),
+                _ => Side::None,
+            };
+            preview.add(change, now, then.into());
+        }
+        let mut shown = preview.into_changes();
+        if more > 0 {
+            let mut rest = FileChange::unread(".");
+            rest.files = Some(more);
+            rest.fold("the request names 2,000 files at most");
+            shown.push(rest);
+        }
+        shown
     }
 }
 
@@ -238,29 +282,7 @@ impl TypedTool for UndoChanges {
         let Ok(plan) = self.plan(input) else {
             return Vec::new();
         };
-        let mut shown = Vec::new();
-        for (is, was) in plan.set_aside.iter().chain(&plan.moves) {
-            let moved = FileChange::new(is.to_string_lossy(), Some(b""), Some(b""));
-            shown.push(moved.moved(was.to_string_lossy()));
-        }
-        for (path, to) in plan.targets() {
-            let now = self
-                .entry(path)
-                .ok()
-                .and_then(|place| self.read_current(&place));
-            let then = match to {
-                Target::File {
-                    content: Content::Bytes(bytes),
-                    ..
-                } => Some(&**bytes),
-                _ => None,
-            };
-            if now.is_some() || then.is_some() {
-                let path = path.to_string_lossy();
-                shown.push(FileChange::new(path, now.as_deref(), then));
-            }
-        }
-        shown
+        self.file_changes(&plan)
     }
 
     async fn run(

@@ -20,7 +20,7 @@ pub(crate) enum Refusal {
     NotListed { place: String, entry: String },
     /// A rule, the profile or the user refused, or nobody could be asked. The command reads this message, so it does not say how to
     /// change that.
-    #[error("{place} may not be connected to: {why}")]
+    #[error("connection to {place} refused: {why}")]
     Judged {
         place: String,
         why: String,

@@ -26,7 +26,7 @@ use haft_app::app::App;
 use haft_app::follow::unknown;
 use haft_app::problem::Problem;
 use haft_app::view::approvals::whole::Whole;
-use haft_app::view::approvals::{Item, visit, with_status};
+use haft_app::view::approvals::{Item, file, visit, with_status};
 use haft_app::view::prefix::ambiguous;
 use haft_app::view::rule;
 use haft_app::view::when;
@@ -41,7 +41,12 @@ pub(crate) async fn run(at: &Invocation, app: &App, action: Option<&ApprovalsAct
         None if is_interactive() && is_terminal() && !at.screen.json => inbox::run(at, app).await,
         None => list(at, app, false).await,
         Some(ApprovalsAction::List { all }) => list(at, app, *all).await,
-        Some(ApprovalsAction::Show { id }) => show(at, app, id).await,
+        Some(ApprovalsAction::Show {
+            id,
+            file: Some(path),
+            offset,
+        }) => show_file(at, app, id, path, *offset).await,
+        Some(ApprovalsAction::Show { id, .. }) => show(at, app, id).await,
         Some(ApprovalsAction::Watch) => watch(at, app).await,
         Some(ApprovalsAction::Approve {
             id,
@@ -96,7 +101,7 @@ async fn list(at: &Invocation, app: &App, all: bool) -> Done {
         ("WHAT", Cut::End),
     ]);
     for item in &items {
-        let what = visible::line(&item.fact.text);
+        let what = visible::line(&item.fact.sentence());
         let asked = when::ago(&item.created);
         list.row([
             &item.id,
@@ -161,6 +166,24 @@ async fn show(at: &Invocation, app: &App, id: &str) -> Done {
     Ok(Exit::Done)
 }
 
+/// Shows one file of a request, before and after.
+async fn show_file(at: &Invocation, app: &App, id: &str, path: &str, offset: u64) -> Done {
+    let entry = find_request(app, id).await?;
+    let range = file::Range {
+        offset,
+        ..file::Range::default()
+    };
+    let sides = file::file(app, &entry.request, path, range)?;
+    if at.screen.json {
+        at.screen.document(&sides)?;
+        return Ok(Exit::Done);
+    }
+    let mut out = fact::sides(&sides).join("\n");
+    out.push('\n');
+    at.screen.out(&out)?;
+    Ok(Exit::Done)
+}
+
 /// Describes how and by whom a request was decided, or else its status.
 fn in_words(entry: &StoredApproval) -> String {
     match &entry.decision {
@@ -198,7 +221,18 @@ fn facts(app: &App, entry: &StoredApproval) -> Vec<String> {
         ("folder", visible::line(&request.workspace)),
     ];
     lines.extend(fields.map(|(name, value)| format!("{name:<8}{value}")));
+    lines.extend(deadline(&item).map(|when| format!("{:<8}{when}", "until")));
     lines
+}
+
+/// Returns when the time of a pending request is over, and what happens then.
+fn deadline(item: &Item) -> Option<String> {
+    let then = item.then?;
+    let what = match &item.waits_until {
+        Some(until) => format!("{}: {then}", when::until(until)),
+        None => format!("expires {}: {then}", when::until(&item.expires)),
+    };
+    Some(what)
 }
 
 /// Prints pending requests, and then every change, until interrupted.
@@ -247,7 +281,7 @@ fn print_entry(screen: Screen, app: &App, entry: &StoredApproval) -> Result<(), 
         item.id,
         item.tool,
         item.risk,
-        visible::line(&item.fact.text)
+        visible::line(&item.fact.sentence())
     ))
 }
 

@@ -1,14 +1,15 @@
 //! The deciding fact of an approval in full: the command, the diff, the URL, or else the arguments; and the conditions of the call.
 
 use haft::approval::ApprovalRequest;
-use haft::approval::preview::{Change, FileChange};
 use haft::audit::redact::Redactor;
 use haft::permission::{Effect, Verdict};
 use haft_app::view::coverage::coverage;
 use serde_json::{Map, Value};
-use similar::{ChangeTag, TextDiff};
 
-use crate::screen::{BOLD, DIM, GREEN, RED, YELLOW, styled, visible};
+use crate::screen::{BOLD, DIM, RED, YELLOW, styled, visible};
+use crate::terminal::changes;
+
+pub(crate) use changes::sides;
 
 /// Arguments that a request shows in a format of their own.
 const IN_COMMAND: [&str; 4] = ["command", "argv", "cwd", "env"];
@@ -57,8 +58,9 @@ pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Strin
     {
         out.extend(command_lines(line));
     }
-    if !request.snapshot.preview.is_empty() {
-        out.extend(request.snapshot.preview.iter().flat_map(change));
+    let changed = changes::lines(request);
+    if !changed.is_empty() {
+        out.extend(changed);
         shown = match request.tool.as_str() {
             "apply_changes" => &IN_CHANGES,
             _ => &IN_PREVIEW,
@@ -72,19 +74,23 @@ pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Strin
         shown = &["rule", "reason"];
     }
     if out.is_empty() {
-        let text = serde_json::to_string_pretty(&arguments).unwrap_or_default();
-        let text = if arguments.is_empty() {
-            request.arguments.clone()
-        } else {
-            text
-        };
-        out.extend(visible::block(&text).lines().map(str::to_owned));
+        out.extend(all(request, &arguments));
     } else {
         out.extend(rest(&arguments, shown));
     }
     out.extend(surroundings(request));
     let text = out.join("\n");
     redactor.redact(&text).lines().map(str::to_owned).collect()
+}
+
+/// Returns all arguments as they are.
+fn all(request: &ApprovalRequest, arguments: &Map<String, Value>) -> Vec<String> {
+    let text = if arguments.is_empty() {
+        request.arguments.clone()
+    } else {
+        serde_json::to_string_pretty(arguments).unwrap_or_default()
+    };
+    visible::block(&text).lines().map(str::to_owned).collect()
 }
 
 /// Returns the arguments not shown yet: approving the call approves them, too.
@@ -155,19 +161,11 @@ fn run(request: &ApprovalRequest, arguments: &Map<String, Value>) -> Vec<String>
     for (at, effect) in effects() {
         if let Some(claim) = effect.changed_path() {
             let path = styled(BOLD, &visible::line(&claim.path));
-            let path = leading_to(path, claim.target.as_deref());
+            let path = changes::leading_to(path, claim.target.as_deref());
             out.push(judged(request, at, "writes", &path));
         }
     }
     out
-}
-
-/// Returns a path with the target of its links.
-fn leading_to(path: String, target: Option<&str>) -> String {
-    match target {
-        Some(target) => format!("{path} → {}", styled(BOLD, &visible::line(target))),
-        None => path,
-    }
 }
 
 /// Returns a part of a command; the verdict comes first, so that nothing in the part can be mistaken for it.
@@ -208,56 +206,4 @@ fn connection(place: &str, host: &str, arguments: &Map<String, Value>) -> String
     let program = arguments.get("program").and_then(Value::as_str);
     let program = visible::line(program.unwrap_or_default());
     format!("{program} connects to {}", connect(place, host))
-}
-
-/// Returns what would happen to a file: where links lead, and a diff.
-fn change(file: &FileChange) -> Vec<String> {
-    let path = styled(BOLD, &visible::line(&file.path));
-    let path = leading_to(path, file.target.as_deref());
-    let head = match (&file.action, &file.to) {
-        (Change::Create, _) => format!("{path} (new file)"),
-        (Change::Change, _) => format!("{path} (changed)"),
-        (Change::Delete, _) => format!("{path} ({})", styled(RED, "deleted")),
-        (Change::Move, to) => {
-            let to = to.as_deref().unwrap_or_default();
-            format!("{path} (moved to {})", styled(BOLD, &visible::line(to)))
-        }
-    };
-    let mut out = vec![head];
-    if file.binary {
-        out.push("  not a text: its content is not shown".to_owned());
-    }
-    if file.binary || file.action == Change::Delete {
-        return out;
-    }
-    let text = |side: &Option<String>| side.clone().unwrap_or_default();
-    out.extend(diff(&text(&file.before), &text(&file.after)));
-    if file.clipped {
-        out.push("  too long to be shown whole".to_owned());
-    }
-    out
-}
-
-/// Returns changed lines with three unchanged ones around them, each with its number: in the old text if the line is removed, else in
-/// the new one.
-fn diff(old: &str, new: &str) -> Vec<String> {
-    const AROUND: usize = 3;
-    let diff = TextDiff::from_lines(old, new);
-    let mut out = Vec::new();
-    for group in diff.grouped_ops(AROUND) {
-        if !out.is_empty() {
-            out.push("…".to_owned());
-        }
-        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
-            let line = visible::block(change.value().trim_end_matches('\n'));
-            let nth = change.new_index().or(change.old_index());
-            let nth = styled(DIM, &format!("{:>4}", nth.map_or(0, |nth| nth + 1)));
-            out.push(match change.tag() {
-                ChangeTag::Delete => format!("{nth} {}", styled(RED, &format!("-{line}"))),
-                ChangeTag::Insert => format!("{nth} {}", styled(GREEN, &format!("+{line}"))),
-                ChangeTag::Equal => format!("{nth}  {line}"),
-            });
-        }
-    }
-    out
 }

@@ -181,6 +181,10 @@ impl Prompt {
                 permission.risk
             ));
         }
+        if let Some(more) = &request.snapshot.more_permissions {
+            self.screen
+                .err(&format!("  and {} more effects", more.count));
+        }
         self.screen.err(&format!(
             "  arguments: {}",
             visible::line(&self.redactor.redact(&request.arguments))

@@ -1,5 +1,6 @@
 //! What the prompt shows, and how a typed line is interpreted.
 
+use haft::approval::meaning::{Meaning, MeaningKind};
 use haft::approval::preview::FileChange;
 use haft::approval::{ApprovalRequest, Snapshot};
 use haft::audit::redact::Redactor;
@@ -260,6 +261,89 @@ fn the_deciding_fact_comes_whole() {
     for (request, expect) in rows {
         assert_eq!(render(&request), expect, "{}", request.tool);
     }
+}
+
+/// Returns the request for a command's changes that commits a file.
+fn committing() -> ApprovalRequest {
+    let mut commit = Meaning::new(
+        MeaningKind::Commit,
+        "commit 'Fix discount' on main: 1 file, +1 −1",
+    );
+    commit.warnings = vec!["the last commit becomes unreachable: swordfish".to_owned()];
+    commit.lines = vec!["author ann".to_owned()];
+    commit.files = vec![FileChange::new("src/a.rs", Some(b"old\n"), Some(b"new\n"))];
+    commit.parts = vec![Meaning::new(MeaningKind::Commit, "abc123 First\u{202e}")];
+    commit.covers = vec![
+        ".git/index".to_owned(),
+        ".git/HEAD".to_owned(),
+        "none".to_owned(),
+    ];
+    let mut lock = Meaning::new(MeaningKind::Lockfile, "package-lock.json: 1 package added");
+    lock.lines = vec!["+ left-pad 1.3.0".to_owned()];
+    lock.covers = vec!["package-lock.json".to_owned()];
+    let file = |path: &str| FileChange::new(path, None, Some(b"\0"));
+    let preview = vec![
+        file(".git/HEAD"),
+        file(".git/index"),
+        FileChange::new("notes.md", None, Some(b"hello\n")),
+        file("package-lock.json"),
+    ];
+    let mut request = changing(
+        request(
+            "apply_changes",
+            r#"{"command":"git commit"}"#,
+            Vec::new(),
+            Risk::High,
+        ),
+        preview,
+    );
+    request.snapshot.meanings = vec![commit, lock];
+    request
+}
+
+#[test]
+fn changes_when_shown_begin_with_what_they_mean() {
+    assert_eq!(
+        render(&committing()),
+        "commit 'Fix discount' on main: 1 file, +1 −1\n  ! the last commit becomes unreachable: [redacted]\n  author ann\n  \
+         - abc123 First\\u{202e}\nsrc/a.rs (changed)\n   1 -old\n   1 +new\n\
+         package-lock.json: 1 package added\n  + left-pad 1.3.0\n\
+         git's own files: 2\nshown above: package-lock.json\nnotes.md (new file)\n   1 +hello\n  \
+         command git commit"
+    );
+}
+
+#[test]
+fn long_files_when_shown_say_what_is_missing_and_how_to_see_it() {
+    let line = |nth: usize| format!("line {nth}\n");
+    let before: String = (0..60_000).map(line).collect();
+    let after = before.replace("line 50000\n", "changed\n");
+    let long = FileChange::new("long", Some(before.as_bytes()), Some(after.as_bytes()));
+    let mut folded = FileChange::new("folded", None, Some(b"x"));
+    folded.fold("it cannot be read");
+    let mut more = FileChange::unread("node_modules");
+    (more.files, more.after_bytes) = (Some(198_000), Some(3 << 20));
+    let mut odd = FileChange::new("odd", None, Some(b"caf\xe9\n"));
+    odd.clipped = true;
+    let request = changing(
+        request("apply_changes", "{}", Vec::new(), Risk::High),
+        vec![long, folded.clone(), odd, more],
+    );
+    let shown = render(&request);
+    for expect in [
+        "long (changed)\n49998  line 49997\n",
+        "\n50001 -line 50000\n50001 +changed\n",
+        "folded (new file)\n  not shown: it cannot be read (1 B, sha256 2d711642b726…)",
+        "   1 +caf\\xe9\n  bytes that are not UTF-8 are shown as \\xNN\n  not all of it is shown (5 B, ",
+        "node_modules (and below: 198000 more files, 3.0 MiB)\nnot all is shown: `haft approvals show ap-",
+        "--file 'folded'`",
+    ] {
+        assert!(shown.contains(expect), "{expect}\n{shown}");
+    }
+    let request = changing(request, vec![folded; 25]);
+    let shown = render(&request);
+    assert_eq!(shown.matches("not shown").count(), 20);
+    assert!(shown.contains("… and 5 more: it cannot be read"), "{shown}");
 }
 
 #[test]

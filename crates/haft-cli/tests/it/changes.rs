@@ -220,3 +220,63 @@ fn with_force_what_was_changed_since_is_kept_beside() {
     assert_eq!(back.code, 0, "{}{}", back.stdout, back.stderr);
     assert_eq!(files(&lab), after);
 }
+
+#[test]
+fn a_long_file_when_not_shown_whole_is_shown_alone_while_its_copy_exists() {
+    let lab = lab();
+    lab.file("long.txt", &"a line\n".repeat(400_000));
+    let call = |line: &str| {
+        let arguments = json!({ "command": line }).to_string();
+        lab.run(&["call", "run_command", "--args", &arguments, "--json"])
+    };
+    let ran = call("sed -i 's/a line/another/' long.txt; printf 'caf\\351\\n' > odd.txt");
+    if ran.code != 4 {
+        eprintln!("SKIPPED: no view here: {}", ran.stdout);
+        return;
+    }
+    let id = ran.json()["approval"].as_str().unwrap().to_owned();
+    let shown = lab.run(&["approvals", "show", &id]);
+    for expect in [
+        "not all of it is shown",
+        &format!("haft approvals show {id} --file 'long.txt'"),
+        "+caf\\xe9",
+    ] {
+        assert!(
+            shown.stdout.contains(expect),
+            "{expect}: {:.2000}",
+            shown.stdout
+        );
+    }
+    assert!(shown.stdout.len() < 4 << 20, "{}", shown.stdout.len());
+    let file = |path: &str, offset: &str| {
+        let show = ["approvals", "show", &id, "--file", path, "--offset", offset];
+        lab.run(&[&show[..], &["--json"]].concat())
+    };
+    let first = file("long.txt", "0").json();
+    assert!(
+        first["after"]["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("another\n")
+    );
+    assert_eq!(first["before"]["bytes"], 2_800_000);
+    assert!(
+        first["before"].get("next").is_none(),
+        "it fits: {}",
+        first["before"]["bytes"]
+    );
+    let rest = file("long.txt", "2799993").json();
+    assert_eq!(rest["before"]["text"], "a line\n");
+    assert_eq!(file("odd.txt", "0").json()["after"]["text"], "caf\\xe9\n");
+    let other = file("b.txt", "0");
+    assert_eq!(other.code, 1);
+    assert!(
+        other.stderr.contains("not one of the files"),
+        "{}",
+        other.stderr
+    );
+    assert_eq!(lab.run(&["approvals", "approve", &id]).code, 0);
+    let gone = file("long.txt", "0");
+    assert_eq!(gone.code, 1);
+    assert!(gone.stderr.contains("no longer exists"), "{}", gone.stderr);
+}

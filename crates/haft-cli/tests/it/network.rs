@@ -158,7 +158,7 @@ fn a_refused_host_is_told_with_the_setting_that_would_allow_it() {
     let said = run(&lab, ASKS, &["policy.profile=trusted"]).json();
     let refused = said["data"]["network_refused"][0].as_str().unwrap();
     assert!(
-        refused.contains("pypi.org:443 may not be connected to"),
+        refused.contains("connection to pypi.org:443 refused"),
         "{said}"
     );
     let out = said["data"]["stdout"].as_str().unwrap();

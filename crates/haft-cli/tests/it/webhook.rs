@@ -130,7 +130,11 @@ fn a_signed_reply_decides_once_and_a_forged_one_never() {
     let write = |path: &str| json!({"path": path, "content": "x"});
     let asker = call_in_background(&scene.server, "write_file", &write("a.txt"));
     let request = scene.next_request();
-    assert_eq!(request["fact"], json!({"kind": "diff", "text": "a.txt"}));
+    let fact =
+        json!({"kind": "diff", "text": "a.txt", "action": "create", "added": 1, "removed": 0});
+    assert_eq!(request["fact"], fact);
+    let files = json!([{"path": "a.txt", "action": "create", "added": 1, "removed": 0}]);
+    assert_eq!(request["files"], files);
     let other = call_in_background(&scene.server, "write_file", &write("b.txt"));
     let second = scene.next_request();
     let nonce = second["nonce"].as_str().unwrap();

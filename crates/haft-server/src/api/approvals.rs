@@ -18,8 +18,8 @@ use crate::api::state::{Api, Shared, failed};
 use crate::caller::{Caller, Peer, Way};
 use crate::{query, reply};
 use haft_app::decide::Refused;
-use haft_app::view::approvals::Item;
 use haft_app::view::approvals::whole::Whole;
+use haft_app::view::approvals::{Item, file};
 use haft_app::view::rule;
 
 /// Maximum number of requests per response.
@@ -161,6 +161,43 @@ pub(crate) async fn try_rule(
         return reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", "name a rule");
     };
     reply::document(&rule::try_rule(&api.app, &entry, &text).await)
+}
+
+/// Returns a part of one file of a request, before and after.
+pub(crate) async fn file(
+    State(api): Shared,
+    viewer: Viewer,
+    Path(id): Path<String>,
+    uri: Uri,
+) -> Response {
+    let entry = match entry(&api, &viewer, &id).await {
+        Ok(entry) => entry,
+        Err(response) => return response,
+    };
+    let refused = |message| reply::error(StatusCode::BAD_REQUEST, "invalid_arguments", message);
+    let Some(path) = query::text(&uri, "path") else {
+        return refused("name a file: path=…");
+    };
+    let mut range = file::Range::default();
+    if let Some(offset) = query::text(&uri, "offset") {
+        let Ok(offset) = offset.parse() else {
+            return refused("offset is no number");
+        };
+        range.offset = offset;
+    }
+    if let Some(length) = query::text(&uri, "length") {
+        let Ok(length) = length.parse() else {
+            return refused("length is no number");
+        };
+        range.length = length;
+    }
+    let app = api.app.clone();
+    let read = move || file::file(&app, &entry.request, &path, range);
+    match tokio::task::spawn_blocking(read).await {
+        Ok(Ok(sides)) => reply::document(&sides),
+        Ok(Err(problem)) => reply::not_found(problem.what()),
+        Err(_) => failed("reading the file failed unexpectedly; the log says why"),
+    }
 }
 
 /// The body of a decision.

@@ -47,6 +47,8 @@ const ROUTES: &[Route] = &[
         ..read("/approvals", "list approval requests, oldest first; callers see only those of their own runs") },
     read("/approvals/{id}", "get one request: arguments, effects, preview, decision, outcome"),
     Route { query: &[("rule", "the rule; default: the first suggested rule")], ..read("/approvals/{id}/rule", "list the recent calls that a rule would have allowed") },
+    Route { query: &[("path", "the file, as the request names it"), ("offset", "where to begin, in bytes; default 0"), ("length", "the most bytes of each side; default and maximum 4 MiB")],
+        ..read("/approvals/{id}/file", "get a part of one file that a request would change, before and after: what the request itself does not show") },
     change("/approvals/{id}/{decision}", "approve, deny or answer a request; the first decision wins (later ones get 409, requests that are over 410)", "Decision"),
     change("/approvals/batch", "decide several requests, each with its own decision", "Batch"),
     Route { who: "all", query: &[("folder", "the folder that the hook was started for"), ("headless", "true if no user is present at the agent"), ("process", "the agent's process, which identifies a session that has no name")],

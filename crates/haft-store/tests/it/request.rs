@@ -41,6 +41,7 @@ pub(crate) fn request(id: &str, fingerprint: &str) -> ApprovalRequest {
         fingerprint: fingerprint.into(),
         created: clock::now(),
         expires: clock::now() + MINUTE,
+        waits_until: None,
     }
 }
 

@@ -5,8 +5,24 @@ use sha2::{Digest, Sha256};
 
 use crate::text::hex;
 
-/// Maximum length, in bytes, of the text that a preview holds of each side.
-pub const MAX_SIDE: usize = 256 * 1024;
+mod budget;
+mod content;
+mod lines;
+
+#[cfg(test)]
+mod tests;
+
+pub use budget::{Open, Preview, Side};
+pub use content::{Content, Page};
+
+/// Maximum length, in bytes, of the text of files that a request shows.
+pub const MAX_TEXT: usize = 1 << 20;
+/// Maximum length, in bytes, of a side that is shown whole; of a longer one a request shows what differs.
+pub const MAX_WHOLE: usize = 32 << 10;
+/// Maximum number of files whose content a request shows.
+pub const MAX_DETAILED: usize = 1_000;
+/// Maximum number of files that a request names one by one.
+pub const MAX_LISTED: usize = 2_000;
 
 /// What happens to the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -44,10 +60,10 @@ pub struct FileChange {
     /// The hash of its current content; `None` if it does not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_sha256: Option<String>,
-    /// Whether it is binary, so that neither side is shown.
+    /// Whether it is binary, so that neither side is shown: it has NUL bytes, or is mostly not UTF-8.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub binary: bool,
-    /// Whether a side was too long and is cut.
+    /// Whether not everything that changes is shown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub clipped: bool,
     /// The changed lines with some around them, if the sides are too long to be shown whole. Then both sides are absent.
@@ -65,6 +81,19 @@ pub struct FileChange {
     /// The hash of its content after the call, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_sha256: Option<String>,
+    /// Whether bytes that are not UTF-8 are shown as `\xNN`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub escaped: bool,
+    /// The number of lines that are added, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub added: Option<u64>,
+    /// The number of lines that are removed, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removed: Option<u64>,
+    /// The number of files in a folder that this entry stands for, if it is not one file. `path` is the folder, and `after_sha256` covers
+    /// their paths, sizes and hashes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<u64>,
 }
 
 /// Lines of a file that change together, with some lines around them.
@@ -81,35 +110,54 @@ pub struct Hunk {
 }
 
 impl FileChange {
-    /// Creates the change of a file from `before` (`None` if it does not exist) to `after` (`None` if it is deleted).
+    /// Creates the change of a file from `before` (`None` if it does not exist) to `after` (`None` if it is deleted), with a budget of its
+    /// own. For several files use a [`Preview`].
     pub fn new(path: impl Into<String>, before: Option<&[u8]>, after: Option<&[u8]>) -> Self {
-        let action = match (before, after) {
-            (None, _) => Change::Create,
-            (Some(_), Some(_)) => Change::Change,
-            (Some(_), None) => Change::Delete,
-        };
-        let mut change = Self {
+        let mut preview = Preview::default();
+        let change = Self::hashed(path, before, after);
+        preview.add(change.clone(), before.into(), after.into());
+        preview.into_changes().pop().unwrap_or(change)
+    }
+
+    /// Creates the change of a file without its content: action, hashes and sizes.
+    pub fn hashed(path: impl Into<String>, before: Option<&[u8]>, after: Option<&[u8]>) -> Self {
+        let digest = |bytes: &[u8]| hex(&Sha256::digest(bytes));
+        Self {
+            action: match (before, after) {
+                (None, _) => Change::Create,
+                (Some(_), Some(_)) => Change::Change,
+                (Some(_), None) => Change::Delete,
+            },
+            before_sha256: before.map(digest),
+            after_sha256: after.map(digest),
+            before_bytes: before.map(|bytes| bytes.len() as u64),
+            after_bytes: after.map(|bytes| bytes.len() as u64),
+            ..Self::unread(path)
+        }
+    }
+
+    /// Creates the change of a file of which nothing is known yet.
+    pub fn unread(path: impl Into<String>) -> Self {
+        Self {
             path: path.into(),
             target: None,
-            action,
+            action: Change::Change,
             to: None,
             before: None,
             after: None,
-            before_sha256: before.map(|bytes| hex(&Sha256::digest(bytes))),
+            before_sha256: None,
             binary: false,
             clipped: false,
             hunks: Vec::new(),
             folded: None,
-            before_bytes: before.map(|bytes| bytes.len() as u64),
-            after_bytes: after.map(|bytes| bytes.len() as u64),
-            after_sha256: after.map(|bytes| hex(&Sha256::digest(bytes))),
-        };
-        change.before = before.and_then(|bytes| change.side(bytes));
-        change.after = after.and_then(|bytes| change.side(bytes));
-        if change.binary {
-            (change.before, change.after) = (None, None);
+            before_bytes: None,
+            after_bytes: None,
+            after_sha256: None,
+            escaped: false,
+            added: None,
+            removed: None,
+            files: None,
         }
-        change
     }
 
     /// Sets the path that the file's links lead to.
@@ -125,13 +173,77 @@ impl FileChange {
         self
     }
 
-    fn side(&mut self, bytes: &[u8]) -> Option<String> {
-        let Ok(text) = std::str::from_utf8(bytes) else {
-            self.binary = true;
-            return None;
+    /// Shows nothing of the content, for a reason that ends a sentence.
+    pub fn fold(&mut self, why: impl Into<String>) {
+        (self.before, self.after) = (None, None);
+        self.hunks.clear();
+        (self.clipped, self.escaped) = (false, false);
+        self.folded = Some(why.into());
+    }
+
+    /// Returns the numbers of lines that are added and removed, if both are known.
+    pub fn lines(&self) -> Option<(u64, u64)> {
+        self.added.zip(self.removed)
+    }
+
+    /// Returns what is shown of the content: each piece with the numbers of its first lines. A file that is shown whole is one piece.
+    pub fn pieces(&self) -> Vec<Hunk> {
+        if self.before.is_none() && self.after.is_none() {
+            return self.hunks.clone();
+        }
+        vec![Hunk {
+            before_line: 1,
+            after_line: 1,
+            before: self.before.clone().unwrap_or_default(),
+            after: self.after.clone().unwrap_or_default(),
+        }]
+    }
+
+    /// Returns the length of the content that it shows, in bytes.
+    pub fn text_bytes(&self) -> usize {
+        let sides = [&self.before, &self.after];
+        let sides = sides.into_iter().flatten().map(String::len);
+        let hunks = self
+            .hunks
+            .iter()
+            .map(|hunk| hunk.before.len() + hunk.after.len());
+        sides.chain(hunks).sum()
+    }
+
+    /// Whether both change the same file in the same way. How much of it is shown does not matter if hashes are known.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let hashed = |change: &Self| {
+            let known =
+                |bytes: Option<u64>, hash: &Option<String>| bytes.is_some() == hash.is_some();
+            let any = change.before_sha256.is_some() || change.after_sha256.is_some();
+            any && known(change.before_bytes, &change.before_sha256)
+                && known(change.after_bytes, &change.after_sha256)
         };
-        let end = text.floor_char_boundary(MAX_SIDE);
-        self.clipped |= end < text.len();
-        text.get(..end).map(str::to_owned)
+        if !hashed(self) || !hashed(other) {
+            return self == other;
+        }
+        let identity = |change: &Self| {
+            let Self {
+                path,
+                target,
+                action,
+                to,
+                before_sha256,
+                after_sha256,
+                before_bytes,
+                after_bytes,
+                files,
+                ..
+            } = change.clone();
+            let place = (path, target, action, to, files);
+            (
+                place,
+                before_sha256,
+                after_sha256,
+                before_bytes,
+                after_bytes,
+            )
+        };
+        identity(self) == identity(other)
     }
 }

@@ -4,8 +4,9 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::approval::bounded::{self, MorePermissions};
 use crate::approval::meaning::Meaning;
-use crate::approval::preview::FileChange;
+use crate::approval::preview::{FileChange, MAX_TEXT};
 use crate::permission::{Condition, Effect, PathClaim, Permission};
 
 /// A call's effects, the conditions it runs under, and the files it would change.
@@ -13,6 +14,9 @@ use crate::permission::{Condition, Effect, PathClaim, Permission};
 pub struct Snapshot {
     /// The permissions that the call needs.
     pub permissions: Vec<Permission>,
+    /// The permissions beyond those that are named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub more_permissions: Option<MorePermissions>,
     /// What settings decide about the call: how it is confined, what it can reach.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
@@ -25,6 +29,17 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// Keeps what a request may hold: the effects and files that it names, and as much of the content of files.
+    pub(crate) fn bounded(mut self) -> Self {
+        bounded::files(&mut self.preview);
+        let mut room = MAX_TEXT;
+        for meaning in &mut self.meanings {
+            meaning.fit(&mut room);
+        }
+        self.more_permissions = bounded::permissions(&mut self.permissions);
+        self
+    }
+
     /// Describes the first difference from what was shown; `None` if there is none.
     pub fn difference(&self, now: &Self) -> Option<String> {
         self.other_effects(now).or_else(|| self.changed_file(now))
@@ -58,7 +73,10 @@ impl Snapshot {
 
     fn changed_effect(&self, now: &Self) -> Option<String> {
         if self.permissions == now.permissions {
-            return None;
+            let other = self.more_permissions != now.more_permissions;
+            return other.then(|| {
+                "effects that the request counts but that are not named changed".to_owned()
+            });
         }
         let new = now
             .permissions
@@ -80,14 +98,16 @@ impl Snapshot {
     }
 
     fn changed_file(&self, now: &Self) -> Option<String> {
-        if self.preview == now.preview {
-            return None;
-        }
-        let differs = |file: &&FileChange| !now.preview.contains(file);
-        let file = self.preview.iter().find(differs);
-        let file = file.or_else(|| now.preview.iter().find(|f| !self.preview.contains(f)));
-        let path = file.map_or("a file", |file| file.path.as_str());
-        Some(format!("{path} changed after it was shown"))
+        let pairs = self.preview.iter().zip(&now.preview);
+        let mut changed = pairs
+            .filter(|(shown, now)| !shown.is_same(now))
+            .map(|(shown, _)| shown);
+        let longer = |of: &'_ Self, than: &Self| of.preview.get(than.preview.len()).cloned();
+        let file = changed.next().cloned();
+        let file = file
+            .or_else(|| longer(self, now))
+            .or_else(|| longer(now, self))?;
+        Some(format!("{} changed after it was shown", file.path))
     }
 }
 
@@ -119,6 +139,7 @@ fn describe(permission: &Permission) -> String {
 #[cfg(test)]
 mod tests {
     use super::Snapshot;
+    use crate::approval::bounded::MAX_PERMISSIONS;
     use crate::approval::preview::FileChange;
     use crate::permission::{Condition, PathClaim, Permission};
     use crate::spec::Risk;
@@ -200,5 +221,36 @@ mod tests {
             assert_eq!(shown.difference(&shown), None);
             assert_eq!(now.difference(&now), None);
         }
+    }
+
+    fn very_many(last: &str) -> Snapshot {
+        let write = |path: String| Permission::write(PathClaim::plain(path));
+        let mut permissions = vec![Permission::apply("make".to_owned())];
+        permissions.extend((0..200_000).map(|nth| write(format!("out/{nth}"))));
+        permissions.push(write(".mcp.json".to_owned()).at(Risk::Critical));
+        permissions.push(write(last.to_owned()));
+        let snapshot = Snapshot {
+            permissions,
+            ..Snapshot::default()
+        };
+        snapshot.bounded()
+    }
+
+    #[test]
+    fn a_snapshot_with_very_many_effects_names_the_gravest_and_binds_all() {
+        let shown = very_many("last");
+        assert_eq!(shown.permissions.len(), MAX_PERMISSIONS);
+        let names = |path: &str| {
+            let mut effects = shown.permissions.iter().map(|wanted| wanted.effect.value());
+            effects.any(|value| value == path)
+        };
+        assert!(names(".mcp.json") && names("make") && !names("last"));
+        let more = shown.more_permissions.as_ref().unwrap();
+        assert_eq!(more.count, 200_003 - MAX_PERMISSIONS as u64);
+        let json = serde_json::to_string(&shown).unwrap();
+        assert!(json.len() < 1 << 20, "{}", json.len());
+        assert_eq!(shown.difference(&very_many("last")), None);
+        let difference = shown.difference(&very_many("other")).unwrap();
+        assert!(difference.contains("not named"), "{difference}");
     }
 }

@@ -9,11 +9,13 @@ mod walk;
 mod tests;
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::Stat;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -21,7 +23,7 @@ use crate::approval::preview::FileChange;
 use crate::change::net::Action;
 use crate::change::{PathText, State};
 use crate::text::hex;
-use crate::workspace::{FileStamp, Workspace, WorkspaceError};
+use crate::workspace::{FileStamp, Kind, Workspace, WorkspaceError};
 
 use self::upper::Upper;
 use self::walk::Walk;
@@ -86,6 +88,39 @@ impl Since {
             nanoseconds,
         }
     }
+}
+
+/// Opens a changed file in the workspace and as a command left it, without collecting the other changes: `None` for a side that is no
+/// file.
+///
+/// # Errors
+/// A side cannot be read.
+pub fn open_sides(
+    workspace: &Workspace,
+    upper: &Path,
+    path: &Path,
+) -> io::Result<[Option<File>; 2]> {
+    let upper = Upper::open(upper).map_err(io::Error::other)?;
+    let absent = |errno| {
+        matches!(
+            errno,
+            Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO
+        )
+    };
+    let after = match upper.file(path) {
+        Ok(file) if !file.metadata()?.is_file() || upper::is_whiteout_file(&file)? => None,
+        Ok(file) => Some(file),
+        Err(errno) if absent(errno) => None,
+        Err(errno) => return Err(errno.into()),
+    };
+    let before = match workspace.look(path) {
+        Some((Kind::File, _)) => {
+            let open = workspace.open_file(path);
+            Some(open.map_err(io::Error::other)?.file)
+        }
+        _ => None,
+    };
+    Ok([before, after])
 }
 
 /// The reason why the changes of a command cannot be collected.
@@ -228,18 +263,16 @@ impl Collected {
         hex(&hasher.finalize())
     }
 
-    /// Returns the text before and after of the selected files and links, for the diff that the user decides on.
+    /// Returns the text before and after of the selected files and links, for the diff that the user decides on, within the budget of one
+    /// request. If there are too many to name, those for which `first` is true are named before others.
     pub fn preview(
         &self,
         workspace: &Workspace,
         select: &dyn Fn(&Path) -> bool,
+        first: &dyn Fn(&Path) -> bool,
     ) -> Vec<FileChange> {
         let selected = self.changes.iter().filter(|change| select(&change.path));
-        let shown = selected.flat_map(|change| {
-            let content = preview::file_change(&self.upper, workspace, change);
-            content.into_iter().chain(preview::mode_change(change))
-        });
-        shown.collect()
+        preview::file_changes(&self.upper, workspace, selected, first)
     }
 
     /// Returns the content that the command left in a file.

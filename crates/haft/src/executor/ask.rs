@@ -534,16 +534,28 @@ fn no_approver(request: &ApprovalRequest) -> EarlyEnd {
 
 fn decision_timeout(request: &ApprovalRequest, limit: Duration) -> EarlyEnd {
     let message = format!(
-        "no decision was made within {} s (approval {})",
-        limit.as_secs(),
+        "nobody approved it within {} s (approval {})",
+        waited(request, limit),
         request.id
     );
     EarlyEnd::failed(ErrorKind::Denied, message).advise("call again when an approver is available")
 }
 
+/// Returns for how many seconds a request could be decided, or its call waited.
+fn waited(request: &ApprovalRequest, limit: Duration) -> u64 {
+    let stood = request.expires.saturating_sub(request.created);
+    let stood = u64::try_from(stood).unwrap_or(u64::MAX);
+    // The wait begins a moment after the request was made.
+    let stood = Duration::from_nanos(stood).as_millis().div_ceil(1_000);
+    limit
+        .as_secs()
+        .min(u64::try_from(stood).unwrap_or(u64::MAX))
+}
+
 fn not_decided_in_time(request: &ApprovalRequest) -> EarlyEnd {
     let message = format!(
-        "no decision was made while the call could wait (approval {}, withdrawn)",
+        "nobody approved it within {} s (approval {}, withdrawn)",
+        waited(request, Duration::MAX),
         request.id
     );
     EarlyEnd::failed(ErrorKind::Denied, message).advise("call again when an approver is available")

@@ -1,6 +1,8 @@
 //! `Draft`: the part of an approval request that describes the call, whatever is asked.
 
-use crate::approval::{ApprovalId, ApprovalRequest, STANDS, Snapshot, fingerprint};
+use std::time::Duration;
+
+use crate::approval::{ApprovalId, ApprovalRequest, STANDS, Snapshot, fingerprint, nanoseconds};
 use crate::call::{CallId, Origin};
 use crate::clock;
 use crate::error::ErrorKind;
@@ -43,14 +45,7 @@ impl Draft<'_> {
         let workspace = policy.workspace_root().unwrap_or_default();
         let principal = session.principal();
         let created = clock::now();
-        let stands = match session.wait_mode() {
-            WaitMode::WaitThenDeny | WaitMode::WaitThenWithdraw | WaitMode::DenyAtOnce => {
-                session.limits().approval_timeout
-            }
-            WaitMode::WhileAsked | WaitMode::WaitThenSuspend | WaitMode::SuspendAtOnce => STANDS,
-        };
-        let stands = i128::try_from(stands.as_nanos()).unwrap_or(i128::MAX);
-        Ok(ApprovalRequest {
+        let request = ApprovalRequest {
             id,
             run: session.approval_run().clone(),
             call: self.caller.call.clone(),
@@ -77,7 +72,31 @@ impl Draft<'_> {
             spec_hash: hash.to_owned(),
             fingerprint: fingerprint(&spec.name, hash, principal, workspace, self.arguments),
             created,
-            expires: created.saturating_add(stands),
-        })
+            expires: created,
+            waits_until: None,
+        };
+        Ok(timed(request, parts, session))
     }
+}
+
+/// Sets until when the request can be decided and until when its call waits.
+fn timed(mut request: ApprovalRequest, parts: &Parts, session: &Session) -> ApprovalRequest {
+    let mode = session.wait_mode();
+    let now = mode == WaitMode::WaitThenWithdraw;
+    let approvers = parts.approver.iter().chain(session.approver());
+    let patience = approvers
+        .filter_map(|approver| approver.patience(&request, now))
+        .min();
+    let limit = session.limits().approval_timeout;
+    let waits = patience.map_or(limit, |patience| patience.min(limit));
+    let (stands, waits) = match mode {
+        // An approver that no longer waits only withdraws requests of the second kind.
+        WaitMode::WaitThenDeny | WaitMode::DenyAtOnce => (limit, None),
+        WaitMode::WaitThenWithdraw => (waits, None),
+        WaitMode::WhileAsked | WaitMode::WaitThenSuspend => (STANDS, Some(waits)),
+        WaitMode::SuspendAtOnce => (STANDS, None),
+    };
+    let after = |time: Duration| request.created.saturating_add(nanoseconds(time));
+    (request.expires, request.waits_until) = (after(stands), waits.map(after));
+    request
 }

@@ -110,7 +110,9 @@ impl ToolInput {
             conditions,
             preview,
             meanings,
-        })
+            more_permissions: None,
+        }
+        .bounded())
     }
 
     /// Returns the conditions that settings impose on the call.

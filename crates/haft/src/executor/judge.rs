@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::approval::{ApprovalRequest, Snapshot};
+use crate::approval::{ApprovalRequest, Snapshot, bounded};
 use crate::budget::{BUDGET_RULE, NoRoom, Reservation, Uses};
 use crate::error::{ErrorKind, bounded};
 use crate::executor::Parts;
@@ -239,9 +239,13 @@ pub(super) fn request(
     };
     let policy = parts.policy.now();
     let (verdicts, suggested) = (policy.verdicts(&call), policy.suggest(&call));
+    let shown = verdicts.into_iter().zip(bounded::named(permissions));
+    let verdicts = shown
+        .filter(|(_, named)| *named)
+        .map(|(verdict, _)| verdict);
     Ok(ApprovalRequest {
         snapshot: input.snapshot(permissions.to_vec())?,
-        verdicts,
+        verdicts: verdicts.collect(),
         risk: ruling.risk,
         reason: bounded(ruling.reason.to_string()),
         rule: ruling.rule.to_string(),

@@ -235,3 +235,67 @@ async fn a_call_that_nobody_decides_about_is_denied_with_the_id_and_what_to_do()
     assert!(error.advice.unwrap().contains("call again"));
     assert_eq!(runs.load(Ordering::SeqCst), 0);
 }
+
+/// An approver that lets a call wait for a minute only.
+#[derive(Debug)]
+struct Impatient;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl haft::Approver for Impatient {
+    fn ask<'a>(
+        &'a self,
+        _: &'a haft::ApprovalRequest,
+    ) -> haft::future::BoxFuture<'a, haft::Answer> {
+        Box::pin(std::future::pending())
+    }
+
+    fn patience(&self, _: &haft::ApprovalRequest, _: bool) -> Option<Duration> {
+        Some(PATIENCE)
+    }
+}
+
+#[tokio::test]
+async fn a_request_states_how_long_its_call_really_waits() {
+    use haft::session::WaitMode;
+    let minutes = |minutes: i128| minutes * 60_000_000_000;
+    let week = minutes(7 * 24 * 60);
+    for (mode, inner, expires, waits) in [
+        (WaitMode::WaitThenDeny, false, minutes(5), None),
+        (WaitMode::WaitThenSuspend, false, week, Some(minutes(1))),
+        (WaitMode::WhileAsked, false, week, Some(minutes(1))),
+        // It is useless once it stops waiting, as a command's connection is.
+        (WaitMode::WaitThenSuspend, true, minutes(1), None),
+    ] {
+        let (tools, _) = counting();
+        let outer = TestTool::with_body(TestTool::echo("outer"), |_, context| {
+            Box::pin(async move {
+                let never = std::future::pending();
+                let outcome = context.call_internal_now("count", r#"{"a":1}"#, never);
+                Ok(ToolResult::text(outcome.await.text()))
+            })
+        });
+        tools.add_all([outer.arc()]).unwrap();
+        let (internal, _) = counting();
+        let inbox = Arc::new(MemoryInbox::new());
+        let executor = Executor::new(Policy::workspace())
+            .with_internal_tools(Arc::new(internal))
+            .with_approver(Impatient)
+            .with_inbox(Arc::clone(&inbox) as _);
+        let session = Session::builder(Arc::new(tools)).with_wait_mode(mode);
+        let session = session.build().unwrap();
+        let made = if inner {
+            ToolCall::new("outer", "{}")
+        } else {
+            call()
+        };
+        let asked = tokio::spawn(async move { executor.execute(&session, made).await });
+        waiting(&inbox).await;
+        let request = all(&inbox).await.remove(0).request;
+        asked.abort();
+        let after = |time: i128| time - request.created;
+        assert_eq!(after(request.expires), expires, "{mode:?} {inner}");
+        assert_eq!(request.waits_until.map(after), waits, "{mode:?} {inner}");
+        assert_eq!(request.ends_with_the_wait(), waits.is_none());
+    }
+}

@@ -18,6 +18,9 @@ pub fn reason(policy: &Policy, request: &ApprovalRequest) -> Option<&'static str
     if request.risk == Risk::Critical {
         return Some("critical");
     }
+    if request.snapshot.more_permissions.is_some() {
+        return Some("it has more effects than a request names");
+    }
     let permissions = &request.snapshot.permissions;
     let by_command = permissions
         .iter()

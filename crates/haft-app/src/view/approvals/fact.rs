@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use haft::approval::ApprovalRequest;
+use haft::approval::preview::{Change, FileChange};
 use haft::audit::redact::Redactor;
 use haft::permission::Effect;
 use serde::Serialize;
@@ -20,6 +21,15 @@ pub struct Fact {
     pub kind: &'static str,
     /// The line, secrets redacted.
     pub text: String,
+    /// What happens to the files: `create`, `edit`, `delete`, `move`, or `change` if they differ in that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action: Option<&'static str>,
+    /// The number of lines that are added, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub added: Option<u64>,
+    /// The number of lines that are removed, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub removed: Option<u64>,
 }
 
 impl Fact {
@@ -27,8 +37,47 @@ impl Fact {
     pub fn of(request: &ApprovalRequest, redactor: &Redactor) -> Self {
         let (kind, text) = headline(request);
         let text = redactor.redact_within(&text, MAX_LINE).into_owned();
-        Self { kind, text }
+        let files = &request.snapshot.preview[..];
+        let shows_files = kind == "diff" && request.snapshot.meanings.is_empty();
+        let files = if shows_files { files } else { &[] };
+        let lines = files.iter().try_fold((0, 0), |sum: (u64, u64), file| {
+            let (added, removed) = file.lines()?;
+            Some((sum.0 + added, sum.1 + removed))
+        });
+        let lines = lines.filter(|_| !files.is_empty());
+        Self {
+            kind,
+            text,
+            action: action(files),
+            added: lines.map(|lines| lines.0),
+            removed: lines.map(|lines| lines.1),
+        }
     }
+
+    /// Returns what will happen: `edit src/retry.rs +3 −3`.
+    pub fn sentence(&self) -> String {
+        let action = self
+            .action
+            .map_or_else(String::new, |action| format!("{action} "));
+        let lines = match (self.added, self.removed) {
+            (Some(added), Some(removed)) if added + removed > 0 => format!(" +{added} −{removed}"),
+            _ => String::new(),
+        };
+        format!("{action}{}{lines}", self.text)
+    }
+}
+
+/// Returns what happens to the files, if it is the same for all of them.
+fn action(files: &[FileChange]) -> Option<&'static str> {
+    let first = files.first()?.action;
+    let alike = files.iter().all(|file| file.action == first);
+    Some(match first {
+        _ if !alike => "change",
+        Change::Create => "create",
+        Change::Change => "edit",
+        Change::Delete => "delete",
+        Change::Move => "move",
+    })
 }
 
 fn headline(request: &ApprovalRequest) -> (&'static str, String) {

@@ -1,8 +1,11 @@
 //! `Whole`: a request with everything needed for a decision.
 
+use std::borrow::Cow;
+
 use haft::approval::Choice;
 use haft::approval::form::Form;
 use haft::approval::inbox::StoredApproval;
+use haft::approval::meaning::Meaning;
 use haft::approval::preview::FileChange;
 use haft::permission::{Condition, Effect, Verdict};
 use haft::result::{Outcome, Part};
@@ -21,10 +24,15 @@ pub struct Whole {
     item: Item,
     arguments: String,
     permissions: Vec<Permission>,
+    /// The number of effects that are not named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    more_permissions: Option<u64>,
     conditions: Vec<Condition>,
     #[serde(skip_serializing_if = "Map::is_empty")]
     bound: Map<String, Value>,
     preview: Vec<FileChange>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    meanings: Vec<Meaning>,
     suggested: Vec<String>,
     fingerprint: String,
     spec_hash: String,
@@ -98,11 +106,22 @@ impl Whole {
             risk: wanted.risk.to_string(),
             verdict: request.verdicts.get(at).copied(),
         };
-        let shown = |change: &FileChange| FileChange {
-            before: change.before.as_deref().map(redacted),
-            after: change.after.as_deref().map(redacted),
-            ..change.clone()
+        let mut preview = request.snapshot.preview.clone();
+        let mut meanings = request.snapshot.meanings.clone();
+        let mut redact = |text: &mut String| {
+            let redacted = match redactor.redact(text) {
+                Cow::Owned(redacted) => redacted,
+                Cow::Borrowed(_) => return,
+            };
+            *text = redacted;
         };
+        for file in &mut preview {
+            file.visit_texts(&mut redact);
+        }
+        for meaning in &mut meanings {
+            meaning.visit_texts(&mut redact);
+        }
+        let more = request.snapshot.more_permissions.as_ref();
         let tools = app.all().snapshot();
         let tool = tools.entry(request.tool.as_str());
         let edited = entry.decision.as_ref().and_then(|d| match &d.choice {
@@ -121,9 +140,11 @@ impl Whole {
                 .enumerate()
                 .map(permission)
                 .collect(),
+            more_permissions: more.map(|more| more.count),
             conditions: request.snapshot.conditions.clone(),
             bound: request.bound.clone(),
-            preview: request.snapshot.preview.iter().map(shown).collect(),
+            preview,
+            meanings,
             suggested: offered(app, entry),
             fingerprint: request.fingerprint.clone(),
             spec_hash: request.spec_hash.clone(),

@@ -11,7 +11,7 @@ use haft::change::{Changer, PathText};
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::permission::Permission;
-use haft::policy::EffectVerdict;
+use haft::policy::{EffectVerdict, protected_from_commands};
 use haft::result::ToolResult;
 use haft::spec::{Risk, ToolSpec};
 use haft::tool::TypedTool;
@@ -117,7 +117,8 @@ impl TypedTool for ApplyChanges {
         };
         let fate = input.part.fate();
         let selected = |path: &Path| kept.has_fate(path, &fate);
-        kept.collected.preview(&self.0.workspace, &selected)
+        let first = |path: &Path| protected_from_commands(&path.to_string_lossy()).is_some();
+        kept.collected.preview(&self.0.workspace, &selected, &first)
     }
 
     async fn run(

@@ -193,7 +193,7 @@ impl Inbox<'_> {
 
     fn in_a_line(&self, entry: &StoredApproval) -> String {
         let item = Item::of(self.app, entry);
-        let what = visible::line(&item.fact.text);
+        let what = visible::line(&item.fact.sentence());
         let tool = visible::line(&item.tool);
         format!(
             "{tool} · {} · {} · {what}",
@@ -244,6 +244,7 @@ impl Inbox<'_> {
             when::ago(&item.created),
             visible::line(&item.run),
         ];
+        facts.extend(super::deadline(&item));
         if settle::is_elsewhere(self.app, entry) {
             facts.push(visible::line(&entry.request.workspace));
         }

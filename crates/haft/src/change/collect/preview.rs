@@ -1,55 +1,154 @@
-//! The text before and after a change, for display to the user.
+//! The text before and after a command's changes, for display to the user.
 
-use std::fs::File;
-use std::io::Read as _;
+use std::collections::BTreeMap;
+use std::path::Path;
 
-use crate::approval::preview::{FileChange, MAX_SIDE};
+use sha2::{Digest as _, Sha256};
+
+use crate::approval::preview::{Change, FileChange, MAX_LISTED, Open, Preview, Side};
 use crate::change::State;
 use crate::change::collect::ViewChange;
 use crate::change::collect::upper::Upper;
 use crate::change::net::Action;
+use crate::text::hex;
 use crate::workspace::Workspace;
 
-/// One side of a change.
-struct Side {
-    bytes: Vec<u8>,
-    /// Whether the file is longer.
-    clipped: bool,
-}
+/// Maximum number of folders whose further files are counted separately.
+const MAX_FOLDERS: usize = 100;
 
-/// Returns the change as text; `None` for a folder that is created or deleted. Shows a link as its target, a mode as a number.
-pub(super) fn file_change(
+/// Returns the changes as text, within the budget of one request. Those for which `first` is true are listed before others if there are
+/// too many; the rest is counted by folder.
+pub(super) fn file_changes<'a>(
     upper: &Upper,
     workspace: &Workspace,
-    change: &ViewChange,
-) -> Option<FileChange> {
-    let (before, after) = (change.before.as_ref(), change.after.as_ref());
-    let (was, is) = if change.action == Action::Chmod {
-        (before.map(mode), after.map(mode))
-    } else {
-        let path = &change.path;
-        let lower = || Some(workspace.open_file(path).ok()?.file);
-        let new = || upper.file(path).ok();
-        let was = before.and_then(|state| side(state, &lower));
-        (was, after.and_then(|state| side(state, &new)))
-    };
-    if was.is_none() && is.is_none() {
-        return None;
+    changes: impl Iterator<Item = &'a ViewChange>,
+    first: &dyn Fn(&Path) -> bool,
+) -> Vec<FileChange> {
+    let (mut listed, mut rest): (Vec<&ViewChange>, Vec<&ViewChange>) = changes
+        .filter(|change| is_shown(change))
+        .partition(|change| first(&change.path));
+    if listed.len() > MAX_LISTED {
+        let mut more = listed.split_off(MAX_LISTED);
+        more.append(&mut rest);
+        rest = more;
     }
-    let text = |side: &Option<Side>| side.as_ref().map(|side| side.bytes.clone());
-    let path = change.path.to_string_lossy();
-    let mut shown = FileChange::new(path, text(&was).as_deref(), text(&is).as_deref());
-    shown.clipped |= [was, is].into_iter().flatten().any(|side| side.clipped);
-    shown.before_sha256 = match before {
-        Some(State::File { sha256, .. }) => sha256.clone(),
-        _ => None,
+    let room = (MAX_LISTED - listed.len()).min(rest.len());
+    let more = rest.split_off(room);
+    listed.append(&mut rest);
+    listed.sort_by(|a, b| a.path.cmp(&b.path));
+    let mut preview = Preview::default();
+    for change in listed {
+        let (shown, before, after) = described(upper, workspace, change);
+        if has_content(change) {
+            if first(&change.path) {
+                preview.add_first(shown, before, after);
+            } else {
+                preview.add(shown, before, after);
+            }
+        }
+        if let Some((shown, before, after)) = mode_change(change) {
+            preview.add(shown, before, after);
+        }
+    }
+    let mut shown = preview.into_changes();
+    shown.extend(folders(&more));
+    shown
+}
+
+/// Whether anything is shown of a change.
+fn is_shown(change: &ViewChange) -> bool {
+    has_content(change) || mode_change(change).is_some()
+}
+
+/// Whether it is more than a folder that is created or deleted.
+fn has_content(change: &ViewChange) -> bool {
+    let content = |state: &Option<State>| !matches!(state, None | Some(State::Folder { .. }));
+    change.action == Action::Chmod || content(&change.before) || content(&change.after)
+}
+
+/// Counts files by the folder at the top that holds them.
+fn folders(changes: &[&ViewChange]) -> Vec<FileChange> {
+    let mut folders: BTreeMap<String, (u64, u64, Sha256)> = BTreeMap::new();
+    for change in changes {
+        let mut parts = change.path.components();
+        let top = parts.next().filter(|_| parts.next().is_some());
+        let top = top.map_or_else(
+            || ".".to_owned(),
+            |top| top.as_os_str().to_string_lossy().into_owned(),
+        );
+        let known = folders.contains_key(&top) || folders.len() < MAX_FOLDERS;
+        let (count, bytes, digest) = folders
+            .entry(if known { top } else { ".".to_owned() })
+            .or_default();
+        *count += 1;
+        if let Some(State::File { bytes: more, .. }) = &change.after {
+            *bytes = bytes.saturating_add(*more);
+        }
+        // Plain data: this cannot fail.
+        let line = serde_json::to_vec(&(
+            change.path.to_string_lossy(),
+            change.action,
+            &change.before,
+            &change.after,
+        ));
+        let line = line.unwrap_or_default();
+        digest.update((line.len() as u64).to_le_bytes());
+        digest.update(line);
+    }
+    let folded = |(path, (count, bytes, digest)): (String, (u64, u64, Sha256))| {
+        let mut change = FileChange::unread(path);
+        change.files = Some(count);
+        change.after_bytes = Some(bytes);
+        change.after_sha256 = Some(hex(&digest.finalize()));
+        change.fold("the request names 2,000 files at most");
+        change
     };
-    Some(shown)
+    folders.into_iter().map(folded).collect()
+}
+
+/// Describes a change without its content, with what opens that. Shows a link as its target, a mode as a number.
+fn described<'a>(
+    upper: &'a Upper,
+    workspace: &'a Workspace,
+    change: &'a ViewChange,
+) -> (FileChange, Side<'a>, Side<'a>) {
+    let (before, after) = (change.before.as_ref(), change.after.as_ref());
+    let mut shown = FileChange::unread(change.path.to_string_lossy());
+    let path = &change.path;
+    let (was, is) = if change.action == Action::Chmod {
+        (
+            before.map_or(Side::None, mode),
+            after.map_or(Side::None, mode),
+        )
+    } else {
+        let facts = |state: Option<&State>| match state {
+            Some(State::File { sha256, bytes, .. }) => (sha256.clone(), Some(*bytes)),
+            _ => (None, None),
+        };
+        (shown.before_sha256, shown.before_bytes) = facts(before);
+        (shown.after_sha256, shown.after_bytes) = facts(after);
+        let lower = before.map_or(Side::None, |state| {
+            side(
+                state,
+                Box::new(move || Some(workspace.open_file(path).ok()?.file)),
+            )
+        });
+        let new = after.map_or(Side::None, |state| {
+            side(state, Box::new(move || upper.file(path).ok()))
+        });
+        (lower, new)
+    };
+    shown.action = match (&was, &is) {
+        (Side::None, _) => Change::Create,
+        (_, Side::None) => Change::Delete,
+        _ => Change::Change,
+    };
+    (shown, was, is)
 }
 
 /// Returns a changed mode of a file, or the mode of a new entry if it is unusual for one made by an editor; `None` if
-/// [`file_change`] shows it.
-pub(super) fn mode_change(change: &ViewChange) -> Option<FileChange> {
+/// [`described`] shows it.
+fn mode_change(change: &ViewChange) -> Option<(FileChange, Side<'static>, Side<'static>)> {
     const COMMON_FILE_MODES: [u32; 5] = [0o600, 0o640, 0o644, 0o660, 0o664];
     const COMMON_FOLDER_MODES: [u32; 3] = [0o700, 0o755, 0o775];
     let is = bits(change.after.as_ref()?)?;
@@ -63,16 +162,12 @@ pub(super) fn mode_change(change: &ViewChange) -> Option<FileChange> {
     if usual || change.action == Action::Chmod {
         return None;
     }
-    let text = |bits: u32| format!("mode {bits:04o}\n");
-    let path = format!("{} (mode)", change.path.to_string_lossy());
-    let was = was.map(text);
-    let mut shown = FileChange::new(
-        path,
-        was.as_deref().map(str::as_bytes),
-        Some(text(is).as_bytes()),
-    );
-    shown.before_sha256 = None;
-    Some(shown)
+    let text = |bits: u32| line(format!("mode {bits:04o}\n"));
+    let mut shown = FileChange::unread(format!("{} (mode)", change.path.to_string_lossy()));
+    if was.is_none() {
+        shown.action = Change::Create;
+    }
+    Some((shown, was.map_or(Side::None, text), text(is)))
 }
 
 /// Returns the permission bits of a file or folder, if known.
@@ -83,18 +178,16 @@ fn bits(state: &State) -> Option<u32> {
     }
 }
 
-fn side(state: &State, open: &dyn Fn() -> Option<File>) -> Option<Side> {
+fn side<'a>(state: &State, open: Open<'a>) -> Side<'a> {
     match state {
-        State::File { .. } => read(open()?),
-        State::Link { target } => Some(line(format!("link to {}\n", target.display()))),
-        State::Folder { .. } => None,
-        State::Other => Some(line(
-            "a pipe, socket, device or unreadable file\n".to_owned(),
-        )),
+        State::File { .. } => Side::File(open),
+        State::Link { target } => line(format!("link to {}\n", target.display())),
+        State::Folder { .. } => Side::None,
+        State::Other => line("a pipe, socket, device or unreadable file\n".to_owned()),
     }
 }
 
-fn mode(state: &State) -> Side {
+fn mode(state: &State) -> Side<'static> {
     match state {
         State::File {
             mode: Some(mode), ..
@@ -104,26 +197,6 @@ fn mode(state: &State) -> Side {
     }
 }
 
-fn line(text: String) -> Side {
-    Side {
-        bytes: text.into_bytes(),
-        clipped: false,
-    }
-}
-
-/// Reads the beginning of a file, cut between two characters.
-fn read(file: File) -> Option<Side> {
-    let mut bytes = Vec::new();
-    let most = MAX_SIDE as u64 + 1;
-    file.take(most).read_to_end(&mut bytes).ok()?;
-    let clipped = bytes.len() > MAX_SIDE;
-    if clipped {
-        bytes.truncate(MAX_SIDE);
-        if let Err(error) = std::str::from_utf8(&bytes)
-            && error.error_len().is_none()
-        {
-            bytes.truncate(error.valid_up_to());
-        }
-    }
-    Some(Side { bytes, clipped })
+fn line(text: String) -> Side<'static> {
+    Side::Content(text.into_bytes().into())
 }

@@ -1,5 +1,6 @@
 //! Runs commands on real overlays and on handmade upper folders; collects, applies and undoes their changes.
 
+mod budget;
 mod conflicts;
 mod crash;
 mod matrix;

@@ -2,8 +2,9 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 
+use rustix::fs::SeekFrom;
 use sha2::{Digest as _, Sha256};
 
 use crate::change::log::MAX_FILE_BYTES;
@@ -13,23 +14,38 @@ use crate::workspace::next_data;
 /// Number of bytes read at once.
 const CHUNK_BYTES: usize = 256 << 10;
 
+/// Size of the holes of a file from which they count, in bytes.
+const MIN_HOLES: u64 = 1 << 20;
+/// Maximum size of the holes of all files that are hashed, in bytes: reading holes takes time and says nothing.
+const MAX_HOLES: u64 = 256 << 20;
+/// Maximum number of holes of a file that are looked for.
+const MAX_SEEKS: usize = 1_000;
+
 /// Hashes files with a shared buffer.
 pub(super) struct Hasher {
     buffer: Vec<u8>,
+    /// Bytes of holes so far.
+    holes: u64,
 }
 
 impl Default for Hasher {
     fn default() -> Self {
         Self {
             buffer: vec![0; CHUNK_BYTES],
+            holes: 0,
         }
     }
 }
 
 impl Hasher {
-    /// Returns the SHA-256 of a file of a known size, in hex; `None` if it grew too large. A concurrent append changes the file's time,
+    /// Returns the SHA-256 of a file of a known size, in hex; `None` if it grew too large, or if it and those before it consist of too
+    /// many holes. A concurrent append changes the file's time,
     /// which is compared again before anything is overwritten.
     pub(super) fn hash(&mut self, file: &File, bytes: u64) -> io::Result<Option<String>> {
+        self.holes = self.holes.saturating_add(holes(file, bytes)?);
+        if self.holes > MAX_HOLES {
+            return Ok(None);
+        }
         let (mut file, mut hasher, mut all) = (file, Sha256::new(), 0_u64);
         loop {
             if all == bytes {
@@ -48,6 +64,25 @@ impl Hasher {
             hasher.update(self.buffer.get(..count).unwrap_or_default());
         }
     }
+}
+
+/// Returns the size of a file's holes if that is worth counting. A compressed file has fewer blocks than bytes, and no holes.
+fn holes(file: &File, bytes: u64) -> io::Result<u64> {
+    let stored = file.metadata()?.blocks().saturating_mul(512);
+    if bytes.saturating_sub(stored) < MIN_HOLES {
+        return Ok(0);
+    }
+    let (mut holes, mut at) = (0, 0);
+    for _ in 0..MAX_SEEKS {
+        let Some(data) = next_data(file, at)? else {
+            holes += bytes.saturating_sub(at);
+            break;
+        };
+        holes += data.saturating_sub(at);
+        at = rustix::fs::seek(file, SeekFrom::Hole(data))?;
+    }
+    rustix::fs::seek(file, SeekFrom::Start(0))?;
+    Ok(holes)
 }
 
 /// Whether two files of the same length have the same bytes. Skips holes that both have.

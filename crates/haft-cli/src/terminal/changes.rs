@@ -1,0 +1,282 @@
+//! What a call would change, for a terminal: first what it means, then the files as diffs, and one line for what a meaning covers.
+
+use std::collections::HashSet;
+
+use haft::approval::ApprovalRequest;
+use haft::approval::meaning::{Meaning, MeaningKind, Picture};
+use haft::approval::preview::{Change, FileChange, Hunk, Page};
+use haft_app::view::approvals::file::FileSides;
+use haft_app::view::when::size;
+use similar::{ChangeTag, TextDiff};
+
+use crate::screen::{BOLD, DIM, GREEN, RED, YELLOW, styled, visible};
+
+/// Maximum number of files without content that are named for one reason.
+const MAX_NAMED: usize = 20;
+
+/// Returns the lines; none if it changes no files.
+pub(super) fn lines(request: &ApprovalRequest) -> Vec<String> {
+    let snapshot = &request.snapshot;
+    let mut out: Vec<String> = snapshot.meanings.iter().flat_map(meaning).collect();
+    let covers = snapshot.meanings.iter().flat_map(|meaning| &meaning.covers);
+    let covers: HashSet<&str> = covers.map(String::as_str).collect();
+    let (covered, shown): (Vec<&FileChange>, Vec<&FileChange>) = snapshot
+        .preview
+        .iter()
+        .partition(|file| covers.contains(file.path.as_str()));
+    out.extend(folded(&snapshot.meanings, &covered));
+    out.extend(files(&shown));
+    let is_short =
+        |file: &&FileChange| file.clipped || file.folded.is_some() && file.files.is_none();
+    let of_meanings = snapshot.meanings.iter().flat_map(|meaning| &meaning.files);
+    if let Some(file) = snapshot.preview.iter().chain(of_meanings).find(is_short) {
+        let path = visible::line(&file.path);
+        out.push(styled(
+            DIM,
+            &format!(
+                "not all is shown: `haft approvals show {} --file '{path}'`",
+                request.id
+            ),
+        ));
+    }
+    out
+}
+
+/// Returns a path with the target of its links.
+pub(super) fn leading_to(path: String, target: Option<&str>) -> String {
+    match target {
+        Some(target) => format!("{path} → {}", styled(BOLD, &visible::line(target))),
+        None => path,
+    }
+}
+
+/// Returns one file of a request as a diff of what is there and what it becomes.
+pub(crate) fn sides(file: &FileSides) -> Vec<String> {
+    let mut out = vec![styled(BOLD, &visible::line(&file.path))];
+    let sides = [("before", &file.before), ("after", &file.after)];
+    for (name, side) in sides {
+        let what = match side {
+            None => "no file".to_owned(),
+            Some(page) if page.binary => format!("{}, not a text", size(page.bytes)),
+            Some(page) => size(page.bytes),
+        };
+        out.push(styled(DIM, &format!("  {name:<6} {what}")));
+    }
+    let text = |side: &Option<Page>| {
+        let page = side.as_ref();
+        page.map(|page| page.text.clone()).unwrap_or_default()
+    };
+    out.extend(diff(&Hunk {
+        // The numbers of lines count from where the page begins.
+        before_line: 1,
+        after_line: 1,
+        before: text(&file.before),
+        after: text(&file.after),
+    }));
+    let next = sides
+        .iter()
+        .filter_map(|(_, side)| side.as_ref()?.next)
+        .min();
+    if let Some(next) = next {
+        out.push(styled(DIM, &format!("the next part: `--offset {next}`")));
+    }
+    out
+}
+
+/// Returns one line for git's own files, and one for others that a meaning covers.
+fn folded(meanings: &[Meaning], covered: &[&FileChange]) -> Vec<String> {
+    let of_git = |file: &&FileChange| {
+        let mut covering = meanings
+            .iter()
+            .filter(|meaning| meaning.covers.contains(&file.path));
+        covering.any(|meaning| is_git(meaning.kind))
+    };
+    let (git, others): (Vec<&FileChange>, Vec<&FileChange>) =
+        covered.iter().copied().partition(of_git);
+    let said = meanings
+        .iter()
+        .any(|meaning| meaning.kind == MeaningKind::GitInternals);
+    let mut out = Vec::new();
+    if !git.is_empty() && !said {
+        out.push(styled(DIM, &format!("git's own files: {}", git.len())));
+    }
+    if !others.is_empty() {
+        let names: Vec<String> = others
+            .iter()
+            .take(MAX_NAMED)
+            .map(|file| visible::line(&file.path))
+            .collect();
+        let more = match others.len() - names.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let line = format!("shown above: {}{more}", names.join(", "));
+        out.push(styled(DIM, &line));
+    }
+    out
+}
+
+fn is_git(kind: MeaningKind) -> bool {
+    use MeaningKind as Kind;
+    matches!(
+        kind,
+        Kind::Commit
+            | Kind::Amend
+            | Kind::Merge
+            | Kind::Rebase
+            | Kind::CherryPick
+            | Kind::Tag
+            | Kind::Branch
+            | Kind::Stash
+            | Kind::Reset
+            | Kind::Checkout
+            | Kind::Staged
+            | Kind::GitInternals
+    )
+}
+
+/// Returns the title, the warnings, further facts, the parts as a list, then the files.
+fn meaning(meaning: &Meaning) -> Vec<String> {
+    let mut out = vec![styled(BOLD, &visible::line(&meaning.title))];
+    let warn = |text: &String| styled(YELLOW, &format!("  ! {}", visible::line(text)));
+    out.extend(meaning.warnings.iter().map(warn));
+    let line = |text: &String| format!("  {}", visible::line(text));
+    out.extend(meaning.lines.iter().map(line));
+    if let Some(pictures) = &meaning.pictures {
+        let sides = [("before", &pictures.before), ("after", &pictures.after)];
+        let sides = sides
+            .iter()
+            .filter_map(|(name, side)| Some((name, side.as_ref()?)));
+        out.extend(sides.map(|(name, side)| format!("  {name:<6} {}", picture(side))));
+    }
+    for part in &meaning.parts {
+        out.push(format!("  - {}", visible::line(&part.title)));
+        let inner = self::meaning(part).into_iter().skip(1);
+        out.extend(inner.map(|line| format!("    {line}")));
+    }
+    let shown: Vec<&FileChange> = meaning.files.iter().collect();
+    out.extend(files(&shown));
+    out
+}
+
+fn picture(picture: &Picture) -> String {
+    let (width, height) = (picture.width, picture.height);
+    let kind = visible::line(&picture.media_type);
+    format!("{width} × {height}, {kind}, {}", size(picture.bytes))
+}
+
+/// Returns the files as diffs, and those without content in a list.
+fn files(files: &[&FileChange]) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut reasons: Vec<(&str, usize)> = Vec::new();
+    for file in files {
+        let reason = file.folded.as_deref().filter(|_| file.files.is_none());
+        if let Some(why) = reason {
+            let at = reasons.iter().position(|(known, _)| *known == why);
+            let at = at.unwrap_or_else(|| {
+                reasons.push((why, 0));
+                reasons.len() - 1
+            });
+            reasons[at].1 += 1;
+            if reasons[at].1 > MAX_NAMED {
+                continue;
+            }
+        }
+        out.extend(change(file));
+    }
+    for (why, count) in reasons.iter().filter(|(_, count)| *count > MAX_NAMED) {
+        let more = count - MAX_NAMED;
+        out.push(format!("… and {more} more: {}", visible::line(why)));
+    }
+    out
+}
+
+/// Returns what would happen to a file: where links lead, and a diff.
+fn change(file: &FileChange) -> Vec<String> {
+    let path = styled(BOLD, &visible::line(&file.path));
+    if let Some(files) = file.files {
+        let bytes = file.after_bytes.map(|bytes| format!(", {}", size(bytes)));
+        let bytes = bytes.unwrap_or_default();
+        return vec![format!("{path} (and below: {files} more files{bytes})")];
+    }
+    let path = leading_to(path, file.target.as_deref());
+    let head = match (&file.action, &file.to) {
+        (Change::Create, _) => format!("{path} (new file)"),
+        (Change::Change, _) => format!("{path} (changed)"),
+        (Change::Delete, _) => format!("{path} ({})", styled(RED, "deleted")),
+        (Change::Move, to) => {
+            let to = to.as_deref().unwrap_or_default();
+            format!("{path} (moved to {})", styled(BOLD, &visible::line(to)))
+        }
+    };
+    let mut out = vec![head];
+    if let Some(why) = &file.folded {
+        out.push(format!(
+            "  not shown: {}{}",
+            visible::line(why),
+            facts(file)
+        ));
+        return out;
+    }
+    if file.binary {
+        out.push(format!(
+            "  not a text: its content is not shown{}",
+            facts(file)
+        ));
+    }
+    if file.binary || file.action == Change::Delete {
+        return out;
+    }
+    for (nth, piece) in file.pieces().iter().enumerate() {
+        let lines = diff(piece);
+        if nth > 0 && !lines.is_empty() {
+            out.push("…".to_owned());
+        }
+        out.extend(lines);
+    }
+    if file.escaped {
+        out.push("  bytes that are not UTF-8 are shown as \\xNN".to_owned());
+    }
+    if file.clipped {
+        out.push(format!("  not all of it is shown{}", facts(file)));
+    }
+    out
+}
+
+/// Returns the size and the hash that a file gets, in brackets.
+fn facts(file: &FileChange) -> String {
+    let bytes = file.after_bytes.or(file.before_bytes).map(size);
+    let hash = file.after_sha256.as_deref().and_then(|hash| hash.get(..12));
+    let hash = hash.map(|hash| format!("sha256 {hash}…"));
+    let facts: Vec<String> = bytes.into_iter().chain(hash).collect();
+    if facts.is_empty() {
+        return String::new();
+    }
+    format!(" ({})", facts.join(", "))
+}
+
+/// Returns changed lines with three unchanged ones around them, each with its number: in the old text if the line is removed, else in
+/// the new one.
+fn diff(piece: &Hunk) -> Vec<String> {
+    const AROUND: usize = 3;
+    let (before, after) = (piece.before_line as usize, piece.after_line as usize);
+    let diff = TextDiff::from_lines(&*piece.before, &*piece.after);
+    let mut out = Vec::new();
+    for group in diff.grouped_ops(AROUND) {
+        if !out.is_empty() {
+            out.push("…".to_owned());
+        }
+        for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+            let line = visible::block(change.value().trim_end_matches('\n'));
+            let new = change.new_index().map(|nth| nth + after);
+            let nth = new.or(change.old_index().map(|nth| nth + before));
+            let nth = styled(DIM, &format!("{:>4}", nth.unwrap_or(0)));
+            out.push(match change.tag() {
+                ChangeTag::Delete => format!("{nth} {}", styled(RED, &format!("-{line}"))),
+                ChangeTag::Insert => format!("{nth} {}", styled(GREEN, &format!("+{line}"))),
+                ChangeTag::Equal => format!("{nth}  {line}"),
+            });
+        }
+    }
+    out
+}
