@@ -31,6 +31,7 @@ mod git_user;
 pub(crate) mod index;
 mod launch;
 pub(crate) mod lexical;
+pub mod meaning;
 mod network;
 mod output;
 mod packages;

@@ -4,6 +4,7 @@ mod apply;
 mod caches;
 mod data;
 mod effects;
+mod explain;
 mod fates;
 mod folder;
 mod ignored;
@@ -12,6 +13,7 @@ mod note;
 mod probe;
 mod settle;
 mod sweep;
+mod thumbnails;
 mod unread;
 mod versions;
 mod view;
@@ -31,6 +33,8 @@ use parking_lot::Mutex;
 pub use data::{Changed, NotApplied};
 pub(crate) use settle::{Ended, resume_decision, settle};
 pub(crate) use view::OpenView;
+
+use crate::command::meaning::PictureReader;
 
 use apply::ApplyChanges;
 use pending::PendingChanges;
@@ -74,6 +78,8 @@ pub struct ChangeOptions {
     pub ask_ignored: bool,
     /// The user's home, whose caches commands see as copies; `None` to show them nothing of it.
     pub home: Option<PathBuf>,
+    /// Makes the thumbnails of changed pictures; `None` to show only their sizes.
+    pub pictures: Option<Arc<dyn PictureReader>>,
     /// The policy asks about commands before they run (`policy.commands`), so permissions state their writes as far as they are known.
     pub ask_before: bool,
 }
@@ -87,6 +93,7 @@ impl ChangeOptions {
             on_partial: OnPartial::default(),
             ask_ignored: false,
             home: None,
+            pictures: None,
             ask_before: false,
         }
     }

@@ -12,6 +12,7 @@ mod caches;
 mod disk;
 mod git;
 mod input;
+mod meaning;
 mod programs;
 mod prompts;
 mod rows;
@@ -47,6 +48,7 @@ fn main() {
         caches::all(&sandbox).await;
         input::all(&sandbox).await;
         git::all(&sandbox).await;
+        meaning::all(&sandbox).await;
         programs::all(&sandbox).await;
         prompts::all().await;
         disk::all();
