@@ -40,12 +40,12 @@ const fn warned(row: Row, warning: &'static str) -> Row {
     Row { warning, ..row }
 }
 
-const fn shown(row: Row, shows: &'static str) -> Row {
+const fn showing(row: Row, shows: &'static str) -> Row {
     Row { shows, ..row }
 }
 
 const ROWS: &[Row] = &[
-    shown(
+    showing(
         row(
             "echo price=3 >> file && git add -A && git commit -qm 'Fix discount'",
             MeaningKind::Commit,
@@ -73,7 +73,7 @@ const ROWS: &[Row] = &[
         MeaningKind::Commit,
         "commit 'A' on new branch new: 1 file, +1 −0",
     ),
-    shown(
+    showing(
         row(
             "echo 5 >> file && git commit -qa --amend -m changed",
             MeaningKind::Amend,
@@ -152,7 +152,7 @@ const ROWS: &[Row] = &[
         MeaningKind::Stash,
         "stash 'WIP on main:",
     ),
-    shown(
+    showing(
         row(
             "echo 7 >> file && git add file",
             MeaningKind::Staged,
@@ -161,7 +161,7 @@ const ROWS: &[Row] = &[
         "7",
     ),
     row(
-        "git switch -q -c a main && echo a > a && git add a && git commit -qm a && git switch -q -c b main && echo b > b && \
+        "git switch -q -c a main~1 && echo a > a && git add a && git commit -qm a && git switch -q -c b main~1 && echo b > b && \
             git add b && git commit -qm b && git switch -q main && git merge -q a b side -m octopus",
         MeaningKind::Merge,
         "merge 'octopus' of 3 branches on main: 4 files, +4 −0",
@@ -177,6 +177,8 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     stashes_come_back_or_are_dropped(sandbox).await;
     packed_repositories_are_read(sandbox).await;
     what_is_not_understood_stays_visible(sandbox).await;
+    large_and_odd_repositories_are_read(sandbox).await;
+    single_files_say_what_they_mean(sandbox).await;
     eprintln!("changes: {} meanings of git commands: ok", ROWS.len());
 }
 
@@ -319,14 +321,9 @@ async fn packed_repositories_are_read(sandbox: &Sandbox) {
 async fn what_is_not_understood_stays_visible(sandbox: &Sandbox) {
     for (make, line, says) in [
         (
-            "git init -q -b main --object-format=sha256 . && git config user.name A && git config user.email a@b",
-            "echo 1 > a && git add a && git commit -qm A",
+            "git init -q -b main --object-format=sha256 . && git config user.name A && git config user.email a@b && git commit -q --allow-empty -m one",
+            "git tag t",
             "SHA-256",
-        ),
-        (
-            REPOSITORY,
-            "echo 1 > a && git add a && printf junk > .git/index",
-            "index is damaged",
         ),
         (
             REPOSITORY,
@@ -348,4 +345,95 @@ async fn what_is_not_understood_stays_visible(sandbox: &Sandbox) {
             .collect();
         assert!(warnings.contains(says), "{shown}");
     }
+}
+
+async fn large_and_odd_repositories_are_read(sandbox: &Sandbox) {
+    let huge = "git update-ref refs/heads/main $(git commit-tree -p HEAD -m huge $(b=$(echo x | git hash-object -w --stdin) && \
+        seq 50000 | sed \"s/.*/100644 blob $b\\tf&/\" | git mktree))";
+    let scene = scene(sandbox, REPOSITORY);
+    let found = meanings(&scene, huge).await;
+    let commit = found.iter().find(|one| one.kind == MeaningKind::Commit);
+    let commit = commit.unwrap_or_else(|| panic!("{:?}", found.len()));
+    let title = "commit 'huge' on main: 50002 files, +";
+    assert!(commit.title.starts_with(title), "{}", commit.title);
+    assert!(commit.files.len() <= 300, "{}", commit.files.len());
+    let not_shown = |line: &String| line.starts_with("files that are not shown: 49");
+    assert!(commit.lines.iter().any(not_shown), "{:?}", commit.lines);
+
+    let lib = "git init -q lib && git -C lib -c user.name=A -c user.email=a@b commit -q --allow-empty -m l";
+    let link = "git -c protocol.file.allow=always submodule --quiet add ./lib sub";
+    let scene = Scene::with(sandbox, &Settings::default());
+    host(
+        &scene.at(""),
+        &format!("{REPOSITORY} && {lib} && {link} && git commit -qm sub"),
+    );
+    let line = "git -C sub -c user.name=A -c user.email=a@b commit -q --allow-empty -m next && git commit -qm up sub";
+    let found = meanings(&scene, line).await;
+    let lines: Vec<&String> = found.iter().flat_map(|one| &one.lines).collect();
+    let is_link = |line: &&&String| line.starts_with("submodule sub: ");
+    assert!(lines.iter().any(|line| is_link(&line)), "{found:#?}");
+
+    let scene = Scene::with(sandbox, &Settings::default());
+    host(
+        &scene.at(""),
+        &format!("{REPOSITORY} && git clone -q --bare . bare.git"),
+    );
+    let found = meanings(&scene, "git --git-dir=bare.git tag t v1").await;
+    assert!(found[0].title.starts_with("tag t on "), "{found:#?}");
+}
+
+/// A packed picture of one pixel, without its checksums: only its header is read.
+const PNG: &str =
+    "printf '\\211PNG\\r\\n\\032\\n\\0\\0\\0\\rIHDR\\0\\0\\0\\020\\0\\0\\0\\010' > logo.png";
+
+async fn single_files_say_what_they_mean(sandbox: &Sandbox) {
+    let lock = r#"{"lockfileVersion":3,"packages":{"node_modules/a":{"version":"1.0.0","resolved":"http://evil.example/a.tgz"}}}"#;
+    let notebook =
+        r##"{"cells":[{"cell_type":"code","source":["x = 1\n"],"outputs":[]}],"metadata":{}}"##;
+    for (line, kind, title, warnings) in [
+        (
+            format!("echo '{lock}' > package-lock.json"),
+            MeaningKind::Lockfile,
+            "packages in package-lock.json: 1 added, 0 removed, 0 changed",
+            1,
+        ),
+        (
+            format!("printf '%s' '{notebook}' > a.ipynb"),
+            MeaningKind::Notebook,
+            "notebook a.ipynb: 1 cell added",
+            0,
+        ),
+        (
+            PNG.to_owned(),
+            MeaningKind::Image,
+            "picture logo.png: new, 16×8, 24 bytes",
+            0,
+        ),
+        (
+            "seq 5000 > dist.min.js".to_owned(),
+            MeaningKind::Generated,
+            "dist.min.js: it is a minified file of 23.8 kB",
+            0,
+        ),
+        (
+            "echo x | gzip > a.gz".to_owned(),
+            MeaningKind::Archive,
+            "a.gz: it is a gzip file of",
+            0,
+        ),
+    ] {
+        let scene = Scene::with(sandbox, &Settings::default());
+        let found = meanings(&scene, &line).await;
+        let shown = format!("{line}: {found:#?}");
+        assert_eq!(found.len(), 1, "{shown}");
+        assert_eq!(found[0].kind, kind, "{shown}");
+        assert!(found[0].title.starts_with(title), "{shown}");
+        assert_eq!(found[0].warnings.len(), warnings, "{shown}");
+        assert_eq!(found[0].covers.len(), 1, "{shown}");
+    }
+    let scene = scene(sandbox, REPOSITORY);
+    let line = format!("echo '{lock}' > package-lock.json && git add -A && git commit -qm deps");
+    let found = meanings(&scene, &line).await;
+    let parts: Vec<MeaningKind> = found[0].parts.iter().map(|part| part.kind).collect();
+    assert_eq!(parts, [MeaningKind::Lockfile], "{found:#?}");
 }

@@ -157,13 +157,10 @@ fn compare(path: &str, before: &Packages, after: &Packages) -> Meaning {
         let was = before.0.get(name).unwrap_or(&empty);
         let is = after.0.get(name).unwrap_or(&empty);
         for (version, package) in is {
+            let title = format!("{} {}", word(name), word(version));
             let known = before.get(name, version);
-            warn(
-                name,
-                version,
-                (package, known, usual.as_deref()),
-                &mut warnings,
-            );
+            let oddities = oddities(package, known, usual.as_deref()).into_iter();
+            warnings.extend(oddities.map(|what| format!("{title} {what}")));
         }
         if was.keys().eq(is.keys()) {
             continue;
@@ -208,34 +205,30 @@ fn clipped(mut lines: Vec<String>, most: usize, noun: &str) -> Vec<String> {
     lines
 }
 
-/// Adds what a person should know about a package before it is installed.
-fn warn(
-    name: &str,
-    version: &str,
-    (package, known, usual): (&Package, Option<&Package>, Option<&str>),
-    warnings: &mut Vec<String>,
-) {
-    let title = format!("{} {}", word(name), word(version));
+/// Returns what a person should know about a package before it is installed. `known` is what was recorded of the same version.
+fn oddities(package: &Package, known: Option<&Package>, usual: Option<&str>) -> Vec<String> {
+    let mut found = Vec::new();
     if known.is_none_or(|known| known.source != package.source)
         && let Some(why) = package.source.oddity(usual)
     {
-        warnings.push(format!("{title} comes from {}", word(&why)));
+        found.push(format!("comes from {}", word(&why)));
     }
     let Some(known) = known else {
         if package.has_script {
-            warnings.push(format!("{title} runs a script when it is installed"));
+            found.push("runs a script when it is installed".to_owned());
         }
         if package.hashes.is_empty() && usual.is_some() && package.source.has_hashes() {
-            warnings.push(format!("{title} has no hash"));
+            found.push("has no hash".to_owned());
         }
-        return;
+        return found;
     };
     if known.hashes.is_empty() {
-        return;
+        return found;
     }
     if package.hashes.is_empty() {
-        warnings.push(format!("{title} has lost its hash"));
+        found.push("has lost its hash".to_owned());
     } else if !known.hashes.is_subset(&package.hashes) {
-        warnings.push(format!("{title} has another hash at the same version"));
+        found.push("has another hash at the same version".to_owned());
     }
+    found
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -108,6 +109,14 @@ pub struct Sides<'a> {
     workspace: &'a Workspace,
     changes: BTreeMap<PathBuf, PathChange>,
     open: Box<Open<'a>>,
+}
+
+impl fmt::Debug for Sides<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sides")
+            .field("changes", &self.changes)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'a> Sides<'a> {

@@ -2,7 +2,7 @@
 
 use haft::approval::meaning::{Meaning, MeaningKind};
 
-use super::files::{Shown, show};
+use super::files::{FileList, show};
 use super::id::Id;
 use super::object::Commit;
 use super::rename::join_renames;
@@ -51,7 +51,7 @@ pub(super) fn list(commits: &[std::rc::Rc<Commit>]) -> String {
 
 /// The trees of two commits, compared.
 pub(super) struct Compared {
-    pub(super) shown: Shown,
+    pub(super) shown: FileList,
     /// Why they cannot be compared.
     pub(super) failure: Option<String>,
 }
@@ -69,14 +69,18 @@ pub(super) fn compare(
             failure: None,
         },
         Err(why) => Compared {
-            shown: Shown::default(),
+            shown: FileList::default(),
             failure: Some(format!("its files cannot be shown: {}", why.0)),
         },
     }
 }
 
 /// Reads the files that differ, renamed ones as one.
-pub(super) fn compare_files(store: &Store<'_>, all: Vec<Difference>, budget: &mut Budget) -> Shown {
+pub(super) fn compare_files(
+    store: &Store<'_>,
+    all: Vec<Difference>,
+    budget: &mut Budget,
+) -> FileList {
     let all = join_renames(store, all, budget);
     show(store, &all, budget)
 }

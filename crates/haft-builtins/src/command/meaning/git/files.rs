@@ -19,7 +19,7 @@ const MAX_LINES: usize = 50;
 
 /// The files of a commit.
 #[derive(Debug, Default)]
-pub(super) struct Shown {
+pub(super) struct FileList {
     pub(super) files: Vec<FileChange>,
     pub(super) lines: Vec<String>,
     pub(super) parts: Vec<Meaning>,
@@ -31,7 +31,7 @@ pub(super) struct Shown {
     counted: usize,
 }
 
-impl Shown {
+impl FileList {
     /// Returns the sum in a few words: "3 files, +12 −4".
     pub(super) fn sum(&self) -> String {
         if self.total == 0 {
@@ -58,10 +58,10 @@ impl Shown {
 }
 
 /// Reads the files that differ, as far as the budget allows.
-pub(super) fn show(store: &Store<'_>, all: &[Difference], budget: &mut Budget) -> Shown {
-    let mut shown = Shown {
+pub(super) fn show(store: &Store<'_>, all: &[Difference], budget: &mut Budget) -> FileList {
+    let mut shown = FileList {
         total: all.len(),
-        ..Shown::default()
+        ..FileList::default()
     };
     for one in all {
         if shown.lines.len() < MAX_LINES {
@@ -114,7 +114,7 @@ fn line_of(one: &Difference) -> Option<String> {
     }
 }
 
-fn file(store: &Store<'_>, one: &Difference, budget: &mut Budget, shown: &mut Shown) {
+fn file(store: &Store<'_>, one: &Difference, budget: &mut Budget, shown: &mut FileList) {
     let path = String::from_utf8_lossy(&one.path).into_owned();
     let sides = (
         side(store, one.before, budget),

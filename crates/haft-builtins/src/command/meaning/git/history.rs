@@ -14,20 +14,20 @@ const MORE: usize = 50;
 
 /// Commits that were found, the newest first.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct CommitRange {
     pub(super) commits: Vec<Rc<Commit>>,
     /// True if the history goes on beyond what was visited or can be read.
     pub(super) incomplete: bool,
 }
 
 /// Returns the commits that are reachable from `from` and not from `not`.
-pub(super) fn exclusive(store: &Store<'_>, from: &[Id], not: &[Id]) -> Found {
+pub(super) fn exclusive(store: &Store<'_>, from: &[Id], not: &[Id]) -> CommitRange {
     let mut walk = Walk {
         store,
         excluded: HashMap::new(),
         queue: BinaryHeap::new(),
         wanted: HashSet::new(),
-        found: Found::default(),
+        found: CommitRange::default(),
     };
     for id in not {
         // A ref may lead to a tag, or to something else than a commit.
@@ -57,7 +57,7 @@ struct Walk<'w, 's> {
     queue: BinaryHeap<Queued>,
     /// The queued commits that are not excluded.
     wanted: HashSet<Id>,
-    found: Found,
+    found: CommitRange,
 }
 
 impl Walk<'_, '_> {
@@ -83,7 +83,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn run(mut self) -> Found {
+    fn run(mut self) -> CommitRange {
         let (mut visited, mut more, mut candidates) = (0, 0, Vec::new());
         let (mut done, mut without_parent) = (HashSet::new(), Vec::new());
         while let Some(Queued { id, .. }) = self.queue.pop() {

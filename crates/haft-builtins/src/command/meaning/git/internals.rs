@@ -128,7 +128,7 @@ pub(super) fn internals(
             *counts.entry(word).or_default() += 1;
         }
     }
-    if covers.is_empty() {
+    if covers.is_empty() && not_understood.is_none() {
         return None;
     }
     let each: Vec<String> = counts
@@ -136,7 +136,11 @@ pub(super) fn internals(
         .map(|(word, number)| count(*number, word))
         .collect();
     let folder = name(repository.as_os_str().as_encoded_bytes());
-    let title = format!("git's own files in {folder}: {}", each.join(", "));
+    let title = if each.is_empty() {
+        format!("git's own files in {folder}")
+    } else {
+        format!("git's own files in {folder}: {}", each.join(", "))
+    };
     let mut meaning = Meaning::new(MeaningKind::GitInternals, title);
     match not_understood {
         Some(why) => meaning.warnings.push(format!(

@@ -9,8 +9,8 @@ use haft::workspace::Kind;
 use super::id::Id;
 use super::internals::internals;
 use super::refs::{Refs, Target, read_target, updates};
-use super::staged::{Place, Selection, compare_worktree, staged, thrown_away};
-use super::stash::{log_lines, stash_meanings, stashes};
+use super::staged::{Compared, Place, Selection, compare_worktree, staged, thrown_away};
+use super::stash::{Stash, StashLists, log_lines, stash_meanings, stashes};
 use super::store::Store;
 use super::update::{Head, Hint, Look};
 use crate::command::lexical::normalize;
@@ -185,29 +185,21 @@ fn understood(
             after: head(sides, Side::After, folder)?,
         });
     }
-    let stashed = stashes(sides, Side::Before, folder, &before);
-    let still_stashed = stashes(sides, Side::After, folder, &after);
-    let roots = |refs: &Refs, side: Side, stashes: &[super::stash::Stash]| -> Vec<Id> {
-        let of = |head: &Head| {
-            let target = match side {
-                Side::Before => head.before.as_ref(),
-                Side::After => head.after.as_ref(),
-            };
-            target.and_then(|target| refs.resolve(target))
-        };
-        let mut roots = refs.ids();
-        roots.extend(heads.iter().filter_map(of));
-        roots.extend(stashes.iter().map(|stash| stash.id));
-        roots
+    let lists = StashLists {
+        before: stashes(sides, Side::Before, folder, &before),
+        after: stashes(sides, Side::After, folder, &after),
     };
+    let heads_before = heads.iter().map(|head| head.before.as_ref());
+    let heads_after = heads.iter().map(|head| head.after.as_ref());
+    let roots_before = roots(&before, heads_before, &lists.before);
+    let roots_after = roots(&after, heads_after, &lists.after);
     let mut look = Look {
         store: &store,
         before: &before,
-        after: &after,
         heads: &heads,
         hints: hints(sides, &folders),
-        roots_before: roots(&before, Side::Before, &stashed),
-        roots_after: roots(&after, Side::After, &still_stashed),
+        roots_before,
+        roots_after,
         budget,
     };
     let mut found = look.meanings(&updates(&before, &after));
@@ -223,34 +215,37 @@ fn understood(
             after: tree(&head.after, &after),
         };
         if at == 0 {
-            let of = stash_meanings(sides, &store, &place, &stashed, &still_stashed, budget);
-            found.extend(of);
+            found.extend(stash_meanings(sides, &store, &place, &lists, budget));
         }
-        add_worktree(sides, &store, &place, select, budget, &mut found)?;
+        found.extend(staged(sides, &store, &place, budget)?);
+        let goes_back = found.iter().any(|one| one.kind == MeaningKind::Reset);
+        let selection = Selection { select, goes_back };
+        let compared = compare_worktree(sides, &store, &place, &selection, budget);
+        add_worktree(&mut found, &place, compared);
     }
     Ok(found)
 }
 
-/// Adds what happens to the index and the files of a worktree.
-fn add_worktree(
-    sides: &Sides<'_>,
-    store: &Store<'_>,
-    place: &Place,
-    select: &dyn Fn(&Path) -> bool,
-    budget: &mut Budget,
-    found: &mut Vec<Meaning>,
-) -> Result<(), String> {
-    let staged = staged(sides, store, place, budget)?;
-    let is_stash = |meaning: &&Meaning| meaning.kind == MeaningKind::Stash;
-    let stashes = found.iter().filter(is_stash).count();
-    found.extend(staged);
-    let goes_back = found.iter().any(|one| one.kind == MeaningKind::Reset);
-    let selection = Selection { select, goes_back };
-    let compared = compare_worktree(sides, store, place, &selection, budget);
+/// Returns everything that is reachable: from refs, HEADs and stashes.
+fn roots<'h>(
+    refs: &Refs,
+    heads: impl Iterator<Item = Option<&'h Target>>,
+    stashes: &[Stash],
+) -> Vec<Id> {
+    let mut roots = refs.ids();
+    roots.extend(heads.flatten().filter_map(|target| refs.resolve(target)));
+    roots.extend(stashes.iter().map(|stash| stash.id));
+    roots
+}
+
+/// Adds what the files of a worktree say: those that its commits explain, and those whose changes are gone.
+fn add_worktree(found: &mut Vec<Meaning>, place: &Place, compared: Compared) {
+    let is_stash = |meaning: &Meaning| meaning.kind == MeaningKind::Stash;
+    let has_stash = found.iter().any(is_stash);
     if let Some(first) = found.first_mut() {
         cover(first, place, compared.explained);
     }
-    if !compared.thrown_away.is_empty() && stashes == 0 {
+    if !compared.thrown_away.is_empty() && !has_stash {
         let warning = thrown_away(&compared.thrown_away);
         let back = |meaning: &&mut Meaning| {
             matches!(meaning.kind, MeaningKind::Reset | MeaningKind::Checkout)
@@ -265,7 +260,6 @@ fn add_worktree(
             }
         }
     }
-    Ok(())
 }
 
 /// Lets a meaning cover the files of the worktree that its commits show.

@@ -61,15 +61,22 @@ pub(super) fn log_lines(log: &[u8]) -> impl Iterator<Item = (Id, String)> + '_ {
     })
 }
 
+/// The stashes of a repository before and after.
+#[derive(Debug)]
+pub(super) struct StashLists {
+    pub(super) before: Vec<Stash>,
+    pub(super) after: Vec<Stash>,
+}
+
 /// Returns what happens to stashes.
 pub(super) fn stash_meanings(
     sides: &Sides<'_>,
     store: &Store<'_>,
     place: &Place,
-    before: &[Stash],
-    after: &[Stash],
+    lists: &StashLists,
     budget: &mut Budget,
 ) -> Vec<Meaning> {
+    let (before, after) = (&*lists.before, &*lists.after);
     let is_in = |all: &[Stash], one: &Stash| all.iter().any(|other| other.id == one.id);
     let made = after.iter().filter(|one| !is_in(before, one));
     let mut found: Vec<Meaning> = made

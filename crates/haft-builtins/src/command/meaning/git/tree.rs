@@ -43,17 +43,7 @@ pub(super) fn differences(
         if depth > MAX_DEPTH || found.len() > MAX_DIFFERENCES {
             return Err(Unreadable("there are too many differences".to_owned()));
         }
-        let entries = |id: Option<Id>| -> Result<BTreeMap<Vec<u8>, TreeEntry>, Unreadable> {
-            let Some(id) = id else {
-                return Ok(BTreeMap::new());
-            };
-            let tree = store.tree(&id)?;
-            Ok(tree
-                .iter()
-                .map(|entry| (entry.name.clone(), entry.clone()))
-                .collect())
-        };
-        let (was, is) = (entries(before)?, entries(after)?);
+        let (was, is) = (entries(store, before)?, entries(store, after)?);
         let names: std::collections::BTreeSet<&Vec<u8>> = was.keys().chain(is.keys()).collect();
         for name in names {
             let (was, is) = (was.get(name), is.get(name));
@@ -65,16 +55,6 @@ pub(super) fn differences(
                 path.push(b'/');
             }
             path.extend_from_slice(name);
-            let folder = |entry: Option<&TreeEntry>| {
-                entry
-                    .filter(|entry| entry.is_folder())
-                    .map(|entry| entry.id)
-            };
-            let file = |entry: Option<&TreeEntry>| {
-                entry
-                    .filter(|entry| !entry.is_folder())
-                    .map(|entry| (entry.mode, entry.id))
-            };
             let (file_was, file_is) = (file(was), file(is));
             if file_was != file_is {
                 found.push(Difference {
@@ -95,4 +75,26 @@ pub(super) fn differences(
         other => other,
     });
     Ok(found)
+}
+
+/// Returns the entries of a tree by their names; `None` is an empty tree.
+fn entries(store: &Store<'_>, id: Option<Id>) -> Result<BTreeMap<Vec<u8>, TreeEntry>, Unreadable> {
+    let Some(id) = id else {
+        return Ok(BTreeMap::new());
+    };
+    let tree = store.tree(&id)?;
+    let each = tree.iter();
+    Ok(each
+        .map(|entry| (entry.name.clone(), entry.clone()))
+        .collect())
+}
+
+fn folder(entry: Option<&TreeEntry>) -> Option<Id> {
+    let entry = entry.filter(|entry| entry.is_folder())?;
+    Some(entry.id)
+}
+
+fn file(entry: Option<&TreeEntry>) -> Option<FileAt> {
+    let entry = entry.filter(|entry| !entry.is_folder())?;
+    Some((entry.mode, entry.id))
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use haft::approval::meaning::{Meaning, MeaningKind};
 
 use super::commit::{commit_meaning, compare, list, named, parts, quoted, subject};
-use super::history::{Found, exclusive};
+use super::history::{CommitRange, exclusive};
 use super::id::Id;
 use super::object::Commit;
 use super::refs::{RefUpdate, Refs, Target};
@@ -31,7 +31,6 @@ pub(super) struct Head {
 pub(super) struct Look<'r, 's> {
     pub(super) store: &'r Store<'s>,
     pub(super) before: &'r Refs,
-    pub(super) after: &'r Refs,
     pub(super) heads: &'r [Head],
     pub(super) hints: Vec<Hint>,
     /// What was reachable before: all refs, HEADs and stashes.
@@ -142,7 +141,9 @@ impl Look<'_, '_> {
         let mut known = self.roots_before.clone();
         known.extend(old);
         let fresh = exclusive(self.store, &[new], &known);
-        let removed = old.map_or_else(Found::default, |old| exclusive(self.store, &[old], &[new]));
+        let removed = old.map_or_else(CommitRange::default, |old| {
+            exclusive(self.store, &[old], &[new])
+        });
         let mut meaning = if removed.commits.is_empty() {
             self.forward(name, old, &tip, &fresh)
         } else {
@@ -156,27 +157,17 @@ impl Look<'_, '_> {
     }
 
     /// A branch gets commits and loses none.
-    fn forward(&mut self, name: &str, old: Option<Id>, tip: &Rc<Commit>, fresh: &Found) -> Meaning {
+    fn forward(
+        &mut self,
+        name: &str,
+        old: Option<Id>,
+        tip: &Rc<Commit>,
+        fresh: &CommitRange,
+    ) -> Meaning {
         let hint = self.hint(&tip.id);
         let is_copy = hint.contains("cherry-pick");
         match &fresh.commits[..] {
-            [] => {
-                let before = old.and_then(|old| self.store.peel(&old).ok());
-                let tree = before.map(|(commit, _)| commit.tree);
-                let compared = compare(self.store, tree.as_ref(), Some(&tip.tree), self.budget);
-                let known: Vec<Id> = old.into_iter().collect();
-                let commits = exclusive(self.store, &[tip.id], &known).commits.len();
-                let title = format!(
-                    "{name} moves forward to {}: {}, {}",
-                    named(tip),
-                    count(commits, "commit"),
-                    compared.shown.sum()
-                );
-                let mut meaning = Meaning::new(MeaningKind::Merge, title);
-                compared.shown.fill(&mut meaning);
-                meaning.warnings.extend(compared.failure);
-                meaning
-            }
+            [] => self.fast_forward(name, old, tip),
             [only] if only.parents.len() < 2 => {
                 let (kind, word) = if is_copy {
                     (MeaningKind::CherryPick, "cherry-pick")
@@ -194,33 +185,7 @@ impl Look<'_, '_> {
             commits
                 if tip.parents.len() > 1 && old.is_none_or(|old| tip.parents.contains(&old)) =>
             {
-                let others = tip.parents.len() - 1;
-                let what = if others > 1 {
-                    format!(" of {others} branches")
-                } else {
-                    String::new()
-                };
-                let head = format!("merge {}{what} on {name}", subject(tip));
-                let kind = MeaningKind::Merge;
-                let mut meaning = commit_meaning(self.store, kind, &head, tip, self.budget);
-                let own: Vec<Rc<Commit>> = commits
-                    .iter()
-                    .filter(|one| one.id != tip.id)
-                    .cloned()
-                    .collect();
-                if !own.is_empty() {
-                    let (parts, note) = parts(self.store, &own, self.budget);
-                    meaning.parts.extend(parts);
-                    meaning.lines.extend(note);
-                }
-                let merged = tip
-                    .parents
-                    .iter()
-                    .skip(1)
-                    .filter_map(|id| self.store.commit(id).ok());
-                let lines = merged.map(|one| format!("merges {}", named(&one)));
-                meaning.lines.extend(lines);
-                meaning
+                self.merge(name, tip, commits)
             }
             commits => {
                 let (kind, word) = if is_copy {
@@ -234,25 +199,75 @@ impl Look<'_, '_> {
         }
     }
 
+    /// A branch moves to commits that are known already.
+    fn fast_forward(&mut self, name: &str, old: Option<Id>, tip: &Rc<Commit>) -> Meaning {
+        let before = old.and_then(|old| self.store.peel(&old).ok());
+        let tree = before.map(|(commit, _)| commit.tree);
+        let compared = compare(self.store, tree.as_ref(), Some(&tip.tree), self.budget);
+        let known: Vec<Id> = old.into_iter().collect();
+        let commits = exclusive(self.store, &[tip.id], &known).commits.len();
+        let title = format!(
+            "{name} moves forward to {}: {}, {}",
+            named(tip),
+            count(commits, "commit"),
+            compared.shown.sum()
+        );
+        let mut meaning = Meaning::new(MeaningKind::Merge, title);
+        compared.shown.fill(&mut meaning);
+        meaning.warnings.extend(compared.failure);
+        meaning
+    }
+
+    /// A branch gets a commit with several parents, the first of which it had.
+    fn merge(&mut self, name: &str, tip: &Rc<Commit>, commits: &[Rc<Commit>]) -> Meaning {
+        let others = tip.parents.len() - 1;
+        let what = if others > 1 {
+            format!(" of {others} branches")
+        } else {
+            String::new()
+        };
+        let head = format!("merge {}{what} on {name}", subject(tip));
+        let kind = MeaningKind::Merge;
+        let mut meaning = commit_meaning(self.store, kind, &head, tip, self.budget);
+        let own = commits.iter().filter(|one| one.id != tip.id);
+        let own: Vec<Rc<Commit>> = own.cloned().collect();
+        if !own.is_empty() {
+            let (parts, note) = parts(self.store, &own, self.budget);
+            meaning.parts.extend(parts);
+            meaning.lines.extend(note);
+        }
+        let merged = tip.parents.iter().skip(1);
+        let merged = merged.filter_map(|id| self.store.commit(id).ok());
+        let lines = merged.map(|one| format!("merges {}", named(&one)));
+        meaning.lines.extend(lines);
+        meaning
+    }
+
+    /// A commit takes the place of the last one.
+    fn amend(&mut self, name: &str, only: &Commit, was: &Commit) -> Meaning {
+        let head = format!("amend {} on {name}", subject(only));
+        let kind = MeaningKind::Amend;
+        let mut meaning = commit_meaning(self.store, kind, &head, only, self.budget);
+        // Only counted: it has no room to be shown.
+        let mut counting = Budget::new(std::time::Duration::from_millis(200));
+        let against = compare(self.store, Some(&was.tree), Some(&only.tree), &mut counting);
+        let line = format!("replaces {}: {}", named(was), against.shown.sum());
+        meaning.lines.insert(0, line);
+        meaning
+    }
+
     /// A branch loses commits, and may get others instead.
     fn replaced(
         &mut self,
         name: &str,
         tip: &Rc<Commit>,
-        fresh: &Found,
-        removed: &Found,
+        fresh: &CommitRange,
+        removed: &CommitRange,
     ) -> Meaning {
         if let ([only], [was]) = (&fresh.commits[..], &removed.commits[..])
             && only.parents == was.parents
         {
-            let head = format!("amend {} on {name}", subject(only));
-            let mut meaning =
-                commit_meaning(self.store, MeaningKind::Amend, &head, only, self.budget);
-            let mut nothing = Budget::new(std::time::Duration::from_millis(200));
-            let against = compare(self.store, Some(&was.tree), Some(&only.tree), &mut nothing);
-            let line = format!("replaces {}: {}", named(was), against.shown.sum());
-            meaning.lines.insert(0, line);
-            return meaning;
+            return self.amend(name, only, was);
         }
         if fresh.commits.is_empty() {
             let title = format!("reset {name} to {}", named(tip));
