@@ -1,13 +1,16 @@
 //! What a run changed, file by file with its diff, within limits: for reports and for line counts.
 
 use std::borrow::Cow;
+use std::io;
 use std::path::PathBuf;
 
+use haft::approval::meaning::Meaning;
 use haft::audit::redact::Redactor;
 use haft::call::RunId;
 use haft::change::net::{NetChange, PathState};
 use haft::change::{ChangeLog, State};
 use haft::workspace::Workspace;
+use haft_builtins::command::meaning::{Content, PathChange, ReadOptions, Side, Sides, read};
 use haft_builtins::files::edit::diff as unified;
 use haft_builtins::files::sha256 as hash;
 use serde::Serialize;
@@ -84,6 +87,11 @@ impl<'a> ReportLimits<'a> {
         self.files
     }
 
+    /// Returns what hides secrets.
+    pub(crate) fn redactor(&self) -> Option<&'a Redactor> {
+        self.redactor
+    }
+
     /// Returns the limits of one HTTP response, which is redacted.
     pub fn http(redactor: &'a Redactor) -> Self {
         Self {
@@ -148,6 +156,51 @@ impl Texts<'_> {
             diff,
             note,
         }
+    }
+
+    /// Returns what changes amount to: commits, packages, pictures.
+    pub(crate) fn meanings(&self, nets: &[NetChange]) -> Vec<Meaning> {
+        let of = |side: &PathState| side.path.clone();
+        let changes = nets.iter().flat_map(|net| {
+            let (was, is) = (net.before.as_ref(), net.after.as_ref());
+            let moved = was.filter(|was| is.is_some_and(|is| is.path != was.path));
+            let from = moved.map(|was| PathChange {
+                path: of(was),
+                before: Some(was.state.clone()),
+                after: None,
+            });
+            let before = was.filter(|_| moved.is_none());
+            let at = is.or(before).map(|at| PathChange {
+                path: of(at),
+                before: before.map(|was| was.state.clone()),
+                after: is.map(|is| is.state.clone()),
+            });
+            from.into_iter().chain(at)
+        });
+        let sides = Sides::new(self.workspace, changes, |change, side| {
+            self.content(change, side)
+        });
+        read(&sides, ReadOptions::default(), &|_| true)
+    }
+
+    /// Opens a changed file as it was recorded. What is in the workspace counts if its hash is the recorded one.
+    fn content(&self, change: &PathChange, side: Side) -> io::Result<Content> {
+        let state = match side {
+            Side::Before => &change.before,
+            Side::After => &change.after,
+        };
+        let path = &change.path;
+        if let (Some(State::File { sha256: None, .. }), Side::After) = (state, side) {
+            // Too large to be recorded by its hash: a pack, which its index describes.
+            let open = self.workspace.open_file(path);
+            return Ok(Content::File(open.map_err(io::Error::other)?.file));
+        }
+        let at = state.clone().map(|state| PathState {
+            path: path.clone(),
+            state,
+        });
+        let text = self.text(at.as_ref(), "it was not saved");
+        text.map(Content::Bytes).map_err(io::Error::other)
     }
 
     /// Returns a text file before and after; `None` if there is no text to show.

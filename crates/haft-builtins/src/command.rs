@@ -34,6 +34,7 @@ pub(crate) mod lexical;
 mod linked_names;
 mod links;
 mod listed;
+pub mod meaning;
 mod network;
 mod output;
 mod packages;

@@ -31,6 +31,8 @@ use crate::work::blocking;
 mod fit;
 mod format;
 
+pub(crate) use fit::thumbnail;
+
 /// Maximum size of an image file, in bytes.
 const MAX_FILE: u64 = 20 << 20;
 /// Maximum number of images decoded at the same time: each may take a quarter of a gigabyte.

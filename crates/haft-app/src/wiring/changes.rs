@@ -11,10 +11,13 @@ use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft_builtins::command::CommandNetwork;
 use haft_builtins::command::changes::{ChangeMode, ChangeOptions, CommandChanges, OnPartial};
+use haft_builtins::command::meaning::PictureReader;
+use haft_builtins::web::reader::JailedReader;
 use haft_sandbox::Sandbox;
 use tokio::task::AbortHandle;
 
 use crate::config::{Settings, typed};
+use crate::own_program::own_program;
 use crate::problem::Problem;
 use crate::site::Site;
 
@@ -39,6 +42,10 @@ pub(crate) fn changes(
         ask_ignored: settings.get(typed::IGNORED_CHANGES) != "apply",
         ask_before: commands(settings) == policy::Commands::Ask,
         home: at.environment.folder("HOME"),
+        pictures: own_program().map(|program| {
+            let reader = JailedReader::new(sandbox.clone(), program);
+            Arc::new(reader) as Arc<dyn PictureReader>
+        }),
         ..ChangeOptions::new(Arc::clone(log))
     };
     CommandChanges::new(options, workspace.clone(), sandbox.clone())

@@ -4,6 +4,7 @@ mod apply;
 mod caches;
 mod data;
 mod effects;
+mod explain;
 mod fates;
 mod folder;
 mod ignored;
@@ -13,6 +14,7 @@ mod probe;
 mod rest;
 mod settle;
 mod sweep;
+mod thumbnails;
 mod unread;
 mod versions;
 mod view;
@@ -33,6 +35,8 @@ pub use data::{Changed, NotApplied};
 pub use rest::open_changed;
 pub(crate) use settle::{Ended, resume_decision, settle};
 pub(crate) use view::OpenView;
+
+use crate::command::meaning::PictureReader;
 
 use apply::ApplyChanges;
 use pending::PendingChanges;
@@ -76,6 +80,8 @@ pub struct ChangeOptions {
     pub ask_ignored: bool,
     /// The user's home, whose caches commands see as copies; `None` to show them nothing of it.
     pub home: Option<PathBuf>,
+    /// Makes the thumbnails of changed pictures; `None` to show only their sizes.
+    pub pictures: Option<Arc<dyn PictureReader>>,
     /// The policy asks about commands before they run (`policy.commands`), so permissions state their writes as far as they are known.
     pub ask_before: bool,
 }
@@ -89,6 +95,7 @@ impl ChangeOptions {
             on_partial: OnPartial::default(),
             ask_ignored: false,
             home: None,
+            pictures: None,
             ask_before: false,
         }
     }

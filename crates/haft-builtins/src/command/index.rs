@@ -9,7 +9,7 @@ use std::path::Path;
 use haft::workspace::Workspace;
 
 /// Maximum size of an index, in bytes: about half a million files.
-const MAX_INDEX: u64 = 64 * 1024 * 1024;
+pub(super) const MAX_INDEX: u64 = 64 * 1024 * 1024;
 
 /// Fixed offsets of the mode and the object in an index entry.
 const MODE_OFFSET: usize = 24;
@@ -64,9 +64,13 @@ pub(super) type Recorded = (u32, [u8; OBJECT_BYTES]);
 
 /// Returns the record of each file in the index at this path, or `None` if that cannot be determined.
 pub(crate) fn recorded(folder: &Workspace, path: &Path) -> Option<BTreeMap<Vec<u8>, Recorded>> {
-    let index = read(folder, path.to_str()?, MAX_INDEX)?;
+    recorded_in(&read(folder, path.to_str()?, MAX_INDEX)?)
+}
+
+/// Returns the record of each file in an index, or `None` if that cannot be determined.
+pub(super) fn recorded_in(index: &[u8]) -> Option<BTreeMap<Vec<u8>, Recorded>> {
     let (mut files, mut all) = (BTreeMap::new(), true);
-    each_entry(&index, &mut |mode, object, name| {
+    each_entry(index, &mut |mode, object, name| {
         // A folder entry stands for all of its contents.
         all &= mode >> 12 != 0o4;
         all &= object.try_into().is_ok_and(|object| {

@@ -2,6 +2,8 @@
 
 use std::io::Cursor;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use haft::error::ToolError;
 use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
@@ -189,6 +191,20 @@ fn broken(error: ImageError) -> PictureError {
         }
         other => PictureError::Broken(other),
     }
+}
+
+/// Returns a small copy of an image as PNG, in base64.
+///
+/// # Errors
+/// Why there is none.
+pub(crate) fn thumbnail(bytes: &[u8]) -> Result<String, String> {
+    const SIDE: u32 = 192;
+    let to_text = |error: PictureError| error.to_string();
+    let (format, _) = format::of(bytes).ok_or_else(|| to_text(PictureError::Unknown))?;
+    let (image, orientation) = decoded(format, bytes).map_err(to_text)?;
+    let mut image = scaled(image, SIDE);
+    image.apply_orientation(orientation);
+    Ok(STANDARD.encode(png(&image).map_err(to_text)?.bytes))
 }
 
 /// Returns true if width and height are swapped.

@@ -67,6 +67,8 @@ pub enum Task {
         /// The format to convert to.
         format: Format,
     },
+    /// A picture, to be made smaller: the text is a PNG file in base64.
+    Picture,
 }
 
 /// A file that was read.
@@ -110,6 +112,13 @@ fn read_here(task: &Task, file: &[u8]) -> Result<Read, String> {
         },
         #[cfg(not(feature = "pdf"))]
         Task::Pdf => return Err("PDF files are not read here (feature `pdf` is off)".to_owned()),
+        #[cfg(feature = "images")]
+        Task::Picture => Read {
+            text: crate::image::thumbnail(file)?,
+            ..Read::default()
+        },
+        #[cfg(not(feature = "images"))]
+        Task::Picture => return Err("pictures are not read here (feature `images` is off)".to_owned()),
         Task::Html { url, format } => {
             let html = std::str::from_utf8(file).map_err(|e| e.to_string())?;
             html::convert(html, url, *format)

@@ -151,7 +151,7 @@ async fn hidden_files_are_not_emptied(sandbox: &Sandbox) {
 
 /// Runs a command of the user, outside the jail.
 #[expect(clippy::disallowed_methods, reason = "the host's own git")]
-fn host(folder: &Path, line: &str) -> String {
+pub(crate) fn host(folder: &Path, line: &str) -> String {
     let done = Command::new("sh")
         .args(["-c", line])
         .current_dir(folder)

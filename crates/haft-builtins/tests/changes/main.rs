@@ -13,6 +13,7 @@ mod disk;
 mod git;
 mod input;
 mod links;
+mod meaning;
 mod programs;
 mod prompts;
 mod rows;
@@ -49,6 +50,7 @@ fn main() {
         caches::all(&sandbox).await;
         input::all(&sandbox).await;
         git::all(&sandbox).await;
+        meaning::all(&sandbox).await;
         programs::all(&sandbox).await;
         prompts::all().await;
         disk::all();

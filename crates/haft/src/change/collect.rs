@@ -280,16 +280,25 @@ impl Collected {
     /// # Errors
     /// There is no such file, it is longer than `most` bytes, or it cannot be read.
     pub fn content(&self, path: &Path, most: u64) -> io::Result<Vec<u8>> {
-        let file = self.upper.file(path)?;
-        if !file.metadata()?.is_file() {
-            return Err(io::ErrorKind::NotFound.into());
-        }
+        let file = self.open(path)?;
         let mut bytes = Vec::new();
         file.take(most + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > most {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         Ok(bytes)
+    }
+
+    /// Opens a file that the command left.
+    ///
+    /// # Errors
+    /// There is no such file, or it cannot be opened.
+    pub fn open(&self, path: &Path) -> io::Result<File> {
+        let file = self.upper.file(path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(file)
     }
 
     /// Applies the selected changes and records them as one set. Skips changes that are already in the workspace, so a

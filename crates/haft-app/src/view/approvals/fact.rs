@@ -1,9 +1,12 @@
 //! `Fact`: what a request is about, in one line of limited length: the command, the file, the address.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use haft::approval::ApprovalRequest;
 use haft::approval::preview::{Change, FileChange};
+use haft::approval::meaning::MeaningKind;
+use haft::approval::snapshot::Snapshot;
 use haft::audit::redact::Redactor;
 use haft::permission::Effect;
 use serde::Serialize;
@@ -100,6 +103,9 @@ fn headline(request: &ApprovalRequest) -> (&'static str, String) {
     if let Some(first) = run {
         return ("command", whole_command(&request.arguments, first));
     }
+    if let Some(text) = meaning_line(&request.snapshot) {
+        return ("diff", text);
+    }
     if let Some(change) = request.snapshot.preview.first() {
         let more = request.snapshot.preview.len() - 1;
         let path = match &change.target {
@@ -118,6 +124,33 @@ fn headline(request: &ApprovalRequest) -> (&'static str, String) {
         return ("arguments", request.arguments.clone());
     }
     ("url", connections.join(" · "))
+}
+
+/// Returns what the changes amount to: the first meaning, and the number of further ones and of files that none of them explains.
+fn meaning_line(snapshot: &Snapshot) -> Option<String> {
+    let meanings = snapshot.meanings.iter();
+    let mut shown = meanings.filter(|meaning| meaning.kind != MeaningKind::GitInternals);
+    let first = shown.next()?;
+    let covered: HashSet<&str> = snapshot
+        .meanings
+        .iter()
+        .flat_map(|meaning| &meaning.covers)
+        .map(String::as_str)
+        .collect();
+    let files = snapshot.preview.iter();
+    let others = files.filter(|file| !covered.contains(&*file.path)).count();
+    let counted = |number: usize, noun: &str| match number {
+        0 => None,
+        1 => Some(format!("1 more {noun}")),
+        number => Some(format!("{number} more {noun}s")),
+    };
+    let more = [counted(shown.count(), "change"), counted(others, "file")];
+    let more: Vec<String> = more.into_iter().flatten().collect();
+    Some(if more.is_empty() {
+        first.title.clone()
+    } else {
+        format!("{} and {}", first.title, more.join(", "))
+    })
 }
 
 /// Returns the address, and the private address that it leads to, if any.
@@ -146,4 +179,51 @@ fn whole_command(arguments: &str, first: String) -> String {
         }
     }
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use haft::approval::Snapshot;
+    use haft::approval::meaning::{Meaning, MeaningKind};
+    use haft::approval::preview::FileChange;
+
+    use super::meaning_line;
+
+    #[test]
+    fn a_change_set_is_named_by_its_first_meaning_and_counts_the_rest() {
+        let meaning = |kind, title: &str, covers: &[&str]| Meaning {
+            covers: covers.iter().map(|path| (*path).to_owned()).collect(),
+            ..Meaning::new(kind, title)
+        };
+        let commit = || meaning(MeaningKind::Commit, "commit 'x' on main", &["a"]);
+        let internals = || {
+            meaning(
+                MeaningKind::GitInternals,
+                "git's own files",
+                &[".git/index"],
+            )
+        };
+        let tag = || meaning(MeaningKind::Tag, "tag v1", &[]);
+        let rows = [
+            (vec![], None),
+            (vec![internals()], None),
+            (
+                vec![commit(), internals()],
+                Some("commit 'x' on main and 1 more file"),
+            ),
+            (
+                vec![commit(), tag()],
+                Some("commit 'x' on main and 1 more change, 2 more files"),
+            ),
+        ];
+        for (meanings, line) in rows {
+            let file = |path: &str| FileChange::new(path, None, Some(b"x"));
+            let snapshot = Snapshot {
+                preview: ["a", "b", ".git/index"].map(file).to_vec(),
+                meanings,
+                ..Snapshot::default()
+            };
+            assert_eq!(meaning_line(&snapshot).as_deref(), line);
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! The list of what a run changed, each text file with its diff.
 
+use haft::approval::meaning::Meaning;
 use haft::change::net::{Action, NetChange, net_changes};
 use haft_builtins::files::undo::change_sets;
 use serde::Serialize;
@@ -14,6 +15,9 @@ use crate::problem::Problem;
 #[derive(Debug, Serialize)]
 pub struct Report {
     run: String,
+    /// What the changes amount to: commits, packages, pictures.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub meanings: Vec<Meaning>,
     /// The net change of each file, from before the first change to after the last.
     pub changes: Vec<FileReport>,
     /// Number of changes left out of the list: new and modified files are left out first.
@@ -38,8 +42,15 @@ pub fn report(app: &App, of: &Selection, limits: &ReportLimits<'_>) -> Result<Re
     let listed = listed(&nets, limits.most_files());
     let more_changes = nets.len() - listed.len();
     let mut texts = Texts::new(app.files(), app.changes()?, &of.run, limits);
+    let mut meanings = texts.meanings(&nets);
+    if let Some(redactor) = limits.redactor() {
+        for meaning in &mut meanings {
+            meaning.map_texts(&|text| redactor.redact(text).into_owned());
+        }
+    }
     Ok(Report {
         run: of.run.to_string(),
+        meanings,
         changes: listed.into_iter().map(|net| texts.report(net)).collect(),
         more_changes,
     })
@@ -91,6 +102,7 @@ fn listed(nets: &[NetChange], most: usize) -> Vec<&NetChange> {
 mod tests {
     use std::path::Path;
 
+    use haft::approval::meaning::Meaning;
     use haft::change::State;
     use haft::change::net::{NetChange, PathState};
 

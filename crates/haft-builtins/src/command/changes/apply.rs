@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use haft::approval::meaning::Meaning;
 use haft::approval::preview::FileChange;
 use haft::call::RunId;
 use haft::change::collect::ViewChange;
@@ -119,6 +120,13 @@ impl TypedTool for ApplyChanges {
         let selected = |path: &Path| kept.has_fate(path, &fate);
         let first = |path: &Path| protected_from_commands(&path.to_string_lossy()).is_some();
         kept.collected.preview(&self.0.workspace, &selected, &first)
+    }
+
+    fn meanings(&self, input: &Self::Input) -> Vec<Meaning> {
+        match self.find_or_load(input) {
+            Ok(kept) if input.part == Part::Asked => kept.with_note(|note| note.meanings.clone()),
+            _ => Vec::new(),
+        }
     }
 
     async fn run(

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use haft::approval::meaning::Meaning;
 use haft::call::{CallId, RunId};
 use haft::change::PathText;
 use haft::change::collect::Since;
@@ -43,6 +44,9 @@ pub(super) struct Note {
     pub(super) names_unknown: bool,
     /// Changes that were applied so far.
     pub(super) applied: Vec<Changed>,
+    /// What the changes amount to that the user decides about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) meanings: Vec<Meaning>,
     /// Changes that are never applied.
     pub(super) dropped: Vec<NotApplied>,
 }

@@ -16,6 +16,7 @@ use haft::result::{Outcome, Status, ToolResult};
 
 use crate::command::changes::apply::{ApplyChangesInput, Part};
 use crate::command::changes::data::NotApplied;
+use crate::command::changes::explain::explain;
 use crate::command::changes::fates::Fates;
 use crate::command::changes::note::{CommandReport, Fate, Note};
 use crate::command::changes::pending::PendingChanges;
@@ -56,6 +57,7 @@ pub(crate) async fn settle(
     if kept.changes_of(&Fate::Asked).is_empty() {
         return kept.result(context).await;
     }
+    explain(views, &kept).await;
     let saved = Arc::clone(&kept);
     let saved = blocking(move |_| saved.save().map_err(|error| failed("keep", error))).await;
     if let Err(error) = saved {
@@ -130,6 +132,7 @@ async fn collect(
             names: BTreeMap::new(),
             names_unknown: false,
             applied: Vec::new(),
+            meanings: Vec::new(),
             dropped: collected.dropped.iter().map(dropped).collect(),
         };
         Ok(Collection::Some(Arc::new(PendingChanges::new(

@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 
 use super::worker::{HEADER, WORKER, decode_answer, encode_task};
 use super::{MAX_READERS, MAX_TEXT, PageReader, Read, ReadError, Task};
+use crate::command::meaning::PictureReader;
 use crate::web::network::BoxFuture;
 
 /// Memory limit of a reader, in MiB.
@@ -77,6 +78,12 @@ impl JailedReader {
         };
         spec.log_cap = MAX_ANSWER;
         spec
+    }
+}
+
+impl PictureReader for JailedReader {
+    fn thumbnail(&self, file: Bytes) -> BoxFuture<'_, Option<String>> {
+        Box::pin(async move { Some(self.run(Task::Picture, file).await.ok()?.text) })
     }
 }
 

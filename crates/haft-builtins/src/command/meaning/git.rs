@@ -1,0 +1,21 @@
+//! Git's repositories, read by haft itself: what a change set does to branches, tags, the index and stashes.
+//!
+//! The reader runs no git and no library but an unpacker, and says what it does not understand.
+
+mod commit;
+mod files;
+mod history;
+mod id;
+mod internals;
+mod object;
+mod pack;
+mod refs;
+mod rename;
+mod repository;
+mod staged;
+mod stash;
+mod store;
+mod tree;
+mod update;
+
+pub(super) use repository::{find_repositories, read_repository};

@@ -1,0 +1,164 @@
+//! A commit in the words of a request.
+
+use haft::approval::meaning::{Meaning, MeaningKind};
+
+use super::files::{FileList, show};
+use super::id::Id;
+use super::object::Commit;
+use super::rename::join_renames;
+use super::store::Store;
+use super::tree::{Difference, differences};
+use crate::command::meaning::budget::Budget;
+use crate::command::meaning::words::{count, one_line};
+
+/// Maximum number of characters of a message's first line in a title.
+const MAX_SUBJECT: usize = 100;
+/// Maximum number of lines of a message, and of characters of each.
+const MAX_MESSAGE_LINES: usize = 40;
+const MAX_LINE: usize = 300;
+/// Maximum number of commits whose files are shown, and of those that are named.
+const MAX_DETAILED: usize = 10;
+const MAX_NAMED: usize = 100;
+
+/// Returns a commit's first line in quotes.
+pub(super) fn subject(commit: &Commit) -> String {
+    quoted(commit.subject())
+}
+
+/// Returns a text in quotes.
+pub(super) fn quoted(text: &str) -> String {
+    format!("'{}'", one_line(text, MAX_SUBJECT))
+}
+
+/// Returns a commit's short name and first line.
+pub(super) fn named(commit: &Commit) -> String {
+    format!("{} {}", commit.id.short(), subject(commit))
+}
+
+/// Names some commits.
+pub(super) fn list(commits: &[std::rc::Rc<Commit>]) -> String {
+    const MAX_LISTED: usize = 5;
+    let mut names: Vec<String> = commits
+        .iter()
+        .take(MAX_LISTED)
+        .map(|one| named(one))
+        .collect();
+    if commits.len() > MAX_LISTED {
+        names.push(format!("and {} more", commits.len() - MAX_LISTED));
+    }
+    names.join(", ")
+}
+
+/// The trees of two commits, compared.
+pub(super) struct Compared {
+    pub(super) shown: FileList,
+    /// Why they cannot be compared.
+    pub(super) failure: Option<String>,
+}
+
+/// Compares the trees of two commits; `None` is an empty tree.
+pub(super) fn compare(
+    store: &Store<'_>,
+    before: Option<&Id>,
+    after: Option<&Id>,
+    budget: &mut Budget,
+) -> Compared {
+    match differences(store, before, after) {
+        Ok(all) => Compared {
+            shown: compare_files(store, all, budget),
+            failure: None,
+        },
+        Err(why) => Compared {
+            shown: FileList::default(),
+            failure: Some(format!("its files cannot be shown: {}", why.0)),
+        },
+    }
+}
+
+/// Reads the files that differ, renamed ones as one.
+pub(super) fn compare_files(
+    store: &Store<'_>,
+    all: Vec<Difference>,
+    budget: &mut Budget,
+) -> FileList {
+    let all = join_renames(store, all, budget);
+    show(store, &all, budget)
+}
+
+/// Returns the rest of a commit's message, and its author.
+fn message_lines(commit: &Commit) -> Vec<String> {
+    let mut all = commit.message.lines();
+    all.next();
+    let mut lines: Vec<String> = all
+        .by_ref()
+        .take(MAX_MESSAGE_LINES)
+        .map(|line| one_line(line, MAX_LINE))
+        .collect();
+    let more = all.count();
+    if more > 0 {
+        lines.push(format!("and {} of the message", count(more, "more line")));
+    }
+    while lines.first().is_some_and(String::is_empty) {
+        lines.remove(0);
+    }
+    lines.push(format!("by {}", one_line(&commit.author, MAX_LINE)));
+    lines
+}
+
+/// Returns the meaning of a commit against its first parent. `head` is the beginning of the title.
+pub(super) fn commit_meaning(
+    store: &Store<'_>,
+    kind: MeaningKind,
+    head: &str,
+    commit: &Commit,
+    budget: &mut Budget,
+) -> Meaning {
+    let parent = commit.parents.first().map(|id| store.commit(id));
+    let mut meaning = Meaning::new(kind, head);
+    meaning.lines = message_lines(commit);
+    let tree = match &parent {
+        Some(Ok(parent)) => Some(parent.tree),
+        None => None,
+        Some(Err(why)) => {
+            let why = format!("its files cannot be shown: {}", why.0);
+            meaning.warnings.push(why);
+            return meaning;
+        }
+    };
+    let compared = compare(store, tree.as_ref(), Some(&commit.tree), budget);
+    meaning.title = format!("{head}: {}", compared.shown.sum());
+    if let Some(why) = compared.failure {
+        meaning.title = head.to_owned();
+        meaning.warnings.push(why);
+    }
+    compared.shown.fill(&mut meaning);
+    meaning
+}
+
+/// Returns a meaning for each commit, given the newest first: the oldest first, with files as long as they are few.
+pub(super) fn parts(
+    store: &Store<'_>,
+    commits: &[std::rc::Rc<Commit>],
+    budget: &mut Budget,
+) -> (Vec<Meaning>, Option<String>) {
+    let mut parts = Vec::new();
+    for (at, commit) in commits.iter().rev().take(MAX_NAMED).enumerate() {
+        let head = format!("{} {}", commit.id.short(), subject(commit));
+        parts.push(if at < MAX_DETAILED && !budget.is_over() {
+            commit_meaning(store, MeaningKind::Commit, &head, commit, budget)
+        } else {
+            Meaning::new(MeaningKind::Commit, head)
+        });
+    }
+    let more = commits.len().saturating_sub(MAX_NAMED);
+    let note = if more > 0 {
+        Some(format!("{} not named", count(more, "more commit")))
+    } else if commits.len() > MAX_DETAILED {
+        Some(format!(
+            "the files of the first {MAX_DETAILED} commits are shown"
+        ))
+    } else {
+        None
+    };
+    (parts, note)
+}

@@ -1,0 +1,252 @@
+//! The files of a commit, as a person reads them.
+
+use haft::approval::meaning::Meaning;
+use haft::approval::preview::FileChange;
+
+use super::id::Id;
+use super::object::{MODE_LINK, MODE_SUBMODULE};
+use super::store::{Store, Unreadable};
+use super::tree::{Difference, FileAt};
+use crate::command::meaning::budget::Budget;
+use crate::command::meaning::lines::count_lines;
+use crate::command::meaning::single;
+use crate::command::meaning::words::{count, name, size};
+
+/// Maximum size of a file whose content is read, in bytes.
+const MAX_BLOB: u64 = 24 << 20;
+/// Maximum number of lines with modes and submodules.
+const MAX_LINES: usize = 50;
+
+/// The files of a commit.
+#[derive(Debug, Default)]
+pub(super) struct FileList {
+    pub(super) files: Vec<FileChange>,
+    pub(super) lines: Vec<String>,
+    pub(super) parts: Vec<Meaning>,
+    /// Number of files that differ.
+    total: usize,
+    added: usize,
+    removed: usize,
+    /// Number of files whose lines were counted.
+    counted: usize,
+}
+
+impl FileList {
+    /// Returns the sum in a few words: "3 files, +12 −4".
+    pub(super) fn sum(&self) -> String {
+        if self.total == 0 {
+            return "no files".to_owned();
+        }
+        let files = count(self.total, "file");
+        let partly = if self.counted < self.total {
+            format!(" in the first {}", self.counted)
+        } else {
+            String::new()
+        };
+        match (self.added, self.removed, self.counted) {
+            (_, _, 0) | (0, 0, _) => files,
+            (added, removed, _) => format!("{files}, +{added} \u{2212}{removed}{partly}"),
+        }
+    }
+
+    /// Moves what is shown into a meaning.
+    pub(super) fn fill(self, meaning: &mut Meaning) {
+        meaning.files.extend(self.files);
+        meaning.lines.extend(self.lines);
+        meaning.parts.extend(self.parts);
+    }
+}
+
+/// Reads the files that differ, as far as the budget allows.
+pub(super) fn show(store: &Store<'_>, all: &[Difference], budget: &mut Budget) -> FileList {
+    let mut shown = FileList {
+        total: all.len(),
+        ..FileList::default()
+    };
+    for one in all {
+        if shown.lines.len() < MAX_LINES {
+            shown.lines.extend(line_of(one));
+        }
+        if is_submodule(one.before) || is_submodule(one.after) {
+            shown.counted += 1;
+            continue;
+        }
+        if budget.is_full() && budget.is_over() {
+            break;
+        }
+        file(store, one, budget, &mut shown);
+    }
+    let left = all.len().saturating_sub(shown.files.len());
+    let submodules = all
+        .iter()
+        .filter(|one| is_submodule(one.after.or(one.before)));
+    let left = left.saturating_sub(submodules.count());
+    if left > 0 {
+        let line = format!("files that are not shown: {left}");
+        shown.lines.push(line);
+    }
+    shown
+}
+
+fn is_submodule(file: Option<FileAt>) -> bool {
+    file.is_some_and(|(mode, _)| mode == MODE_SUBMODULE)
+}
+
+/// Returns a line on a mode or a submodule.
+fn line_of(one: &Difference) -> Option<String> {
+    let path = name(one.to.as_ref().unwrap_or(&one.path));
+    let (was, is) = (one.before, one.after);
+    if is_submodule(was) || is_submodule(is) {
+        let of = |file: Option<FileAt>| match file {
+            Some((MODE_SUBMODULE, id)) => id.short(),
+            Some(_) => "files".to_owned(),
+            None => "nothing".to_owned(),
+        };
+        return Some(format!("submodule {path}: {} → {}", of(was), of(is)));
+    }
+    const PLAIN: u32 = 0o100_644;
+    match (was, is) {
+        (Some((was, _)), Some((is, _))) if was != is => {
+            Some(format!("mode of {path}: {was:06o} → {is:06o}"))
+        }
+        (None, Some((is, _))) if is != PLAIN => Some(format!("mode of {path}: {is:06o}")),
+        _ => None,
+    }
+}
+
+fn file(store: &Store<'_>, one: &Difference, budget: &mut Budget, shown: &mut FileList) {
+    let path = String::from_utf8_lossy(&one.path).into_owned();
+    let sides = (
+        side(store, one.before, budget),
+        side(store, one.after, budget),
+    );
+    let (before, after) = match sides {
+        (Ok(before), Ok(after)) => (before, after),
+        (Err(why), _) | (_, Err(why)) => {
+            if budget.may_show(0) {
+                shown.files.push(named(one, &path, &why));
+            }
+            return;
+        }
+    };
+    shown.counted += 1;
+    let is_text = |side: &Option<Vec<u8>>| side.as_ref().is_none_or(|bytes| is_text(bytes));
+    if is_text(&before) && is_text(&after) {
+        let text = |side: &Option<Vec<u8>>| side.clone().unwrap_or_default();
+        let lines = count_lines(&text(&before), &text(&after));
+        shown.added += lines.added;
+        shown.removed += lines.removed;
+    }
+    let (was, is) = (before.as_deref(), after.as_deref());
+    let target = one.to.as_ref().map(|to| String::from_utf8_lossy(to));
+    let at = target.as_deref().unwrap_or(&path);
+    if let Some(explained) = single::meaning(at, was, is, budget) {
+        shown.parts.push(explained.meaning);
+        if explained.wholly && budget.may_show(0) {
+            let why = "its meaning is shown instead".to_owned();
+            shown.files.push(folded(change(one, &path, was, is), why));
+        }
+        if explained.wholly {
+            return;
+        }
+    }
+    let bytes = was.map_or(0, <[u8]>::len) + is.map_or(0, <[u8]>::len);
+    let fold = lfs_pointer(is.or(was)).or_else(|| single::fold(at, was, is));
+    if let Some(why) = fold {
+        if budget.may_show(0) {
+            shown.files.push(folded(change(one, &path, was, is), why));
+        }
+    } else if budget.may_show(bytes) {
+        shown.files.push(change(one, &path, was, is));
+    } else if budget.may_show(0) {
+        let why = "the request has no room for it".to_owned();
+        shown.files.push(folded(change(one, &path, was, is), why));
+    }
+}
+
+fn change(one: &Difference, path: &str, was: Option<&[u8]>, is: Option<&[u8]>) -> FileChange {
+    let change = FileChange::new(path, was, is);
+    match &one.to {
+        Some(to) => change.moved(String::from_utf8_lossy(to)),
+        None => change,
+    }
+}
+
+/// Leaves out the content, and says why.
+fn folded(mut change: FileChange, why: String) -> FileChange {
+    (change.before, change.after) = (None, None);
+    (change.binary, change.clipped) = (false, false);
+    change.folded = Some(why);
+    change
+}
+
+/// Returns a file whose content cannot be read.
+fn named(one: &Difference, path: &str, why: &Unreadable) -> FileChange {
+    let empty: Option<&[u8]> = Some(b"");
+    let mut change = change(one, path, one.before.and(empty), one.after.and(empty));
+    (change.before_sha256, change.after_sha256) = (None, None);
+    (change.before_bytes, change.after_bytes) = (None, None);
+    folded(change, why.0.clone())
+}
+
+/// Returns the content of a file; a link's is its target.
+fn side(
+    store: &Store<'_>,
+    file: Option<FileAt>,
+    budget: &mut Budget,
+) -> Result<Option<Vec<u8>>, Unreadable> {
+    let Some((mode, id)) = file else {
+        return Ok(None);
+    };
+    let no_room = || {
+        Unreadable(format!(
+            "too much would have to be read (object {})",
+            id.short()
+        ))
+    };
+    if budget.is_over() {
+        return Err(no_room());
+    }
+    let object = store.object(&id, MAX_BLOB)?;
+    let Some(content) = object.content else {
+        let why = format!("it has {} (object {})", size(object.size), id.short());
+        return Err(Unreadable(why));
+    };
+    if !budget.may_read(content.len()) {
+        return Err(no_room());
+    }
+    if mode == MODE_LINK {
+        let target = String::from_utf8_lossy(&content).into_owned();
+        return Ok(Some(format!("link to {target}\n").into_bytes()));
+    }
+    Ok(Some(content))
+}
+
+/// Returns true for a text, as git tells it: without a zero byte near its beginning.
+pub(super) fn is_text(bytes: &[u8]) -> bool {
+    !bytes
+        .get(..8_000.min(bytes.len()))
+        .is_some_and(|head| head.contains(&0))
+}
+
+/// Returns why a file that Git LFS keeps is not shown: the repository has only a pointer to it.
+fn lfs_pointer(content: Option<&[u8]>) -> Option<String> {
+    const MAX_POINTER: usize = 1_024;
+    let content = content.filter(|bytes| bytes.len() <= MAX_POINTER)?;
+    let text = std::str::from_utf8(content).ok()?;
+    if !text.starts_with("version https://git-lfs.github.com/spec/v1\n") {
+        return None;
+    }
+    let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key));
+    let bytes: u64 = value("size ")?.parse().ok()?;
+    let hash: String = value("oid sha256:")?.chars().take(12).collect();
+    Some(format!(
+        "Git LFS keeps it: {}, SHA-256 {hash}…",
+        size(bytes)
+    ))
+}
+
+/// Returns the content of a file of a tree if it has at most `most` bytes.
+pub(super) fn blob(store: &Store<'_>, id: &Id, most: u64) -> Option<Vec<u8>> {
+    store.object(id, most).ok()?.content
+}

@@ -1,0 +1,310 @@
+//! Finds the repositories that a change set touches, and reads what it does to each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use haft::approval::meaning::{Meaning, MeaningKind};
+use haft::workspace::Kind;
+
+use super::id::Id;
+use super::internals::internals;
+use super::refs::{Refs, Target, read_target, updates};
+use super::staged::{Compared, Place, Selection, compare_worktree, staged, thrown_away};
+use super::stash::{Stash, StashLists, log_lines, stash_meanings, stashes};
+use super::store::Store;
+use super::update::{Head, Hint, Look};
+use crate::command::lexical::normalize;
+use crate::command::meaning::budget::Budget;
+use crate::command::meaning::sides::{Side, Sides};
+
+/// Maximum number of repositories that are read.
+const MAX_REPOSITORIES: usize = 20;
+/// Maximum size of a settings file, in bytes.
+const MAX_CONFIG: u64 = 256 << 10;
+/// Maximum size of a log of HEAD, in bytes.
+const MAX_LOG: u64 = 4 << 20;
+/// Entries that changed repositories have in their folders.
+const MARKS: [&str; 7] = [
+    "HEAD",
+    "index",
+    "logs",
+    "objects",
+    "packed-refs",
+    "refs",
+    "worktrees",
+];
+
+/// Returns the folders of the repositories in which something changes.
+pub(in crate::command::meaning) fn find_repositories(sides: &Sides<'_>) -> BTreeSet<PathBuf> {
+    let mut known: BTreeMap<PathBuf, bool> = BTreeMap::new();
+    let mut found = BTreeSet::new();
+    for change in sides.changes() {
+        let mut path = &*change.path;
+        while let (Some(folder), Some(last)) = (path.parent(), path.file_name()) {
+            let is_mark = last.to_str().is_some_and(|last| MARKS.contains(&last));
+            if is_mark {
+                let is_one = *known
+                    .entry(folder.to_owned())
+                    .or_insert_with(|| is_repository(sides, folder));
+                if is_one {
+                    found.insert(folder.to_owned());
+                    break;
+                }
+            }
+            path = folder;
+        }
+        if found.len() >= MAX_REPOSITORIES {
+            break;
+        }
+    }
+    found
+}
+
+fn is_repository(sides: &Sides<'_>, folder: &Path) -> bool {
+    [Side::Before, Side::After].into_iter().any(|side| {
+        let kind = |name: &str| sides.kind(side, &folder.join(name));
+        kind("HEAD").is_some()
+            && kind("objects") == Some(Kind::Directory)
+            && kind("refs") == Some(Kind::Directory)
+    })
+}
+
+/// What the settings of a repository say about how it is stored.
+struct Layout {
+    /// Why objects may be missing.
+    incomplete: Option<&'static str>,
+    worktree: Option<PathBuf>,
+}
+
+impl Layout {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// Why haft does not understand the repository.
+    fn read(sides: &Sides<'_>, folder: &Path) -> Result<Self, &'static str> {
+        let mut layout = Self {
+            incomplete: None,
+            worktree: None,
+        };
+        for side in [Side::Before, Side::After] {
+            let text = sides.read(side, &folder.join("config"), MAX_CONFIG);
+            let text = String::from_utf8_lossy(&text.unwrap_or_default()).into_owned();
+            let lower = text.to_ascii_lowercase();
+            if lower.contains("objectformat") && lower.contains("sha256") {
+                return Err("it names its objects by SHA-256");
+            }
+            if lower.contains("reftable")
+                || sides.kind(side, &folder.join("reftable")) == Some(Kind::Directory)
+            {
+                return Err("it keeps its branches in a reftable");
+            }
+            if lower.contains("promisor") || lower.contains("partialclone") {
+                layout.incomplete = Some("this clone is partial");
+            }
+            layout.worktree = worktree_of(sides, folder, &text);
+        }
+        let shallow = folder.join("shallow");
+        if [Side::Before, Side::After]
+            .into_iter()
+            .any(|side| sides.kind(side, &shallow).is_some())
+        {
+            layout.incomplete = Some("this clone is shallow");
+        }
+        Ok(layout)
+    }
+}
+
+fn worktree_of(sides: &Sides<'_>, folder: &Path, config: &str) -> Option<PathBuf> {
+    let lines = config.lines().filter_map(|line| line.split_once('='));
+    let named = lines
+        .filter(|(key, _)| key.trim().eq_ignore_ascii_case("worktree"))
+        .map(|(_, to)| to.trim().trim_matches('"').to_owned())
+        .next_back();
+    if let Some(to) = named {
+        let whole = normalize(&sides.root().join(folder).join(to));
+        return Some(whole.strip_prefix(sides.root()).ok()?.to_owned());
+    }
+    let is_git = folder.file_name().is_some_and(|name| name == ".git");
+    is_git.then(|| folder.parent().unwrap_or(Path::new("")).to_owned())
+}
+
+/// The folders with a HEAD: the repository's own, and those of its worktrees in which something changes.
+fn head_folders(sides: &Sides<'_>, repository: &Path) -> Vec<(PathBuf, Option<PathBuf>)> {
+    let linked = repository.join("worktrees");
+    let mut folders = BTreeSet::new();
+    for change in sides.below(&linked) {
+        let name = change.path.strip_prefix(&linked).ok();
+        let name = name.and_then(|path| path.iter().next());
+        folders.extend(name.map(|name| linked.join(name)));
+    }
+    let worktree = |folder: &Path| {
+        let text = sides.read(Side::After, &folder.join("gitdir"), MAX_CONFIG)?;
+        let text = String::from_utf8(text).ok()?;
+        let whole = normalize(&sides.root().join(folder).join(text.trim()));
+        let inside = whole.strip_prefix(sides.root()).ok()?;
+        inside.parent().map(Path::to_owned)
+    };
+    folders
+        .into_iter()
+        .take(20)
+        .map(|folder| (folder.clone(), worktree(&folder)))
+        .collect()
+}
+
+/// Returns what changes in the repository in a folder mean. `select` says which of the changes are asked about.
+pub(in crate::command::meaning) fn read_repository(
+    sides: &Sides<'_>,
+    folder: &Path,
+    select: &dyn Fn(&Path) -> bool,
+    budget: &mut Budget,
+) -> Vec<Meaning> {
+    let (mut found, failure) = match understood(sides, folder, select, budget) {
+        Ok(found) => (found, None),
+        Err(why) => (Vec::new(), Some(why)),
+    };
+    found.extend(internals(sides, folder, select, failure.as_deref()));
+    found
+}
+
+fn understood(
+    sides: &Sides<'_>,
+    folder: &Path,
+    select: &dyn Fn(&Path) -> bool,
+    budget: &mut Budget,
+) -> Result<Vec<Meaning>, String> {
+    let layout = Layout::read(sides, folder)?;
+    let store = Store::new(sides, folder, layout.incomplete);
+    let before = Refs::read(sides, Side::Before, folder)?;
+    let after = Refs::read(sides, Side::After, folder)?;
+    let mut folders = vec![(folder.to_owned(), layout.worktree)];
+    folders.extend(head_folders(sides, folder));
+    let mut heads = Vec::new();
+    for (folder, _) in &folders {
+        heads.push(Head {
+            before: head(sides, Side::Before, folder)?,
+            after: head(sides, Side::After, folder)?,
+        });
+    }
+    let lists = StashLists {
+        before: stashes(sides, Side::Before, folder, &before),
+        after: stashes(sides, Side::After, folder, &after),
+    };
+    let heads_before = heads.iter().map(|head| head.before.as_ref());
+    let heads_after = heads.iter().map(|head| head.after.as_ref());
+    let roots_before = roots(&before, heads_before, &lists.before);
+    let roots_after = roots(&after, heads_after, &lists.after);
+    let mut look = Look {
+        store: &store,
+        before: &before,
+        heads: &heads,
+        hints: hints(sides, &folders),
+        roots_before,
+        roots_after,
+        budget,
+    };
+    let mut found = look.meanings(&updates(&before, &after));
+    for (at, ((folder, worktree), head)) in folders.into_iter().zip(&heads).enumerate() {
+        let tree = |target: &Option<Target>, refs: &Refs| {
+            let id = refs.resolve(target.as_ref()?)?;
+            Some(store.peel(&id).ok()?.0.tree)
+        };
+        let place = Place {
+            folder,
+            worktree,
+            before: tree(&head.before, &before),
+            after: tree(&head.after, &after),
+        };
+        if at == 0 {
+            found.extend(stash_meanings(sides, &store, &place, &lists, budget));
+        }
+        found.extend(staged(sides, &store, &place, budget)?);
+        let goes_back = found.iter().any(|one| one.kind == MeaningKind::Reset);
+        let selection = Selection { select, goes_back };
+        let compared = compare_worktree(sides, &store, &place, &selection, budget);
+        add_worktree(&mut found, &place, compared);
+    }
+    Ok(found)
+}
+
+/// Returns everything that is reachable: from refs, HEADs and stashes.
+fn roots<'h>(
+    refs: &Refs,
+    heads: impl Iterator<Item = Option<&'h Target>>,
+    stashes: &[Stash],
+) -> Vec<Id> {
+    let mut roots = refs.ids();
+    roots.extend(heads.flatten().filter_map(|target| refs.resolve(target)));
+    roots.extend(stashes.iter().map(|stash| stash.id));
+    roots
+}
+
+/// Adds what the files of a worktree say: those that its commits explain, and those whose changes are gone.
+fn add_worktree(found: &mut Vec<Meaning>, place: &Place, compared: Compared) {
+    let is_stash = |meaning: &Meaning| meaning.kind == MeaningKind::Stash;
+    let has_stash = found.iter().any(is_stash);
+    if let Some(first) = found.first_mut() {
+        cover(first, place, compared.explained);
+    }
+    if !compared.thrown_away.is_empty() && !has_stash {
+        let warning = thrown_away(&compared.thrown_away);
+        let back = |meaning: &&mut Meaning| {
+            matches!(meaning.kind, MeaningKind::Reset | MeaningKind::Checkout)
+        };
+        match found.iter_mut().find(back) {
+            Some(meaning) => meaning.warnings.push(warning),
+            None => {
+                let title = "files go back to the last commit";
+                let mut meaning = Meaning::new(MeaningKind::Reset, title);
+                meaning.warnings.push(warning);
+                found.push(meaning);
+            }
+        }
+    }
+}
+
+/// Lets a meaning cover the files of the worktree that its commits show.
+fn cover(meaning: &mut Meaning, place: &Place, explained: Vec<String>) {
+    let mut shown = BTreeSet::new();
+    let all = std::iter::once(&*meaning).chain(&meaning.parts);
+    for file in all.flat_map(|meaning| &meaning.files) {
+        shown.insert(file.path.clone());
+        shown.extend(file.to.clone());
+    }
+    let prefix = place.worktree.as_deref().unwrap_or(Path::new(""));
+    let is_shown = |path: &String| {
+        let inside = Path::new(path).strip_prefix(prefix);
+        inside.is_ok_and(|inside| shown.contains(&*inside.to_string_lossy()))
+    };
+    meaning
+        .covers
+        .extend(explained.into_iter().filter(is_shown));
+}
+
+fn head(sides: &Sides<'_>, side: Side, folder: &Path) -> Result<Option<Target>, String> {
+    let path = folder.join("HEAD");
+    match sides.kind(side, &path) {
+        None => Ok(None),
+        Some(Kind::File) => match read_target(sides, side, &path) {
+            Some(target) => Ok(Some(target)),
+            None => Err("its HEAD is damaged".to_owned()),
+        },
+        Some(_) => Err("its HEAD is a link or no file".to_owned()),
+    }
+}
+
+/// Returns the lines that git added to the logs of HEADs.
+fn hints(sides: &Sides<'_>, folders: &[(PathBuf, Option<PathBuf>)]) -> Vec<Hint> {
+    const MAX_HINTS: usize = 1_000;
+    let mut hints = Vec::new();
+    for (folder, _) in folders {
+        let log = folder.join("logs/HEAD");
+        let before = sides.read(Side::Before, &log, MAX_LOG).unwrap_or_default();
+        let after = sides.read(Side::After, &log, MAX_LOG).unwrap_or_default();
+        let Some(added) = after.strip_prefix(&*before) else {
+            continue;
+        };
+        let lines = log_lines(added).take(MAX_HINTS);
+        hints.extend(lines.map(|(new, text)| Hint { new, text }));
+    }
+    hints
+}

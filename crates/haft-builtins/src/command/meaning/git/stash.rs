@@ -1,0 +1,157 @@
+//! Stashes: uncommitted changes that are put aside, taken back or dropped.
+
+use std::path::Path;
+
+use haft::approval::meaning::{Meaning, MeaningKind};
+
+use super::commit::{compare, quoted};
+use super::files::blob;
+use super::id::Id;
+use super::refs::Refs;
+use super::staged::Place;
+use super::store::Store;
+use super::tree::differences;
+use crate::command::meaning::budget::Budget;
+use crate::command::meaning::sides::{Side, Sides};
+use crate::command::meaning::words::count;
+
+/// The ref of the newest stash; its log has the others.
+const STASH: &str = "refs/stash";
+/// Maximum size of the log, in bytes.
+const MAX_LOG: u64 = 1 << 20;
+/// Maximum number of stashes that are described.
+const MAX_STASHES: usize = 20;
+/// Maximum size of a file that is compared, in bytes.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// A stash and its message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stash {
+    pub(super) id: Id,
+    message: String,
+}
+
+/// Returns the stashes of a repository, the oldest first.
+pub(super) fn stashes(sides: &Sides<'_>, side: Side, repository: &Path, refs: &Refs) -> Vec<Stash> {
+    let Some(newest) = refs.get(STASH) else {
+        return Vec::new();
+    };
+    let log = sides.read(side, &repository.join("logs").join(STASH), MAX_LOG);
+    let log = log.unwrap_or_default();
+    let mut all: Vec<Stash> = log_lines(&log)
+        .map(|(id, message)| Stash { id, message })
+        .collect();
+    if !all.iter().any(|stash| stash.id == newest) {
+        let message = "without a message".to_owned();
+        all.push(Stash {
+            id: newest,
+            message,
+        });
+    }
+    all
+}
+
+/// Returns the new object and the message of each line of a log.
+pub(super) fn log_lines(log: &[u8]) -> impl Iterator<Item = (Id, String)> + '_ {
+    log.split(|byte| *byte == b'\n').filter_map(|line| {
+        let new = Id::from_hex(line.get(41..81)?)?;
+        let tab = memchr::memchr(b'\t', line)?;
+        let message = String::from_utf8_lossy(&line[tab + 1..]).into_owned();
+        Some((new, message))
+    })
+}
+
+/// The stashes of a repository before and after.
+#[derive(Debug)]
+pub(super) struct StashLists {
+    pub(super) before: Vec<Stash>,
+    pub(super) after: Vec<Stash>,
+}
+
+/// Returns what happens to stashes.
+pub(super) fn stash_meanings(
+    sides: &Sides<'_>,
+    store: &Store<'_>,
+    place: &Place,
+    lists: &StashLists,
+    budget: &mut Budget,
+) -> Vec<Meaning> {
+    let (before, after) = (&*lists.before, &*lists.after);
+    let is_in = |all: &[Stash], one: &Stash| all.iter().any(|other| other.id == one.id);
+    let made = after.iter().filter(|one| !is_in(before, one));
+    let mut found: Vec<Meaning> = made
+        .take(MAX_STASHES)
+        .map(|stash| meaning(store, "stash", stash, budget))
+        .collect();
+    let gone: Vec<&Stash> = before.iter().filter(|one| !is_in(after, one)).collect();
+    for stash in gone.iter().take(MAX_STASHES) {
+        if is_taken_back(sides, store, place, stash) {
+            found.push(meaning(store, "take back the stash", stash, budget));
+        } else {
+            let mut dropped = meaning(store, "drop the stash", stash, budget);
+            let why = "its changes are not in the files and on no branch any more";
+            dropped.warnings.push(why.to_owned());
+            found.push(dropped);
+        }
+    }
+    if gone.len() > MAX_STASHES {
+        let more = count(gone.len() - MAX_STASHES, "more stash");
+        found.push(Meaning::new(MeaningKind::Stash, format!("drop {more}")));
+    }
+    found
+}
+
+fn meaning(store: &Store<'_>, head: &str, stash: &Stash, budget: &mut Budget) -> Meaning {
+    let mut meaning = Meaning::new(
+        MeaningKind::Stash,
+        format!("{head} {}", quoted(&stash.message)),
+    );
+    let commit = store.commit(&stash.id);
+    let base = commit.as_ref().ok().and_then(|commit| {
+        let parent = commit.parents.first()?;
+        store.commit(parent).ok()
+    });
+    let (Ok(commit), Some(base)) = (commit, base) else {
+        let why = "its changes cannot be read".to_owned();
+        meaning.warnings.push(why);
+        return meaning;
+    };
+    let compared = compare(store, Some(&base.tree), Some(&commit.tree), budget);
+    meaning.title = format!("{}: {}", meaning.title, compared.shown.sum());
+    compared.shown.fill(&mut meaning);
+    meaning.warnings.extend(compared.failure);
+    // The third parent holds the files that git did not know.
+    let untracked = commit.parents.get(2).and_then(|id| store.commit(id).ok());
+    if let Some(untracked) = untracked {
+        let compared = compare(store, None, Some(&untracked.tree), budget);
+        let line = format!("untracked files: {}", compared.shown.sum());
+        meaning.lines.push(line);
+        compared.shown.fill(&mut meaning);
+    }
+    meaning
+}
+
+/// Returns true if the worktree has all files as the stash has them.
+fn is_taken_back(sides: &Sides<'_>, store: &Store<'_>, place: &Place, stash: &Stash) -> bool {
+    let Some(worktree) = &place.worktree else {
+        return false;
+    };
+    let trees = store.commit(&stash.id).and_then(|commit| {
+        let parent = commit.parents.first().map(|id| store.commit(id));
+        let base = parent.transpose()?.map(|base| base.tree);
+        Ok((base, commit.tree))
+    });
+    let Ok((base, tree)) = trees else {
+        return false;
+    };
+    let Ok(all) = differences(store, base.as_ref(), Some(&tree)) else {
+        return false;
+    };
+    let same = |one: &super::tree::Difference| {
+        use std::os::unix::ffi::OsStrExt as _;
+        let path = worktree.join(std::ffi::OsStr::from_bytes(&one.path));
+        let is = sides.read(Side::After, &path, MAX_BYTES);
+        is == one.after.and_then(|(_, id)| blob(store, &id, MAX_BYTES))
+    };
+    all.len() <= 1_000 && all.iter().all(same)
+}

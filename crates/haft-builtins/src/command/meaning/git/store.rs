@@ -1,0 +1,214 @@
+//! `Store`: the objects of a repository, in packs and alone, before and after the changes.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use super::id::Id;
+use super::object::{Commit, Object, ObjectKind, TreeEntry, loose, parse_tag, parse_tree};
+use super::pack::Pack;
+use crate::command::lexical::normalize;
+use crate::command::meaning::sides::{Side, Sides};
+
+/// Maximum size of a commit or tag, in bytes.
+const MAX_COMMIT: u64 = 1 << 20;
+/// Maximum size of a tree, in bytes: about a million names.
+const MAX_TREE: u64 = 64 << 20;
+/// Maximum number of packs.
+const MAX_PACKS: usize = 1_000;
+/// Maximum number of commits and trees kept in memory.
+const MAX_CACHED: usize = 50_000;
+/// Maximum size of a file that names other folders of objects, in bytes.
+const MAX_ALTERNATES: u64 = 64 << 10;
+
+/// Why an object cannot be read, as the end of a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Unreadable(pub(super) String);
+
+/// The objects of a repository.
+pub(super) struct Store<'s> {
+    sides: &'s Sides<'s>,
+    /// The folders with objects.
+    folders: Vec<PathBuf>,
+    packs: OnceCell<Vec<Pack>>,
+    commits: RefCell<HashMap<Id, Rc<Commit>>>,
+    trees: RefCell<HashMap<Id, Rc<Vec<TreeEntry>>>>,
+    /// Why objects may be missing that are no damage: the clone is shallow or partial, or shares another's objects.
+    incomplete: Option<&'static str>,
+}
+
+impl<'s> Store<'s> {
+    /// Returns the store of the repository in a folder.
+    pub(super) fn new(
+        sides: &'s Sides<'s>,
+        repository: &Path,
+        incomplete: Option<&'static str>,
+    ) -> Self {
+        let own = repository.join("objects");
+        let (others, all_inside) = alternates(sides, &own);
+        let mut folders = vec![own];
+        folders.extend(others);
+        let elsewhere = "some of its objects are in a folder outside the workspace";
+        Self {
+            sides,
+            folders,
+            packs: OnceCell::new(),
+            commits: RefCell::default(),
+            trees: RefCell::default(),
+            incomplete: if all_inside {
+                incomplete
+            } else {
+                Some(elsewhere)
+            },
+        }
+    }
+
+    /// Returns an object, with its content if it has at most `most` bytes. Like git, it looks into packs first.
+    pub(super) fn object(&self, id: &Id, most: u64) -> Result<Object, Unreadable> {
+        for pack in self.packs.get_or_init(|| self.open_packs()) {
+            if let Some(at) = pack.find(id) {
+                return pack.read(at, most).ok_or_else(|| damaged(id));
+            }
+        }
+        let hex = id.hex();
+        let (folder, name) = hex.split_at(2);
+        for side in [Side::After, Side::Before] {
+            for objects in &self.folders {
+                if let Some(content) = self.sides.open(side, &objects.join(folder).join(name)) {
+                    return loose(&content, most).ok_or_else(|| damaged(id));
+                }
+            }
+        }
+        let why = self.incomplete.unwrap_or("it is not in the repository");
+        Err(Unreadable(format!(
+            "object {} cannot be read: {why}",
+            id.short()
+        )))
+    }
+
+    fn content(&self, id: &Id, kind: ObjectKind, most: u64) -> Result<Vec<u8>, Unreadable> {
+        let object = self.object(id, most)?;
+        if object.kind != kind {
+            return Err(damaged(id));
+        }
+        object
+            .content
+            .ok_or_else(|| Unreadable(format!("object {} is too long to be read", id.short())))
+    }
+
+    /// Returns a commit.
+    pub(super) fn commit(&self, id: &Id) -> Result<Rc<Commit>, Unreadable> {
+        if let Some(known) = self.commits.borrow().get(id) {
+            return Ok(Rc::clone(known));
+        }
+        let content = self.content(id, ObjectKind::Commit, MAX_COMMIT)?;
+        let commit = Rc::new(Commit::parse(*id, &content).ok_or_else(|| damaged(id))?);
+        let mut commits = self.commits.borrow_mut();
+        if commits.len() < MAX_CACHED {
+            commits.insert(*id, Rc::clone(&commit));
+        }
+        Ok(commit)
+    }
+
+    /// Returns the entries of a tree.
+    pub(super) fn tree(&self, id: &Id) -> Result<Rc<Vec<TreeEntry>>, Unreadable> {
+        if let Some(known) = self.trees.borrow().get(id) {
+            return Ok(Rc::clone(known));
+        }
+        let content = self.content(id, ObjectKind::Tree, MAX_TREE)?;
+        let tree = Rc::new(parse_tree(&content).ok_or_else(|| damaged(id))?);
+        let mut trees = self.trees.borrow_mut();
+        if trees.len() < MAX_CACHED {
+            trees.insert(*id, Rc::clone(&tree));
+        }
+        Ok(tree)
+    }
+
+    /// Returns the entry of a path in a tree; `None` if it has none.
+    pub(super) fn lookup(&self, tree: &Id, path: &[u8]) -> Result<Option<TreeEntry>, Unreadable> {
+        let mut tree = *tree;
+        let mut names = path.split(|byte| *byte == b'/').peekable();
+        while let Some(name) = names.next() {
+            let entries = self.tree(&tree)?;
+            let Some(entry) = entries.iter().find(|entry| entry.name == name) else {
+                return Ok(None);
+            };
+            if names.peek().is_none() {
+                return Ok(Some(entry.clone()));
+            }
+            if !entry.is_folder() {
+                return Ok(None);
+            }
+            tree = entry.id;
+        }
+        Ok(None)
+    }
+
+    /// Returns the commit that a ref leads to, through tags, and the message of the first tag.
+    pub(super) fn peel(&self, id: &Id) -> Result<(Rc<Commit>, Option<String>), Unreadable> {
+        const MAX_TAGS: usize = 5;
+        let (mut id, mut message) = (*id, None);
+        for _ in 0..=MAX_TAGS {
+            let object = self.object(&id, MAX_COMMIT)?;
+            match (object.kind, object.content) {
+                (ObjectKind::Commit, _) => return Ok((self.commit(&id)?, message)),
+                (ObjectKind::Tag, Some(content)) => {
+                    let (target, _, text) = parse_tag(&content).ok_or_else(|| damaged(&id))?;
+                    message.get_or_insert(text);
+                    id = target;
+                }
+                _ => break,
+            }
+        }
+        Err(Unreadable(format!("{} is no commit", id.short())))
+    }
+
+    fn open_packs(&self) -> Vec<Pack> {
+        let mut packs = Vec::new();
+        for folder in &self.folders {
+            let folder = folder.join("pack");
+            let mut seen = std::collections::BTreeSet::new();
+            for side in [Side::After, Side::Before] {
+                let names = self.sides.names(side, &folder, MAX_PACKS * 8);
+                for name in names.unwrap_or_default().into_keys() {
+                    let index = folder.join(&name);
+                    if index.extension().is_none_or(|end| end != "idx") || !seen.insert(name) {
+                        continue;
+                    }
+                    let pack = self.sides.open(side, &index.with_extension("pack"));
+                    let open = self.sides.open(side, &index).zip(pack);
+                    packs.extend(open.and_then(|(index, pack)| Pack::open(index, pack)));
+                    if packs.len() >= MAX_PACKS {
+                        return packs;
+                    }
+                }
+            }
+        }
+        packs
+    }
+}
+
+fn damaged(id: &Id) -> Unreadable {
+    Unreadable(format!("object {} is damaged", id.short()))
+}
+
+/// Returns the other folders with objects that a repository uses, and whether all of them are in the workspace.
+fn alternates(sides: &Sides<'_>, objects: &Path) -> (Vec<PathBuf>, bool) {
+    let file = objects.join("info/alternates");
+    let text = sides.read(Side::After, &file, MAX_ALTERNATES);
+    let text = String::from_utf8(text.unwrap_or_default()).unwrap_or_default();
+    let (mut folders, mut all_inside) = (Vec::new(), true);
+    for line in text
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+    {
+        let root = sides.root();
+        let whole = normalize(&root.join(objects).join(line));
+        match whole.strip_prefix(root) {
+            Ok(inside) => folders.push(inside.to_owned()),
+            Err(_) => all_inside = false,
+        }
+    }
+    (folders, all_inside)
+}

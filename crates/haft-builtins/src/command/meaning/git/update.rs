@@ -1,0 +1,494 @@
+//! What the changed refs of a repository mean.
+
+use std::rc::Rc;
+
+use haft::approval::meaning::{Meaning, MeaningKind};
+
+use super::commit::{commit_meaning, compare, list, named, parts, quoted, subject};
+use super::history::{CommitRange, exclusive};
+use super::id::Id;
+use super::object::Commit;
+use super::refs::{RefUpdate, Refs, Target};
+use super::store::Store;
+use crate::command::meaning::budget::Budget;
+use crate::command::meaning::words::{count, one_line};
+
+/// A line that git added to a log: what it was doing when it moved HEAD. Anything may be written there.
+#[derive(Debug, Clone)]
+pub(super) struct Hint {
+    pub(super) new: Id,
+    pub(super) text: String,
+}
+
+/// A HEAD before and after: the repository's, or a worktree's.
+#[derive(Debug)]
+pub(super) struct Head {
+    pub(super) before: Option<Target>,
+    pub(super) after: Option<Target>,
+}
+
+/// Everything that the changed refs are judged by.
+pub(super) struct Look<'r, 's> {
+    pub(super) store: &'r Store<'s>,
+    pub(super) before: &'r Refs,
+    pub(super) heads: &'r [Head],
+    pub(super) hints: Vec<Hint>,
+    /// What was reachable before: all refs, HEADs and stashes.
+    pub(super) roots_before: Vec<Id>,
+    /// What is reachable afterwards.
+    pub(super) roots_after: Vec<Id>,
+    pub(super) budget: &'r mut Budget,
+}
+
+impl Look<'_, '_> {
+    /// Returns the meanings of the changed refs and HEADs.
+    pub(super) fn meanings(&mut self, updates: &[RefUpdate]) -> Vec<Meaning> {
+        let mut found = Vec::new();
+        let mut fetched = Vec::new();
+        // What HEAD is on comes first.
+        let (current, others): (Vec<_>, Vec<_>) =
+            updates.iter().partition(|one| self.is_current(&one.name));
+        for update in current.into_iter().chain(others) {
+            let (folder, short) = split(&update.name);
+            match folder {
+                "heads" if renamed_to(update, updates).is_some() => {}
+                "heads" => found.push(self.branch(update, short, updates)),
+                "tags" => found.push(self.tag(update, short)),
+                "remotes" => fetched.push(short.to_owned()),
+                // Read from its log.
+                "stash" => {}
+                _ => found.push(self.other(update)),
+            }
+        }
+        if !fetched.is_empty() {
+            found.push(remote(&fetched));
+        }
+        let heads: Vec<Meaning> = self
+            .heads
+            .iter()
+            .filter_map(|head| self.head(head))
+            .collect();
+        found.extend(heads);
+        for head in self.heads {
+            if let (Some(Target::Id(old)), Some(Target::Id(new))) = (&head.before, &head.after)
+                && old != new
+            {
+                found.push(self.moved("no branch", Some(*old), *new));
+            }
+        }
+        found.sort_by_key(|meaning| rank(meaning.kind));
+        found
+    }
+
+    fn is_current(&self, name: &str) -> bool {
+        let here = |head: &Head| matches!(&head.after, Some(Target::Ref(to)) if to == name);
+        self.heads.iter().any(here)
+    }
+
+    fn branch(&mut self, update: &RefUpdate, short: &str, all: &[RefUpdate]) -> Meaning {
+        let name = one_line(short, 200);
+        match (update.old, update.new) {
+            (Some(old), None) => {
+                let title = format!("delete branch {name}{}", self.was_at(&old));
+                self.with_lost(Meaning::new(MeaningKind::Branch, title), &old)
+            }
+            (Some(old), Some(new)) => self.moved(&name, Some(old), new),
+            (None, Some(new)) => {
+                let from = all
+                    .iter()
+                    .find(|one| renamed_to(one, all).is_some_and(|to| to.name == update.name));
+                if let Some(from) = from {
+                    let from = one_line(split(&from.name).1, 200);
+                    let title = format!("rename branch {from} to {name}");
+                    return Meaning::new(MeaningKind::Branch, title);
+                }
+                let fresh = exclusive(self.store, &[new], &self.roots_before);
+                if fresh.commits.is_empty() {
+                    let at = self.name_of(&new);
+                    return Meaning::new(MeaningKind::Branch, format!("new branch {name} at {at}"));
+                }
+                // HEAD's commit, if the branch was made there.
+                let is_current = self.is_current(&update.name);
+                let base = self.heads.iter().find_map(|head| {
+                    let before = head.before.as_ref().filter(|_| is_current)?;
+                    self.before.resolve(before)
+                });
+                let name = match base {
+                    None if is_current => name,
+                    _ => format!("new branch {name}"),
+                };
+                self.moved(&name, base, new)
+            }
+            (None, None) => {
+                let title = format!("branch {name} leads to another one");
+                Meaning::new(MeaningKind::Branch, title)
+            }
+        }
+    }
+
+    /// Returns what it means that a branch moves.
+    fn moved(&mut self, name: &str, old: Option<Id>, new: Id) -> Meaning {
+        let Ok((tip, _)) = self.store.peel(&new) else {
+            let mut meaning = Meaning::new(
+                MeaningKind::Branch,
+                format!("{name} moves to {}", new.short()),
+            );
+            meaning
+                .warnings
+                .push(format!("{} cannot be read", new.short()));
+            return meaning;
+        };
+        let mut known = self.roots_before.clone();
+        known.extend(old);
+        let fresh = exclusive(self.store, &[new], &known);
+        let removed = old.map_or_else(CommitRange::default, |old| {
+            exclusive(self.store, &[old], &[new])
+        });
+        let mut meaning = if removed.commits.is_empty() {
+            self.forward(name, old, &tip, &fresh)
+        } else {
+            self.replaced(name, &tip, &fresh, &removed)
+        };
+        if fresh.incomplete || removed.incomplete {
+            let why = "the history cannot be read whole, so there may be more commits".to_owned();
+            meaning.warnings.push(why);
+        }
+        meaning
+    }
+
+    /// A branch gets commits and loses none.
+    fn forward(
+        &mut self,
+        name: &str,
+        old: Option<Id>,
+        tip: &Rc<Commit>,
+        fresh: &CommitRange,
+    ) -> Meaning {
+        let hint = self.hint(&tip.id);
+        let is_copy = hint.contains("cherry-pick");
+        match &fresh.commits[..] {
+            [] => self.fast_forward(name, old, tip),
+            [only] if only.parents.len() < 2 => {
+                let (kind, word) = if is_copy {
+                    (MeaningKind::CherryPick, "cherry-pick")
+                } else {
+                    (MeaningKind::Commit, "commit")
+                };
+                let first = if only.parents.is_empty() {
+                    " (its first)"
+                } else {
+                    ""
+                };
+                let head = format!("{word} {} on {name}{first}", subject(only));
+                commit_meaning(self.store, kind, &head, only, self.budget)
+            }
+            commits
+                if tip.parents.len() > 1 && old.is_none_or(|old| tip.parents.contains(&old)) =>
+            {
+                self.merge(name, tip, commits)
+            }
+            commits => {
+                let (kind, word) = if is_copy {
+                    (MeaningKind::CherryPick, "cherry-pick ")
+                } else {
+                    (MeaningKind::Commit, "")
+                };
+                let title = format!("{word}{} on {name}", count(commits.len(), "commit"));
+                self.several(Meaning::new(kind, title), commits)
+            }
+        }
+    }
+
+    /// A branch moves to commits that are known already.
+    fn fast_forward(&mut self, name: &str, old: Option<Id>, tip: &Rc<Commit>) -> Meaning {
+        let before = old.and_then(|old| self.store.peel(&old).ok());
+        let tree = before.map(|(commit, _)| commit.tree);
+        let compared = compare(self.store, tree.as_ref(), Some(&tip.tree), self.budget);
+        let known: Vec<Id> = old.into_iter().collect();
+        let commits = exclusive(self.store, &[tip.id], &known).commits.len();
+        let title = format!(
+            "{name} moves forward to {}: {}, {}",
+            named(tip),
+            count(commits, "commit"),
+            compared.shown.sum()
+        );
+        let mut meaning = Meaning::new(MeaningKind::Merge, title);
+        compared.shown.fill(&mut meaning);
+        meaning.warnings.extend(compared.failure);
+        meaning
+    }
+
+    /// A branch gets a commit with several parents, the first of which it had.
+    fn merge(&mut self, name: &str, tip: &Rc<Commit>, commits: &[Rc<Commit>]) -> Meaning {
+        let others = tip.parents.len() - 1;
+        let what = if others > 1 {
+            format!(" of {others} branches")
+        } else {
+            String::new()
+        };
+        let head = format!("merge {}{what} on {name}", subject(tip));
+        let kind = MeaningKind::Merge;
+        let mut meaning = commit_meaning(self.store, kind, &head, tip, self.budget);
+        let own = commits.iter().filter(|one| one.id != tip.id);
+        let own: Vec<Rc<Commit>> = own.cloned().collect();
+        if !own.is_empty() {
+            let (parts, note) = parts(self.store, &own, self.budget);
+            meaning.parts.extend(parts);
+            meaning.lines.extend(note);
+        }
+        let merged = tip.parents.iter().skip(1);
+        let merged = merged.filter_map(|id| self.store.commit(id).ok());
+        let lines = merged.map(|one| format!("merges {}", named(&one)));
+        meaning.lines.extend(lines);
+        meaning
+    }
+
+    /// A commit takes the place of the last one.
+    fn amend(&mut self, name: &str, only: &Commit, was: &Commit) -> Meaning {
+        let head = format!("amend {} on {name}", subject(only));
+        let kind = MeaningKind::Amend;
+        let mut meaning = commit_meaning(self.store, kind, &head, only, self.budget);
+        // Only counted: it has no room to be shown.
+        let mut counting = Budget::new(std::time::Duration::from_millis(200));
+        let against = compare(self.store, Some(&was.tree), Some(&only.tree), &mut counting);
+        let line = format!("replaces {}: {}", named(was), against.shown.sum());
+        meaning.lines.insert(0, line);
+        meaning
+    }
+
+    /// A branch loses commits, and may get others instead.
+    fn replaced(
+        &mut self,
+        name: &str,
+        tip: &Rc<Commit>,
+        fresh: &CommitRange,
+        removed: &CommitRange,
+    ) -> Meaning {
+        if let ([only], [was]) = (&fresh.commits[..], &removed.commits[..])
+            && only.parents == was.parents
+        {
+            return self.amend(name, only, was);
+        }
+        if fresh.commits.is_empty() {
+            let title = format!("reset {name} to {}", named(tip));
+            let mut meaning = Meaning::new(MeaningKind::Reset, title);
+            let gone = count(removed.commits.len(), "commit");
+            meaning.lines.push(format!("{gone} no longer on {name}"));
+            let lost = removed.commits.first().map(|newest| newest.id);
+            return match lost {
+                Some(lost) => self.with_lost(meaning, &lost),
+                None => meaning,
+            };
+        }
+        let base = fresh
+            .commits
+            .last()
+            .and_then(|oldest| oldest.parents.first().copied());
+        let onto = base.map_or_else(String::new, |base| format!(" on {}", self.name_of(&base)));
+        let title = format!(
+            "rebase {name}: {} made anew{onto}",
+            count(fresh.commits.len(), "commit")
+        );
+        let mut meaning = Meaning::new(MeaningKind::Rebase, title);
+        let same = |was: &Rc<Commit>, is: &Rc<Commit>| {
+            was.subject() == is.subject() && was.author == is.author
+        };
+        let newest: Vec<Id> = removed
+            .commits
+            .first()
+            .map(|one| one.id)
+            .into_iter()
+            .collect();
+        let lost = exclusive(self.store, &newest, &self.roots_after);
+        let dropped = lost.commits.into_iter();
+        let dropped: Vec<Rc<Commit>> = dropped
+            .filter(|was| was.parents.len() < 2)
+            .filter(|was| !fresh.commits.iter().any(|is| same(was, is)))
+            .collect();
+        if !dropped.is_empty() {
+            let text = format!(
+                "not among the new commits under its name: {}",
+                list(&dropped)
+            );
+            meaning.warnings.push(text);
+        }
+        self.several(meaning, &fresh.commits)
+    }
+
+    fn several(&mut self, mut meaning: Meaning, commits: &[Rc<Commit>]) -> Meaning {
+        let (parts, note) = parts(self.store, commits, self.budget);
+        meaning.parts = parts;
+        meaning.lines.extend(note);
+        meaning
+    }
+
+    fn tag(&mut self, update: &RefUpdate, short: &str) -> Meaning {
+        let name = one_line(short, 200);
+        let kind = MeaningKind::Tag;
+        match (update.old, update.new) {
+            (old, Some(new)) => {
+                let message = self.store.peel(&new).ok().and_then(|(_, message)| message);
+                let at = self.name_of(&new);
+                let title = match old {
+                    Some(old) => format!("tag {name} moves from {} to {at}", self.name_of(&old)),
+                    None => format!("tag {name} on {at}"),
+                };
+                let mut meaning = Meaning::new(kind, title);
+                let lines = message.iter().flat_map(|text| text.lines()).take(20);
+                meaning.lines = lines.map(|line| one_line(line, 300)).collect();
+                if let Some(old) = old {
+                    meaning
+                        .warnings
+                        .push("who has the tag already keeps the old one".to_owned());
+                    return self.with_lost(meaning, &old);
+                }
+                meaning
+            }
+            (Some(old), None) => {
+                let title = format!("delete tag {name}{}", self.was_at(&old));
+                self.with_lost(Meaning::new(kind, title), &old)
+            }
+            (None, None) => Meaning::new(kind, format!("tag {name} leads to another ref")),
+        }
+    }
+
+    fn other(&mut self, update: &RefUpdate) -> Meaning {
+        let name = one_line(&update.name, 200);
+        let title = match (update.old, update.new) {
+            (_, Some(new)) => format!("{name} is at {}", self.name_of(&new)),
+            (Some(old), None) => format!("delete {name}{}", self.was_at(&old)),
+            (None, None) => format!("{name} leads to another ref"),
+        };
+        let mut meaning = Meaning::new(MeaningKind::Branch, title);
+        if update.name.starts_with("refs/replace/") {
+            let why = "git shows another object in place of the one that it names";
+            meaning.warnings.push(why.to_owned());
+        }
+        match update.old.filter(|_| update.new.is_none()) {
+            Some(old) => self.with_lost(meaning, &old),
+            None => meaning,
+        }
+    }
+
+    /// Returns what it means that HEAD names another branch or commit.
+    fn head(&self, head: &Head) -> Option<Meaning> {
+        let (before, after) = (head.before.as_ref()?, head.after.as_ref()?);
+        let words = |target: &Target| match target {
+            Target::Ref(name) => one_line(split(name).1, 200),
+            Target::Id(id) => format!("{} without a branch", self.name_of(id)),
+        };
+        if before == after || matches!((before, after), (Target::Id(_), Target::Id(_))) {
+            return None;
+        }
+        let title = format!("switch from {} to {}", words(before), words(after));
+        let mut meaning = Meaning::new(MeaningKind::Checkout, title);
+        if let Target::Id(id) = before {
+            meaning = self.with_lost(meaning, id);
+        }
+        if let Target::Id(id) = after {
+            let fresh = exclusive(self.store, &[*id], &self.roots_before).commits;
+            if !fresh.is_empty() {
+                let text = format!(
+                    "{} on no branch: {}",
+                    count(fresh.len(), "new commit"),
+                    list(&fresh)
+                );
+                meaning.warnings.push(text);
+            }
+        }
+        Some(meaning)
+    }
+
+    /// Adds a warning about the commits that no branch or tag leads to any more.
+    fn with_lost(&self, mut meaning: Meaning, old: &Id) -> Meaning {
+        let lost = exclusive(self.store, &[*old], &self.roots_after);
+        if !lost.commits.is_empty() {
+            let number = lost.commits.len();
+            let more = if lost.incomplete { "at least " } else { "" };
+            let verb = if number == 1 { "is" } else { "are" };
+            meaning.warnings.push(format!(
+                "{more}{} {verb} on no branch or tag any more: {}",
+                count(number, "commit"),
+                list(&lost.commits)
+            ));
+        } else if lost.incomplete {
+            let why = "whether commits are lost cannot be told: the history cannot be read whole";
+            meaning.warnings.push(why.to_owned());
+        }
+        meaning
+    }
+
+    fn was_at(&self, old: &Id) -> String {
+        format!(" (it was at {})", self.name_of(old))
+    }
+
+    fn name_of(&self, id: &Id) -> String {
+        match self.store.peel(id) {
+            Ok((commit, _)) => named(&commit),
+            Err(_) => id.short(),
+        }
+    }
+
+    /// Returns what git's log says about a new commit.
+    fn hint(&self, id: &Id) -> &str {
+        let hint = self.hints.iter().find(|hint| hint.new == *id);
+        hint.map_or("", |hint| &hint.text)
+    }
+}
+
+/// Splits a ref's name into its folder and the rest.
+fn split(name: &str) -> (&str, &str) {
+    let rest = name.strip_prefix("refs/").unwrap_or(name);
+    rest.split_once('/').unwrap_or((rest, rest))
+}
+
+/// Returns the new branch that a deleted one became.
+fn renamed_to<'u>(update: &RefUpdate, all: &'u [RefUpdate]) -> Option<&'u RefUpdate> {
+    let is_branch = |one: &&RefUpdate| split(&one.name).0 == "heads";
+    let old = update.old.filter(|_| update.new.is_none())?;
+    let deleted = all
+        .iter()
+        .filter(|one| one.new.is_none() && one.old == Some(old));
+    let mut added = all
+        .iter()
+        .filter(is_branch)
+        .filter(|one| one.old.is_none() && one.new == Some(old));
+    let to = added.next()?;
+    (added.next().is_none() && deleted.filter(is_branch).count() == 1).then_some(to)
+}
+
+/// Returns one line for all refs that mirror those of other repositories.
+fn remote(names: &[String]) -> Meaning {
+    const MAX_LISTED: usize = 10;
+    let title = format!(
+        "what is known of other repositories: {}",
+        count(names.len(), "branch")
+    );
+    let mut meaning = Meaning::new(MeaningKind::Branch, title);
+    meaning.lines = names
+        .iter()
+        .take(MAX_LISTED)
+        .map(|name| quoted(name))
+        .collect();
+    if names.len() > MAX_LISTED {
+        meaning
+            .lines
+            .push(format!("and {} more", names.len() - MAX_LISTED));
+    }
+    meaning
+}
+
+/// Orders the meanings: what adds commits first.
+fn rank(kind: MeaningKind) -> u8 {
+    match kind {
+        MeaningKind::Commit
+        | MeaningKind::Amend
+        | MeaningKind::Merge
+        | MeaningKind::Rebase
+        | MeaningKind::CherryPick => 0,
+        MeaningKind::Reset | MeaningKind::Stash => 1,
+        MeaningKind::Tag => 2,
+        MeaningKind::Checkout => 3,
+        _ => 4,
+    }
+}

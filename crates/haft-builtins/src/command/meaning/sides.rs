@@ -1,0 +1,234 @@
+//! `Sides`: the files of a workspace before and after a change set, whichever of the two the workspace holds.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use haft::change::State;
+use haft::workspace::{Kind, Workspace};
+
+/// Before or after the changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// Before them.
+    Before,
+    /// After them.
+    After,
+}
+
+/// A changed path with what was and what is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathChange {
+    /// The path below the root.
+    pub path: PathBuf,
+    /// What was there; `None` for something new.
+    pub before: Option<State>,
+    /// What is there; `None` for something deleted.
+    pub after: Option<State>,
+}
+
+impl PathChange {
+    fn state(&self, side: Side) -> Option<&State> {
+        match side {
+            Side::Before => self.before.as_ref(),
+            Side::After => self.after.as_ref(),
+        }
+    }
+}
+
+/// The content of a file, read in parts or as a whole.
+#[derive(Debug)]
+pub enum Content {
+    /// An open file.
+    File(File),
+    /// Bytes in memory.
+    Bytes(Vec<u8>),
+}
+
+impl Content {
+    /// Returns the size in bytes.
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Self::File(file) => file.metadata().map_or(0, |meta| meta.len()),
+            Self::Bytes(bytes) => bytes.len() as u64,
+        }
+    }
+
+    /// Reads at most `bytes.len()` bytes from an offset and returns how many there were.
+    pub(super) fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+        match self {
+            Self::File(file) => file.read_at(bytes, offset),
+            Self::Bytes(all) => {
+                let from = usize::try_from(offset).unwrap_or(usize::MAX).min(all.len());
+                let rest = &all[from..];
+                let count = rest.len().min(bytes.len());
+                bytes[..count].copy_from_slice(&rest[..count]);
+                Ok(count)
+            }
+        }
+    }
+
+    /// Reads exactly `count` bytes from an offset.
+    pub(super) fn exact_at(&self, offset: u64, count: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; count];
+        let mut at = 0;
+        while at < count {
+            match self.read_at(&mut bytes[at..], offset + at as u64)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                more => at += more,
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Returns the whole content; `None` if it is longer than `most` bytes or cannot be read.
+    pub(in crate::command) fn whole(self, most: u64) -> Option<Vec<u8>> {
+        if self.len() > most {
+            return None;
+        }
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            Self::File(file) => {
+                let mut bytes = Vec::new();
+                io::Read::read_to_end(&mut io::Read::take(file, most + 1), &mut bytes).ok()?;
+                (bytes.len() as u64 <= most).then_some(bytes)
+            }
+        }
+    }
+}
+
+/// Opens the content of a changed path on one side.
+type Open<'a> = dyn Fn(&PathChange, Side) -> io::Result<Content> + 'a;
+
+/// The files of a workspace before and after a change set. Paths that are not in the set are read from the workspace.
+pub struct Sides<'a> {
+    workspace: &'a Workspace,
+    changes: BTreeMap<PathBuf, PathChange>,
+    open: Box<Open<'a>>,
+}
+
+impl fmt::Debug for Sides<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sides")
+            .field("changes", &self.changes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Sides<'a> {
+    /// Creates the sides of a change set; `open` reads the changed files.
+    pub fn new(
+        workspace: &'a Workspace,
+        changes: impl IntoIterator<Item = PathChange>,
+        open: impl Fn(&PathChange, Side) -> io::Result<Content> + 'a,
+    ) -> Self {
+        let changes = changes.into_iter();
+        Self {
+            workspace,
+            changes: changes
+                .map(|change| (change.path.clone(), change))
+                .collect(),
+            open: Box::new(open),
+        }
+    }
+
+    /// Returns the root of the workspace.
+    pub(super) fn root(&self) -> &Path {
+        self.workspace.root()
+    }
+
+    /// Returns the changes, sorted by path.
+    pub(super) fn changes(&self) -> impl Iterator<Item = &PathChange> {
+        self.changes.values()
+    }
+
+    /// Returns the changes at and below a folder.
+    pub(super) fn below<'s>(&'s self, folder: &'s Path) -> impl Iterator<Item = &'s PathChange> {
+        let from = self.changes.range(folder.to_path_buf()..);
+        from.map(|(_, change)| change)
+            .take_while(move |change| change.path.starts_with(folder))
+    }
+
+    /// Opens a file on one side. Links are not followed.
+    pub(super) fn open(&self, side: Side, path: &Path) -> Option<Content> {
+        if let Some(change) = self.changes.get(path) {
+            return match change.state(side)? {
+                State::File { .. } => (self.open)(change, side).ok(),
+                _ => None,
+            };
+        }
+        if !self.has_parents(side, path) {
+            return None;
+        }
+        Some(Content::File(self.workspace.open_file(path).ok()?.file))
+    }
+
+    /// Returns the whole content of a file; `None` if there is none or it is longer than `most` bytes.
+    pub(super) fn read(&self, side: Side, path: &Path, most: u64) -> Option<Vec<u8>> {
+        self.open(side, path)?.whole(most)
+    }
+
+    /// Returns what is at a path; `None` if nothing is.
+    pub(super) fn kind(&self, side: Side, path: &Path) -> Option<Kind> {
+        if let Some(change) = self.changes.get(path) {
+            return change.state(side).map(kind_of);
+        }
+        let found = self.workspace.look(path).map(|(kind, _)| kind);
+        found.filter(|_| self.has_parents(side, path))
+    }
+
+    /// Returns the names in a folder with their kinds; `None` if there are more than `most`.
+    pub(super) fn names(&self, side: Side, folder: &Path, most: usize) -> Option<Names> {
+        let mut names = Names::new();
+        let mut too_many = false;
+        if self.has_parents(side, &folder.join("x"))
+            && let Ok(open) = self.workspace.folder(folder)
+        {
+            let listed = open.entries(|name, kind| {
+                too_many |= names.len() >= most;
+                if !too_many {
+                    names.insert(name.to_owned(), kind);
+                }
+            });
+            listed.ok()?;
+        }
+        for change in self.below(folder) {
+            if change.path.parent() != Some(folder) {
+                continue;
+            }
+            let Some(name) = change.path.file_name() else {
+                continue;
+            };
+            match change.state(side) {
+                Some(state) => names.insert(name.to_owned(), kind_of(state)),
+                None => names.remove(name),
+            };
+        }
+        (!too_many && names.len() <= most).then_some(names)
+    }
+
+    /// Returns true unless a folder above the path is missing on this side.
+    fn has_parents(&self, side: Side, path: &Path) -> bool {
+        let mut above = path.ancestors().skip(1);
+        above.all(|folder| match self.changes.get(folder) {
+            Some(change) => matches!(change.state(side), Some(State::Folder { .. })),
+            None => true,
+        })
+    }
+}
+
+/// The names in a folder with their kinds.
+pub(super) type Names = BTreeMap<OsString, Kind>;
+
+fn kind_of(state: &State) -> Kind {
+    match state {
+        State::File { .. } => Kind::File,
+        State::Folder { .. } => Kind::Directory,
+        State::Link { .. } => Kind::Link,
+        State::Other => Kind::Device,
+    }
+}

@@ -1,0 +1,51 @@
+//! What the change of a single file amounts to: packages, cells, a picture, or a file that nobody reads line by line.
+
+use haft::approval::meaning::Meaning;
+
+use super::budget::Budget;
+use super::{folded, lockfile, notebook};
+
+/// What a file's change means, and whether that is all of it.
+#[derive(Debug)]
+pub(super) struct Explained {
+    pub(super) meaning: Meaning,
+    /// True if the file needs not be shown beside it.
+    pub(super) wholly: bool,
+}
+
+impl Explained {
+    /// The meaning says everything.
+    pub(super) fn wholly(meaning: Meaning) -> Self {
+        let wholly = true;
+        Self { meaning, wholly }
+    }
+
+    /// The file is to be shown, too.
+    pub(super) fn partly(meaning: Meaning) -> Self {
+        let wholly = false;
+        Self { meaning, wholly }
+    }
+}
+
+/// Returns true if a file of this name may have a meaning of its own.
+pub(super) fn may_mean(path: &str) -> bool {
+    lockfile::is_named(path) || notebook::is_named(path)
+}
+
+/// Returns what a change means; `None` if the file itself says it best.
+pub(super) fn meaning(
+    path: &str,
+    before: Option<&[u8]>,
+    after: Option<&[u8]>,
+    budget: &mut Budget,
+) -> Option<Explained> {
+    if let Some(explained) = lockfile::meaning(path, before, after) {
+        return Some(explained);
+    }
+    notebook::meaning(path, before, after, budget)
+}
+
+/// Returns why a file's content is not shown, as the end of a sentence; `None` if it is.
+pub(super) fn fold(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Option<String> {
+    Some(folded::fold(path, before, after)?.why)
+}

@@ -1,0 +1,64 @@
+//! Words of titles and lines: texts of files made harmless, counts, sizes.
+
+/// Returns at most `most` characters of a text on one line. Characters that a terminal obeys, or that reorder a line, are escaped.
+pub(super) fn one_line(text: &str, most: usize) -> String {
+    let mut line = String::new();
+    for character in text.chars().take(most) {
+        if character.is_control() || is_invisible(character) {
+            line.extend(character.escape_unicode());
+        } else {
+            line.push(character);
+        }
+    }
+    if text.chars().nth(most).is_some() {
+        line.push('…');
+    }
+    line
+}
+
+/// Characters that take no room or change the direction of text (Unicode 15, general category Cf, and the line separators).
+fn is_invisible(character: char) -> bool {
+    matches!(character,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Returns a path or a name on one line.
+pub(super) fn name(bytes: &[u8]) -> String {
+    one_line(&String::from_utf8_lossy(bytes), 200)
+}
+
+/// Returns a count with its noun: "1 file", "3 files".
+pub(super) fn count(number: usize, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ if noun.ends_with(['s', 'x']) || noun.ends_with("ch") => format!("{number} {noun}es"),
+        _ if noun.ends_with("ry") => format!("{number} {}ies", &noun[..noun.len() - 1]),
+        _ => format!("{number} {noun}s"),
+    }
+}
+
+/// Returns a size for people: "512 bytes", "3.4 MB".
+pub(super) fn size(bytes: u64) -> String {
+    const UNITS: [(&str, u64); 3] = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
+    match UNITS.into_iter().find(|(_, unit)| bytes >= *unit) {
+        Some((name, unit)) => format!("{}.{} {name}", bytes / unit, bytes % unit * 10 / unit),
+        None => format!("{bytes} bytes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{count, one_line, size};
+
+    #[test]
+    fn a_text_stays_on_its_line_and_in_its_direction() {
+        let line = one_line("a\nb\u{1b}[31m\u{202e}c", 20);
+        assert_eq!(line, "a\\u{a}b\\u{1b}[31m\\u{202e}c");
+        assert_eq!(one_line("long text", 4), "long…");
+        assert_eq!(count(1, "entry"), "1 entry");
+        assert_eq!(count(2, "entry"), "2 entries");
+        assert_eq!(count(2, "branch"), "2 branches");
+        assert_eq!(size(12_345_678), "12.3 MB");
+    }
+}

@@ -1,0 +1,150 @@
+//! The changed files of a workspace that mean more, or less, than their lines.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use haft::approval::meaning::{Meaning, MeaningKind};
+use haft::change::State;
+
+use super::budget::Budget;
+use super::folded::{Fold, fold};
+use super::picture;
+use super::sides::{PathChange, Side, Sides};
+use super::single;
+use super::words::{count, name};
+
+/// Maximum size of a file that is read, in bytes.
+const MAX_FILE: u64 = 24 << 20;
+/// Size from which on a file is read to find out whether somebody reads it, in bytes.
+const MIN_FOLDED: u64 = 16 << 10;
+/// Ends of the names of archives, which are recognised at any size.
+const ARCHIVE_ENDS: [&str; 12] = [
+    ".7z", ".bz2", ".gz", ".jar", ".rar", ".tar", ".tgz", ".war", ".whl", ".xz", ".zip", ".zst",
+];
+/// Maximum number of meanings of single files.
+const MAX_SINGLE: usize = 50;
+/// Maximum number of files that a line names.
+const MAX_NAMED: usize = 100;
+
+/// Returns what the selected changes of single files mean.
+pub(super) fn files(
+    sides: &Sides<'_>,
+    select: &dyn Fn(&Path) -> bool,
+    budget: &mut Budget,
+) -> Vec<Meaning> {
+    let mut found = Vec::new();
+    let mut folded: Vec<(String, Fold)> = Vec::new();
+    for change in sides.changes() {
+        if budget.is_over() {
+            break;
+        }
+        let path = change.path.to_string_lossy();
+        if !is_candidate(change, &path) || !select(&change.path) {
+            continue;
+        }
+        let [Ok(before), Ok(after)] =
+            [Side::Before, Side::After].map(|side| content(sides, change, side, budget))
+        else {
+            continue;
+        };
+        let (was, is) = (before.as_deref(), after.as_deref());
+        let explained = single::meaning(&path, was, is, budget)
+            .or_else(|| picture::meaning(&path, was, is))
+            .filter(|_| found.len() < MAX_SINGLE);
+        if let Some(explained) = explained {
+            let mut meaning = explained.meaning;
+            if explained.wholly {
+                meaning.covers.push(path.into_owned());
+            }
+            found.push(meaning);
+        } else if let Some(fold) = fold(&path, was, is) {
+            folded.push((path.into_owned(), fold));
+        }
+    }
+    found.extend(groups(folded));
+    found
+}
+
+fn is_candidate(change: &PathChange, path: &str) -> bool {
+    let is_file = |state: &Option<State>| matches!(state, None | Some(State::File { .. }));
+    let is_git = change
+        .path
+        .iter()
+        .any(|part| part.eq_ignore_ascii_case(".git"));
+    let bytes = |state: &Option<State>| match state {
+        Some(State::File { bytes, .. }) => *bytes,
+        _ => 0,
+    };
+    let longest = bytes(&change.before).max(bytes(&change.after));
+    let lower = path.to_ascii_lowercase();
+    // A changed mode is shown as one.
+    let is_content = change.before.as_ref().zip(change.after.as_ref());
+    let is_content = is_content.is_none_or(|(was, is)| hash(was) != hash(is));
+    is_file(&change.before)
+        && is_file(&change.after)
+        && is_content
+        && !is_git
+        && (single::may_mean(path)
+            || picture::is_named(&lower)
+            || longest >= MIN_FOLDED
+            || ARCHIVE_ENDS.iter().any(|end| lower.ends_with(end)))
+}
+
+fn hash(state: &State) -> Option<&str> {
+    match state {
+        State::File { sha256, .. } => sha256.as_deref(),
+        _ => None,
+    }
+}
+
+/// Returns the content on one side.
+fn content(
+    sides: &Sides<'_>,
+    change: &PathChange,
+    side: Side,
+    budget: &mut Budget,
+) -> Result<Option<Vec<u8>>, ()> {
+    let state = match side {
+        Side::Before => &change.before,
+        Side::After => &change.after,
+    };
+    let Some(State::File { bytes, .. }) = state else {
+        return Ok(None);
+    };
+    let fits = *bytes <= MAX_FILE && budget.may_read(usize::try_from(*bytes).unwrap_or(usize::MAX));
+    let content = fits.then(|| sides.read(side, &change.path, MAX_FILE));
+    content.flatten().map(Some).ok_or(())
+}
+
+/// Returns one meaning for all files that are folded for the same reason.
+fn groups(folded: Vec<(String, Fold)>) -> Vec<Meaning> {
+    let mut groups: BTreeMap<&str, (MeaningKind, Vec<(String, String)>)> = BTreeMap::new();
+    for (path, fold) in folded {
+        let noun = match fold.kind {
+            MeaningKind::Archive => "archive",
+            _ => "generated file",
+        };
+        let group = groups.entry(noun).or_insert((fold.kind, Vec::new()));
+        group.1.push((path, fold.why));
+    }
+    let meaning = |(noun, (kind, files)): (&str, (MeaningKind, Vec<(String, String)>))| {
+        let title = match &files[..] {
+            [(path, why)] => format!("{}: {why}", name(path.as_bytes())),
+            _ => count(files.len(), noun),
+        };
+        let mut meaning = Meaning::new(kind, title);
+        if files.len() > 1 {
+            let named = files.iter().take(MAX_NAMED);
+            meaning.lines = named
+                .map(|(path, why)| format!("{}: {why}", name(path.as_bytes())))
+                .collect();
+        }
+        if files.len() > MAX_NAMED {
+            let more = count(files.len() - MAX_NAMED, "more file");
+            meaning.lines.push(format!("and {more}"));
+        }
+        meaning.covers = files.into_iter().map(|(path, _)| path).collect();
+        meaning
+    };
+    groups.into_iter().map(meaning).collect()
+}

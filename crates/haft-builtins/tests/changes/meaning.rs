@@ -1,0 +1,439 @@
+//! What a request says about commits, branches, tags, stashes and resets that real git made on a copy of the workspace.
+
+use haft::approval::meaning::{Meaning, MeaningKind};
+use haft::policy::Profile;
+use haft_sandbox::Sandbox;
+
+use crate::git::host;
+use crate::scene::{Scene, Settings};
+
+/// The repository in which each command line runs: two commits on `main`, two on `side`.
+const REPOSITORY: &str = "git init -q -b main . && git config user.name Ada && git config user.email ada@localhost && \
+    printf '1\\n2\\n3\\n' > file && echo one > other && git add . && git commit -q -m one && \
+    git switch -q -c side && echo s1 > side1 && git add . && git commit -q -m s1 && \
+    echo s2 > side2 && git add . && git commit -q -m s2 && \
+    git switch -q main && echo 4 >> file && git commit -q -am two && git tag v1";
+
+/// A command line, with what the request must say about it.
+struct Row {
+    line: &'static str,
+    kind: MeaningKind,
+    /// The title, without what differs from run to run.
+    title: &'static str,
+    /// A part of a warning; empty if there must be none.
+    warning: &'static str,
+    /// A line that the shown files must have.
+    shows: &'static str,
+}
+
+const fn row(line: &'static str, kind: MeaningKind, title: &'static str) -> Row {
+    Row {
+        line,
+        kind,
+        title,
+        warning: "",
+        shows: "",
+    }
+}
+
+const fn warned(row: Row, warning: &'static str) -> Row {
+    Row { warning, ..row }
+}
+
+const fn showing(row: Row, shows: &'static str) -> Row {
+    Row { shows, ..row }
+}
+
+const ROWS: &[Row] = &[
+    showing(
+        row(
+            "echo price=3 >> file && git add -A && git commit -qm 'Fix discount'",
+            MeaningKind::Commit,
+            "commit 'Fix discount' on main: 1 file, +1 −0",
+        ),
+        "price=3",
+    ),
+    row(
+        "git mv other renamed && chmod +x file && git commit -qam moved",
+        MeaningKind::Commit,
+        "commit 'moved' on main: 2 files",
+    ),
+    row(
+        "printf 'evil\\033[2J\\nbranch' > 'a\nb' && git add . && git commit -qm \"$(printf 'a\\033[31mb')\"",
+        MeaningKind::Commit,
+        "commit 'a\\u{1b}[31mb' on main: 1 file, +2 −0",
+    ),
+    row(
+        "echo 1 > a && git add a && git commit -qm A && echo 2 > b && git add b && git commit -qm B",
+        MeaningKind::Commit,
+        "2 commits on main",
+    ),
+    row(
+        "git switch -qc new && echo 1 > a && git add a && git commit -qm A",
+        MeaningKind::Commit,
+        "commit 'A' on new branch new: 1 file, +1 −0",
+    ),
+    showing(
+        row(
+            "echo 5 >> file && git commit -qa --amend -m changed",
+            MeaningKind::Amend,
+            "amend 'changed' on main: 1 file, +2 −0",
+        ),
+        "5",
+    ),
+    row(
+        "git merge -q side -m joined",
+        MeaningKind::Merge,
+        "merge 'joined' on main: 2 files, +2 −0",
+    ),
+    row(
+        "git switch -q side && git rebase -q main",
+        MeaningKind::Rebase,
+        "rebase side: 2 commits made anew on",
+    ),
+    row(
+        "git cherry-pick side~1 side >/dev/null",
+        MeaningKind::CherryPick,
+        "cherry-pick 2 commits on main",
+    ),
+    row("git tag v2", MeaningKind::Tag, "tag v2 on"),
+    row(
+        "git tag -a v3 -m 'third time'",
+        MeaningKind::Tag,
+        "tag v3 on",
+    ),
+    warned(
+        row(
+            "git tag -f v1 HEAD~1",
+            MeaningKind::Tag,
+            "tag v1 moves from",
+        ),
+        "keeps the old one",
+    ),
+    row(
+        "git tag -d v1",
+        MeaningKind::Tag,
+        "delete tag v1 (it was at",
+    ),
+    row("git branch next", MeaningKind::Branch, "new branch next at"),
+    row(
+        "git branch -m side aside",
+        MeaningKind::Branch,
+        "rename branch side to aside",
+    ),
+    warned(
+        row(
+            "git branch -qD side",
+            MeaningKind::Branch,
+            "delete branch side (it was at",
+        ),
+        "2 commits are on no branch or tag any more",
+    ),
+    warned(
+        row(
+            "git tag -d v1 && git reset -q --hard HEAD~1",
+            MeaningKind::Reset,
+            "reset main to",
+        ),
+        "1 commit is on no branch or tag any more",
+    ),
+    row(
+        "git switch -q side",
+        MeaningKind::Checkout,
+        "switch from main to side",
+    ),
+    row(
+        "git checkout -q HEAD~1",
+        MeaningKind::Checkout,
+        "switch from main to",
+    ),
+    row(
+        "echo 6 >> file && git stash -q",
+        MeaningKind::Stash,
+        "stash 'WIP on main:",
+    ),
+    showing(
+        row(
+            "echo 7 >> file && git add file",
+            MeaningKind::Staged,
+            "staged for the next commit: 1 file, +1 −0",
+        ),
+        "7",
+    ),
+    row(
+        "git switch -q -c a main~1 && echo a > a && git add a && git commit -qm a && git switch -q -c b main~1 && echo b > b && \
+            git add b && git commit -qm b && git switch -q main && git merge -q a b side -m octopus",
+        MeaningKind::Merge,
+        "merge 'octopus' of 3 branches on main: 4 files, +4 −0",
+    ),
+];
+
+pub(crate) async fn all(sandbox: &Sandbox) {
+    for row in ROWS {
+        check(sandbox, row).await;
+    }
+    files_are_covered(sandbox).await;
+    uncommitted_changes_are_named(sandbox).await;
+    stashes_come_back_or_are_dropped(sandbox).await;
+    packed_repositories_are_read(sandbox).await;
+    what_is_not_understood_stays_visible(sandbox).await;
+    large_and_odd_repositories_are_read(sandbox).await;
+    single_files_say_what_they_mean(sandbox).await;
+    eprintln!("changes: {} meanings of git commands: ok", ROWS.len());
+}
+
+fn scene(sandbox: &Sandbox, make: &str) -> Scene {
+    let scene = Scene::with(
+        sandbox,
+        &Settings {
+            profile: Profile::Workspace,
+            ..Settings::default()
+        },
+    );
+    host(&scene.at(""), make);
+    scene
+}
+
+/// Runs a line and returns what its request says.
+async fn meanings(scene: &Scene, line: &str) -> Vec<Meaning> {
+    let outcome = scene.run(line).await;
+    assert!(outcome.is_ok(), "{line}: {outcome:?}");
+    let asked = scene.questions();
+    let request = asked
+        .iter()
+        .find(|request| request.tool.as_str() == "apply_changes");
+    let request = request.unwrap_or_else(|| panic!("{line}: {asked:?}"));
+    request.snapshot.meanings.clone()
+}
+
+fn texts(meaning: &Meaning) -> String {
+    let own: String = meaning
+        .files
+        .iter()
+        .map(|file| format!("{:?}{:?}", file.before, file.after))
+        .collect();
+    let parts: String = meaning.parts.iter().map(texts).collect();
+    own + &parts
+}
+
+async fn check(sandbox: &Sandbox, row: &Row) {
+    let scene = scene(sandbox, REPOSITORY);
+    let found = meanings(&scene, row.line).await;
+    let shown = format!("{}: {found:#?}", row.line);
+    let first = found.first().unwrap_or_else(|| panic!("{shown}"));
+    assert_eq!(first.kind, row.kind, "{shown}");
+    assert!(first.title.starts_with(row.title), "{shown}");
+    let warnings = first.warnings.join("\n");
+    assert_eq!(warnings.is_empty(), row.warning.is_empty(), "{shown}");
+    assert!(warnings.contains(row.warning), "{shown}");
+    assert!(texts(first).contains(row.shows), "{shown}");
+    let last = found.last().unwrap();
+    assert_eq!(last.kind, MeaningKind::GitInternals, "{shown}");
+    assert!(
+        last.covers.iter().all(|path| path.starts_with(".git")),
+        "{shown}"
+    );
+    assert!(last.warnings.is_empty(), "{shown}");
+}
+
+async fn files_are_covered(sandbox: &Sandbox) {
+    let scene = scene(sandbox, REPOSITORY);
+    let line =
+        "echo x >> file && echo y > new && git add file && git commit -qm x && echo z >> other";
+    let found = meanings(&scene, line).await;
+    assert_eq!(found[0].covers, ["file"], "{found:#?}");
+    let line = "git config alias.x '!evil' && mkdir -p .git/hooks && echo evil > .git/hooks/pre-commit && git tag t";
+    let found = meanings(&scene, line).await;
+    let covers: Vec<&String> = found.iter().flat_map(|meaning| &meaning.covers).collect();
+    assert!(
+        !covers
+            .iter()
+            .any(|path| path.contains("hooks") || path.contains("config")),
+        "{covers:?}"
+    );
+    assert!(
+        covers.iter().any(|path| *path == ".git/refs/tags/t"),
+        "{covers:?}"
+    );
+}
+
+async fn uncommitted_changes_are_named(sandbox: &Sandbox) {
+    for (line, kind) in [
+        ("git reset -q --hard", MeaningKind::Reset),
+        (
+            "git checkout -q -- file && git update-index --refresh",
+            MeaningKind::Reset,
+        ),
+        ("git reset -q --hard HEAD~1", MeaningKind::Reset),
+    ] {
+        let scene = scene(sandbox, REPOSITORY);
+        scene.put("file", "1\n2\n3\n4\nhours of work\n");
+        let found = meanings(&scene, line).await;
+        let reset = found.iter().find(|meaning| meaning.kind == kind);
+        let warnings = reset
+            .map(|meaning| meaning.warnings.join("\n"))
+            .unwrap_or_default();
+        let says = "uncommitted changes of 1 file are thrown away: file";
+        assert!(warnings.contains(says), "{line}: {found:#?}");
+    }
+}
+
+async fn stashes_come_back_or_are_dropped(sandbox: &Sandbox) {
+    let make = format!("{REPOSITORY} && echo 6 >> file && git stash -q");
+    for (line, title, warnings) in [
+        ("git stash pop -q", "take back the stash 'WIP on main:", 0),
+        ("git stash drop -q", "drop the stash 'WIP on main:", 1),
+    ] {
+        let scene = scene(sandbox, &make);
+        let found = meanings(&scene, line).await;
+        let shown = format!("{line}: {found:#?}");
+        assert!(found[0].title.starts_with(title), "{shown}");
+        assert_eq!(found[0].warnings.len(), warnings, "{shown}");
+    }
+}
+
+async fn packed_repositories_are_read(sandbox: &Sandbox) {
+    let many = "for i in 1 2 3 4 5 6 7 8 9; do seq 1 3000 > long; echo $i >> long; git add long; git commit -qm $i; done; git gc -q";
+    for (make, line, title) in [
+        (
+            many,
+            "echo x >> long && git commit -qam deep",
+            "commit 'deep' on main: 1 file, +1 −0",
+        ),
+        (
+            many,
+            "echo x >> long && git commit -qam deep && git gc -q --prune=now",
+            "commit 'deep' on main: 1 file, +1 −0",
+        ),
+        (
+            "git clone -q --depth 1 file://$PWD shallow && rm -rf .git && mv shallow/.git . && rm -r shallow && git config user.name A && git config user.email a@b",
+            "echo x >> file && git commit -qam shallow",
+            "commit 'shallow' on main: 1 file, +1 −0",
+        ),
+    ] {
+        let scene = scene(sandbox, &format!("{REPOSITORY} && {make}"));
+        let found = meanings(&scene, line).await;
+        assert_eq!(found[0].title, title, "{line}: {found:#?}");
+        assert!(found[0].warnings.is_empty(), "{line}: {found:#?}");
+    }
+}
+
+async fn what_is_not_understood_stays_visible(sandbox: &Sandbox) {
+    for (make, line, says) in [
+        (
+            "git init -q -b main --object-format=sha256 . && git config user.name A && git config user.email a@b && git commit -q --allow-empty -m one",
+            "git tag t",
+            "SHA-256",
+        ),
+        (
+            REPOSITORY,
+            "ln -s heads/main .git/refs/odd",
+            "is a link or no file",
+        ),
+        (REPOSITORY, "echo junk > .git/refs/heads/odd", "is damaged"),
+    ] {
+        let scene = scene(sandbox, make);
+        let found = meanings(&scene, line).await;
+        let shown = format!("{line}: {found:#?}");
+        assert!(
+            found.iter().all(|meaning| meaning.covers.is_empty()),
+            "{shown}"
+        );
+        let warnings: String = found
+            .iter()
+            .flat_map(|meaning| meaning.warnings.clone())
+            .collect();
+        assert!(warnings.contains(says), "{shown}");
+    }
+}
+
+async fn large_and_odd_repositories_are_read(sandbox: &Sandbox) {
+    let huge = "git update-ref refs/heads/main $(git commit-tree -p HEAD -m huge $(b=$(echo x | git hash-object -w --stdin) && \
+        seq 50000 | sed \"s/.*/100644 blob $b\\tf&/\" | git mktree))";
+    let scene = scene(sandbox, REPOSITORY);
+    let found = meanings(&scene, huge).await;
+    let commit = found.iter().find(|one| one.kind == MeaningKind::Commit);
+    let commit = commit.unwrap_or_else(|| panic!("{:?}", found.len()));
+    let title = "commit 'huge' on main: 50002 files, +";
+    assert!(commit.title.starts_with(title), "{}", commit.title);
+    assert!(commit.files.len() <= 300, "{}", commit.files.len());
+    let not_shown = |line: &String| line.starts_with("files that are not shown: 49");
+    assert!(commit.lines.iter().any(not_shown), "{:?}", commit.lines);
+
+    let lib = "git init -q lib && git -C lib -c user.name=A -c user.email=a@b commit -q --allow-empty -m l";
+    let link = "git -c protocol.file.allow=always submodule --quiet add ./lib sub";
+    let scene = Scene::with(sandbox, &Settings::default());
+    host(
+        &scene.at(""),
+        &format!("{REPOSITORY} && {lib} && {link} && git commit -qm sub"),
+    );
+    let line = "git -C sub -c user.name=A -c user.email=a@b commit -q --allow-empty -m next && git commit -qm up sub";
+    let found = meanings(&scene, line).await;
+    let lines: Vec<&String> = found.iter().flat_map(|one| &one.lines).collect();
+    let is_link = |line: &&&String| line.starts_with("submodule sub: ");
+    assert!(lines.iter().any(|line| is_link(&line)), "{found:#?}");
+
+    let scene = Scene::with(sandbox, &Settings::default());
+    host(
+        &scene.at(""),
+        &format!("{REPOSITORY} && git clone -q --bare . bare.git"),
+    );
+    let found = meanings(&scene, "git --git-dir=bare.git tag t v1").await;
+    assert!(found[0].title.starts_with("tag t on "), "{found:#?}");
+}
+
+/// A packed picture of one pixel, without its checksums: only its header is read.
+const PNG: &str =
+    "printf '\\211PNG\\r\\n\\032\\n\\0\\0\\0\\rIHDR\\0\\0\\0\\020\\0\\0\\0\\010' > logo.png";
+
+async fn single_files_say_what_they_mean(sandbox: &Sandbox) {
+    let lock = r#"{"lockfileVersion":3,"packages":{"node_modules/a":{"version":"1.0.0","resolved":"http://evil.example/a.tgz"}}}"#;
+    let notebook =
+        r##"{"cells":[{"cell_type":"code","source":["x = 1\n"],"outputs":[]}],"metadata":{}}"##;
+    for (line, kind, title, warnings) in [
+        (
+            format!("echo '{lock}' > package-lock.json"),
+            MeaningKind::Lockfile,
+            "packages in package-lock.json: 1 added, 0 removed, 0 changed",
+            1,
+        ),
+        (
+            format!("printf '%s' '{notebook}' > a.ipynb"),
+            MeaningKind::Notebook,
+            "notebook a.ipynb: 1 cell added",
+            0,
+        ),
+        (
+            PNG.to_owned(),
+            MeaningKind::Image,
+            "picture logo.png: new, 16×8, 24 bytes",
+            0,
+        ),
+        (
+            "seq 5000 > dist.min.js".to_owned(),
+            MeaningKind::Generated,
+            "dist.min.js: it is a minified file of 23.8 kB",
+            0,
+        ),
+        (
+            "echo x | gzip > a.gz".to_owned(),
+            MeaningKind::Archive,
+            "a.gz: it is a gzip file of",
+            0,
+        ),
+    ] {
+        let scene = Scene::with(sandbox, &Settings::default());
+        let found = meanings(&scene, &line).await;
+        let shown = format!("{line}: {found:#?}");
+        assert_eq!(found.len(), 1, "{shown}");
+        assert_eq!(found[0].kind, kind, "{shown}");
+        assert!(found[0].title.starts_with(title), "{shown}");
+        assert_eq!(found[0].warnings.len(), warnings, "{shown}");
+        assert_eq!(found[0].covers.len(), 1, "{shown}");
+    }
+    let scene = scene(sandbox, REPOSITORY);
+    let line = format!("echo '{lock}' > package-lock.json && git add -A && git commit -qm deps");
+    let found = meanings(&scene, &line).await;
+    let parts: Vec<MeaningKind> = found[0].parts.iter().map(|part| part.kind).collect();
+    assert_eq!(parts, [MeaningKind::Lockfile], "{found:#?}");
+}
