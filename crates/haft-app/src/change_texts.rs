@@ -258,7 +258,10 @@ impl Texts<'_> {
         if self.left == 0 {
             return Err("its diff is left out: the diffs of the files before it are too long");
         }
-        let before = self.text(net.before.as_ref(), "haft did not save what it held before the run")?;
+        let before = self.text(
+            net.before.as_ref(),
+            "haft did not save what it held before the run",
+        )?;
         let after = self.text(net.after.as_ref(), "it was undone or changed since: haft saves what a file held before each change, so the diff of that later change shows what this one wrote")?;
         if before.contains(&0) || after.contains(&0) {
             return Err("it is not text");

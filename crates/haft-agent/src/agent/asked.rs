@@ -96,7 +96,12 @@ impl Agent {
         if stored.request.parent.is_some() && !is_of(text, &ready.call.name) {
             return None;
         }
-        let outcome = Outcome::from_stored(text, self.session.run().clone(), ready.id(), &ready.call.name)?;
+        let outcome = Outcome::from_stored(
+            text,
+            self.session.run().clone(),
+            ready.id(),
+            &ready.call.name,
+        )?;
         // One that waits for this very request says nothing new.
         let is_own = outcome.status == Status::Suspended
             && outcome.approval.as_deref() == Some(stored.request.id.as_str());

@@ -75,7 +75,8 @@ pub async fn kept_runs(
             continue;
         };
         kept.push(KeptRun {
-            prompt: conversation_file::task(&folder).map(|text| settings.redactor.redact(&text).into_owned()),
+            prompt: conversation_file::task(&folder)
+                .map(|text| settings.redactor.redact(&text).into_owned()),
             run: entry.run,
             workspace,
             last: entry.ended.unwrap_or(entry.started),
@@ -98,7 +99,10 @@ impl Earlier {
     }
 
     fn unreadable(&self, error: &io::Error) -> Problem {
-        Problem::failed(format!("cannot read the record of run {}: {error}", self.run))
+        Problem::failed(format!(
+            "cannot read the record of run {}: {error}",
+            self.run
+        ))
     }
 }
 
@@ -190,7 +194,10 @@ impl App {
         let copied = copy(&last.folder, &new)
             .and_then(|()| continued::keep_successor(&last.folder, run.id()));
         copied.map_err(|e| {
-            Problem::failed(format!("cannot copy the conversation of run {}: {e}", last.run))
+            Problem::failed(format!(
+                "cannot copy the conversation of run {}: {e}",
+                last.run
+            ))
         })?;
         Ok((run, open(&new)?))
     }

@@ -118,7 +118,9 @@ fn read_here(task: &Task, file: &[u8]) -> Result<Read, String> {
             ..Read::default()
         },
         #[cfg(not(feature = "images"))]
-        Task::Picture => return Err("pictures are not read here (feature `images` is off)".to_owned()),
+        Task::Picture => {
+            return Err("pictures are not read here (feature `images` is off)".to_owned());
+        }
         Task::Html { url, format } => {
             let html = std::str::from_utf8(file).map_err(|e| e.to_string())?;
             html::convert(html, url, *format)

@@ -412,7 +412,12 @@ fn a_process_without_the_requester_s_restrictions_does_not_decide() {
     let write = json!({"path": "a.txt", "content": "x\n"});
     let deny = ["-c", "policy.deny=[\"Read(/conf/key)\"]"];
     let id = waiting(&lab, "write_file", &write, &deny);
-    refused(&lab, &id, &[], "the deny rule Read(/conf/key), which does not apply here");
+    refused(
+        &lab,
+        &id,
+        &[],
+        "the deny rule Read(/conf/key), which does not apply here",
+    );
     let trusted = [&deny[..], &["--profile", "trusted"]].concat();
     refused(&lab, &id, &trusted, "the profile workspace");
     assert!(!lab.work().join("a.txt").exists());

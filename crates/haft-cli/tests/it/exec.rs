@@ -96,7 +96,11 @@ fn the_exit_code_is_the_commands_own_where_it_ran_and_hafts_where_it_did_not() {
         (&["whoami"], 3, "haft: denied: "),
         (&["echo new > kept.txt"], 3, "haft: denied: "),
         (&["echo new > kept.txt; exit 9"], 9, "kept.txt"),
-        (&["date -u"], 4, "haft: suspended: run_command needs approval"),
+        (
+            &["date -u"],
+            4,
+            "haft: suspended: run_command needs approval",
+        ),
     ];
     for (words, code, says) in rows {
         let mut all = vec!["--wait", "1", "--"];

@@ -288,7 +288,12 @@ fn listed_hosts_are_allow_rules_where_each_connection_is_judged() {
         let hosts = "sandbox.allow_hosts=[\"example.com\",\"*.example.org\"]";
         let shown = lab.run(&["policy", "show", "--json", "-c", &network, "-c", hosts]);
         for rule in ["Network(example.com)", "Network(*.example.org)"] {
-            assert_eq!(shown.stdout.contains(rule), listed, "{network}: {}", shown.stdout);
+            assert_eq!(
+                shown.stdout.contains(rule),
+                listed,
+                "{network}: {}",
+                shown.stdout
+            );
         }
     }
 }

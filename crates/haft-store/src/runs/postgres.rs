@@ -198,11 +198,7 @@ async fn count(pool: PgPool, run: &RunId, entry: &NoteEntry) -> Result<(), sqlx:
                 .map(|tally| tally.tool.clone())
                 .collect::<Vec<_>>(),
         )
-        .bind(
-            each.clone()
-                .map(|tally| tally.word())
-                .collect::<Vec<_>>(),
-        )
+        .bind(each.clone().map(|tally| tally.word()).collect::<Vec<_>>())
         .bind(
             each.clone()
                 .map(|tally| nanoseconds(tally.part))

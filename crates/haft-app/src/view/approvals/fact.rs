@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use haft::approval::ApprovalRequest;
-use haft::approval::preview::{Change, FileChange};
 use haft::approval::meaning::MeaningKind;
+use haft::approval::preview::{Change, FileChange};
 use haft::approval::snapshot::Snapshot;
 use haft::audit::redact::Redactor;
 use haft::permission::Effect;

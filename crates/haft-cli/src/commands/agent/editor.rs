@@ -23,7 +23,8 @@ pub(in crate::commands) fn run(at: &Invocation, args: &args::Run) -> Done {
         );
     }
     let out = stdout::open().map_err(|e| stdout::unwritten(&e.to_string()))?;
-    let runtime = runtime(true).map_err(|e| Problem::failed(format!("cannot start the runtime: {e}")))?;
+    let runtime =
+        runtime(true).map_err(|e| Problem::failed(format!("cannot start the runtime: {e}")))?;
     let served = runtime.block_on(async {
         let mut signals = Signals::heard()?;
         let stop = async move {
