@@ -25,12 +25,12 @@ pub(crate) fn own_program() -> Option<PathBuf> {
 }
 
 fn replacement_path(path: &Path) -> Option<PathBuf> {
-    let path = written_path(path);
+    let path = path_as_written(path);
     path.is_file().then_some(path)
 }
 
 /// Returns the path of a program whose file may be gone.
-fn written_path(path: &Path) -> PathBuf {
+fn path_as_written(path: &Path) -> PathBuf {
     let bytes = path.as_os_str().as_bytes();
     let written = bytes.strip_suffix(DELETED_SUFFIX).unwrap_or(bytes);
     PathBuf::from(OsStr::from_bytes(written))
@@ -56,8 +56,8 @@ impl OwnProgramFiles {
             let path = env::var_os("PATH").unwrap_or_default();
             let started = env::args_os()
                 .next()
-                .and_then(|name| started_as(&name, &path));
-            Self::of(&written_path(&program), started.as_deref())
+                .and_then(|name| start_path(&name, &path));
+            Self::of(&path_as_written(&program), started.as_deref())
         })
     }
 
@@ -90,7 +90,7 @@ impl OwnProgramFiles {
 }
 
 /// Returns the path by which a program was started with this name.
-fn started_as(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
+fn start_path(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
     if name.as_bytes().contains(&b'/') {
         return std::path::absolute(name).ok();
     }

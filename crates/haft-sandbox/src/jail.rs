@@ -4,6 +4,7 @@ pub(crate) mod bare;
 pub(crate) mod guards;
 mod inside;
 mod lock;
+mod own_files;
 mod placeholder;
 pub(crate) mod plan;
 mod probe;
@@ -43,7 +44,7 @@ use self::report::{Held, Report, receive, send_file};
 use self::spare::{Spare, Supervisor};
 use self::system::{SYSTEM_PATH, SystemList};
 use self::watch::names::Names;
-use crate::command::{CommandSpec, Guard, Mounts, Network, ProcessLimits, Stdin, View};
+use crate::command::{CommandSpec, Mounts, Network, ProcessLimits, Stdin, View};
 use crate::filter::command::{Differs, Sockets};
 use crate::filter::{self, Around};
 use crate::memory::MemoryBound;
@@ -343,8 +344,7 @@ async fn plan(
         }
         plan.workspace.clone_from(&workspace);
         let mut mounts = spec.mounts.clone();
-        mounts.guards.extend(hidden(places, &workspace));
-        mounts.guards.extend(fixed(places, &workspace));
+        mounts.guards.extend(own_files::guards(places, &workspace));
         // On a view, the command may create absent names: they are judged afterwards.
         let holding = own_root && !mounts.only_reads && mounts.view.is_none();
         plan.watched = watched(&mounts, own_root);
@@ -497,32 +497,6 @@ fn overlay(view: &View, lower: PathBuf, target: PathBuf) -> Result<Entry, StartE
         upper: view.upper.clone(),
         work: view.work.clone(),
     })
-}
-
-/// Returns guards that hide the host's own files in a workspace, whoever starts the command.
-fn hidden(places: &Places, workspace: &Path) -> Vec<Guard> {
-    let hide = |path: &Path| {
-        if workspace.join(path).is_file() {
-            Guard::hide_file(path)
-        } else {
-            Guard::hide_dir(path)
-        }
-    };
-    places.own_within(workspace).map(hide).collect()
-}
-
-/// Returns guards that keep the host's own program in a workspace as it is, on a view too.
-fn fixed(places: &Places, workspace: &Path) -> Vec<Guard> {
-    let existing = places.fixed_within(workspace);
-    let existing = existing.filter(|path| workspace.join(path).symlink_metadata().is_ok());
-    let protect = |path: &Path| {
-        if workspace.join(path).is_dir() {
-            Guard::protect_dir(path)
-        } else {
-            Guard::protect_file(path)
-        }
-    };
-    existing.map(protect).collect()
 }
 
 /// Sort key that puts parents before children; the sort is stable, so the list's order is kept otherwise.

@@ -67,7 +67,7 @@ pub use classes::Classes;
 pub use command::command_risk;
 pub use command_lines::CommandLines;
 pub use dead::{DeadCause, DeadRule};
-pub use denials::Denials;
+pub use denials::{Denials, NameProgress};
 pub use explain::{
     CheckReport, Explanation, Failure, GuardView, Layer, Part, PolicyView, RuleView,
 };
@@ -78,7 +78,6 @@ pub use guard::{
 pub use haft_shell::{join_words, plain_words, reads_alike};
 pub use judge::EffectVerdict;
 pub use judged_call::JudgedCall;
-pub use linked_names::NameProgress;
 pub use names::UnknownName;
 pub use network::NetworkBundle;
 pub use own_commands::OwnCommands;

@@ -87,7 +87,7 @@ fn look(
     denials: &Denials,
     on_view: bool,
     most: usize,
-) -> Result<Found, Stop> {
+) -> Result<WorkspaceGuards, Stop> {
     let GuardSets { denied, git } = Walk::new(workspace, denials, on_view, most).run()?;
     let linked = if on_view {
         Vec::new()
@@ -95,7 +95,7 @@ fn look(
         let names = LinkedNames::find(workspace, denials).map_err(|TooMany| Stop::TooMany)?;
         linked_guards(workspace, denials, &names)
     };
-    Ok(Found {
+    Ok(WorkspaceGuards {
         denied,
         git,
         linked,
@@ -103,20 +103,20 @@ fn look(
 }
 
 /// The guards found in a workspace.
-struct Found {
+struct WorkspaceGuards {
     denied: Vec<Guard>,
     git: Vec<Guard>,
-    linked: Vec<Linked>,
+    linked: Vec<LinkGuard>,
 }
 
 /// A guard of a path because of one of its further names.
-struct Linked {
+struct LinkGuard {
     guard: Guard,
     name: PathBuf,
 }
 
 /// Returns true if the link has a guard itself: then the jail also guards what it leads to.
-fn is_guarded(linked: &Linked, guards: &[Guard]) -> bool {
+fn is_guarded(linked: &LinkGuard, guards: &[Guard]) -> bool {
     guards.iter().any(|guard| {
         let same_name = || linked.name.file_name() == Some(guard.path.as_os_str());
         guard.path == linked.name || (guard.any_depth && same_name())
@@ -124,7 +124,7 @@ fn is_guarded(linked: &Linked, guards: &[Guard]) -> bool {
 }
 
 /// Returns guards for what links lead to whose names must not be changed.
-fn linked_guards(workspace: &Workspace, denials: &Denials, names: &LinkedNames) -> Vec<Linked> {
+fn linked_guards(workspace: &Workspace, denials: &Denials, names: &LinkedNames) -> Vec<LinkGuard> {
     let is_guarded = |name: &&PathBuf| {
         let name = name.to_string_lossy();
         denials.denies_changing(&name) || protected_from_commands(&name).is_some()
@@ -132,7 +132,7 @@ fn linked_guards(workspace: &Workspace, denials: &Denials, names: &LinkedNames) 
     // The root itself cannot be covered; the search for denied paths covers what lies in it.
     let places = names.all().filter(|(place, _)| **place != Path::new(""));
     let guarded = places.filter_map(|(place, names)| Some((place, names.iter().find(is_guarded)?)));
-    let linked = guarded.map(|(place, name)| Linked {
+    let linked = guarded.map(|(place, name)| LinkGuard {
         guard: if workspace.root().join(place).is_dir() {
             Guard::protect_dir(place)
         } else {

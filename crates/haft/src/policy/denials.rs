@@ -1,7 +1,7 @@
 //! `Denials`: the paths that deny rules and secret names keep from every program, for code that hides files before a program starts.
 
 use super::Policy;
-use super::linked_names::NameProgress;
+pub use super::linked_names::NameProgress;
 use super::paths::{PathPattern, PathView};
 use super::rule::{List, Rule, Selector, Specifier};
 use super::secret_files::HiddenSecrets;
@@ -119,7 +119,7 @@ impl Policy {
     pub(crate) fn denials_after(&self, released: &[String]) -> Denials {
         let of = |list: List, class: ToolClass| {
             let rules = self.rules.all().iter();
-            let patterns = rules.filter_map(move |rule| named(rule, list, class));
+            let patterns = rules.filter_map(move |rule| pattern_of(rule, list, class));
             patterns.cloned()
         };
         Denials {
@@ -135,7 +135,7 @@ impl Policy {
 }
 
 /// Returns the path pattern of a rule if it is in this list and of this class.
-fn named(rule: &Rule, list: List, class: ToolClass) -> Option<&PathPattern> {
+fn pattern_of(rule: &Rule, list: List, class: ToolClass) -> Option<&PathPattern> {
     let is_of = rule.list == list && rule.selector == Selector::Class(class);
     match &rule.specifier {
         Specifier::Path(pattern) if is_of => Some(pattern),
