@@ -90,6 +90,7 @@ fn k9_no_tool_changes_the_program_that_judges_it() {
             }
         }
         // Other packages of the environment are not haft's.
+        lab.file(".venv/lib/python3.11/site-packages/other/data.py", "old");
         let line = "echo new > .venv/lib/python3.11/site-packages/other/data.py; echo end";
         let ran = call("run_command", json!({"command": line}), &[]);
         let other = fs::read_to_string(site.join("other/data.py")).unwrap();
