@@ -223,10 +223,11 @@ fn settings_bind_describe_and_limit_a_tool() {
         "locale = \"de-AT\"\n[tools.read_file]\nbind = { max_lines = 2 }\ni18n = { de = \"Liest.\" }\n",
     );
     let ran = lab.run(&["call", "read_file", "--args", r#"{"path":"a.txt"}"#]);
+    assert_eq!(ran.stdout, "line 0\nline 1\n", "{}", ran.stderr);
     assert!(
-        ran.stdout.starts_with("line 0\nline 1\n[lines 1-2 of 50"),
+        ran.stderr.contains("note: lines 1-2 of 50"),
         "{}",
-        ran.stdout
+        ran.stderr
     );
     let ran = lab.run(&[
         "call",

@@ -107,12 +107,30 @@ fn ask(address: SocketAddr, messages: &[Value]) -> Value {
     .unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
-    let from = answer
-        .find("\r\n\r\n")
+    let (head, body) = answer
+        .split_once("\r\n\r\n")
         .unwrap_or_else(|| panic!("{answer}"));
-    let body = answer[from..].find('{').map(|at| from + at);
-    let mut values = serde_json::Deserializer::from_str(&answer[body.unwrap()..]).into_iter();
-    values.next().unwrap().unwrap()
+    let is_chunked = head.to_ascii_lowercase().contains("chunked");
+    let body = if is_chunked {
+        joined(body)
+    } else {
+        body.to_owned()
+    };
+    serde_json::from_str(&body).unwrap_or_else(|error| panic!("{error}: {body}"))
+}
+
+/// Returns the chunks of a body as one text.
+fn joined(mut body: &str) -> String {
+    let mut out = String::new();
+    while let Some((size, rest)) = body.split_once("\r\n") {
+        let size = usize::from_str_radix(size, 16).unwrap();
+        out.push_str(&rest[..size]);
+        body = rest[size..].trim_start_matches("\r\n");
+        if size == 0 {
+            break;
+        }
+    }
+    out
 }
 
 /// Returns the call that corrects the fault.

@@ -20,7 +20,8 @@ pub(super) enum EarlyEnd {
 pub(super) struct FailedCall {
     failure: Failure,
     artifacts: Vec<Artifact>,
-    notes: Vec<String>,
+    /// Set if it is the outcome of an earlier call.
+    note: Option<Box<str>>,
     /// Advice for operators; never sent to a model.
     operator: Option<String>,
 }
@@ -31,7 +32,7 @@ pub(super) struct SuspendedEnd {
     pub(super) approval: ApprovalId,
     /// The message for its client.
     pub(super) words: String,
-    notes: Vec<String>,
+    note: Option<Box<str>>,
     /// Advice for operators; never sent to a model.
     operator: Option<String>,
 }
@@ -46,7 +47,7 @@ impl EarlyEnd {
                 advice: None,
             },
             artifacts: Vec::new(),
-            notes: Vec::new(),
+            note: None,
             operator: None,
         })
     }
@@ -73,7 +74,7 @@ impl EarlyEnd {
         Self::Suspended(SuspendedEnd {
             approval: approval.clone(),
             words: words.into(),
-            notes: Vec::new(),
+            note: None,
             operator: None,
         })
     }
@@ -132,17 +133,18 @@ impl EarlyEnd {
 
     /// Notes that the outcome is that of an earlier call.
     pub(super) fn note_earlier(mut self, note: String) -> Self {
-        let notes = match &mut self {
+        let slot = match &mut self {
             Self::Answered(result) => {
                 if let Some(summary) = &mut result.summary {
                     *summary = format!("earlier outcome: {summary}");
                 }
-                &mut result.notes
+                result.notes.push(note);
+                return self;
             }
-            Self::Failed(failed) => &mut failed.notes,
-            Self::Suspended(waiting) => &mut waiting.notes,
+            Self::Failed(failed) => &mut failed.note,
+            Self::Suspended(waiting) => &mut waiting.note,
         };
-        notes.push(note);
+        *slot = Some(note.into());
         self
     }
 
@@ -216,14 +218,14 @@ impl From<EarlyEnd> for CallResult {
             EarlyEnd::Answered(result) => *result,
             EarlyEnd::Failed(failed) => Self {
                 artifacts: failed.artifacts,
-                notes: failed.notes,
+                notes: failed.note.into_iter().map(String::from).collect(),
                 operator: failed.operator,
                 ..Self::of(status(failed.failure.kind)).with_error(failed.failure)
             },
             EarlyEnd::Suspended(waiting) => Self {
                 summary: Some(format!("pending: approval {}", waiting.approval)),
                 content: vec![Content::text(waiting.words)],
-                notes: waiting.notes,
+                notes: waiting.note.into_iter().map(String::from).collect(),
                 approval: Some(waiting.approval.to_string()),
                 operator: waiting.operator,
                 ..Self::of(Status::Suspended)
@@ -269,7 +271,7 @@ impl From<ToolError> for EarlyEnd {
         Self::Failed(FailedCall {
             failure: failure(&error),
             artifacts: Vec::new(),
-            notes: Vec::new(),
+            note: None,
             operator,
         })
     }
