@@ -102,7 +102,6 @@ fn listed(nets: &[NetChange], most: usize) -> Vec<&NetChange> {
 mod tests {
     use std::path::Path;
 
-    use haft::approval::meaning::Meaning;
     use haft::change::State;
     use haft::change::net::{NetChange, PathState};
 
