@@ -278,7 +278,7 @@ async fn a_thousand_hosts_that_nobody_decides_about_leave_no_request(sandbox: &S
     let out = seen.data["stdout"].as_str().unwrap();
     assert_eq!(out, "{'HTTP/1.1 403 Forbidden': 1000}\n");
     assert!(
-        seen.shown.contains("no decision was made while"),
+        seen.shown.contains("nobody approved it within"),
         "{}",
         seen.shown
     );

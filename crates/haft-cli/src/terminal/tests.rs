@@ -254,7 +254,7 @@ fn the_deciding_fact_comes_whole() {
                     FileChange::new("f", Some(b"\xff"), Some(b"\xfe")),
                 ],
             ),
-            "a.txt → t1 (changed)\n   1  one\n   2 -two\n   2 +2\n   3  three\nb (new file)\n   1 +x\nc (deleted)\nd (moved to e)\nf (changed)\n  not a text: its content is not shown",
+            "a.txt → t1 (changed)\n   1  one\n   2 -two\n   2 +2\n   3  three\nb (new file)\n   1 +x\nc (deleted)\nd (moved to e)\nf (changed)\n  not a text: its content is not shown (1 B, sha256 aa687b58b0e7…)",
         ),
         (high("other", r#"{"b":1}"#, Vec::new()), "{\n  \"b\": 1\n}"),
     ];

@@ -405,7 +405,7 @@ fn holding(ended: Arc<Notify>) -> ToolRegistry {
 #[tokio::test]
 async fn a_call_that_is_of_no_use_later_leaves_no_request_however_its_wait_ends() {
     for (how, says) in [
-        (Undecided::Later, "Denied no decision was made while"),
+        (Undecided::Later, "Denied nobody approved it within"),
         (Undecided::Left, "Cancelled the session ended"),
         (Undecided::Ended, "Cancelled the session ended"),
     ] {

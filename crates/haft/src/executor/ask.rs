@@ -541,15 +541,12 @@ fn decision_timeout(request: &ApprovalRequest, limit: Duration) -> EarlyEnd {
     EarlyEnd::failed(ErrorKind::Denied, message).advise("call again when an approver is available")
 }
 
-/// Returns for how many seconds a request could be decided, or its call waited.
+/// Returns for how many seconds a request was open, at most `limit`.
 fn waited(request: &ApprovalRequest, limit: Duration) -> u64 {
-    let stood = request.expires.saturating_sub(request.created);
-    let stood = u64::try_from(stood).unwrap_or(u64::MAX);
-    // The wait begins a moment after the request was made.
-    let stood = Duration::from_nanos(stood).as_millis().div_ceil(1_000);
-    limit
-        .as_secs()
-        .min(u64::try_from(stood).unwrap_or(u64::MAX))
+    let passed = crate::clock::now().saturating_sub(request.created);
+    let passed = u64::try_from(passed).unwrap_or(0);
+    let rounded = Duration::from_nanos(passed).saturating_add(Duration::from_millis(500));
+    rounded.as_secs().clamp(1, limit.as_secs().max(1))
 }
 
 fn not_decided_in_time(request: &ApprovalRequest) -> EarlyEnd {
