@@ -116,7 +116,7 @@ fn a_suspended_run_goes_on_in_itself_whoever_decides_and_however_often_it_is_res
         one_run(&lab, &run, "suspended", &row);
         let resume = ["--resume", &run, "--model", &model];
         let by_command = || {
-            let decided = lab.run(&[&["approvals", how[0], &id, "--yes"], &how[1..]].concat());
+            let decided = lab.run(&[&["approvals", how[0], &id], &how[1..]].concat());
             assert!(matches!(decided.code, 0 | 3), "{row}: {}", decided.stderr);
         };
         match by {
