@@ -2,7 +2,7 @@
 
 use haft::audit::RunStart;
 use haft::audit::index::{
-    CallCount, Closed, HourCount, IndexError, NoteEntry, RunEntry, RunFilter, RunIndex,
+    CallCount, CallTally, Closed, HourCount, IndexError, NoteEntry, RunEntry, RunFilter, RunIndex,
 };
 use haft::call::RunId;
 use haft::future::BoxFuture;
@@ -198,7 +198,7 @@ async fn count(pool: PgPool, run: &RunId, entry: &NoteEntry) -> Result<(), sqlx:
                 .map(|tally| tally.tool.clone())
                 .collect::<Vec<_>>(),
         )
-        .bind(each.clone().map(|tally| tally.word()).collect::<Vec<_>>())
+        .bind(each.clone().map(CallTally::word).collect::<Vec<_>>())
         .bind(
             each.clone()
                 .map(|tally| nanoseconds(tally.part))
