@@ -193,7 +193,7 @@ impl LoadSkill {
             let skill = shelf.find(&seen, &name)?;
             check_open(&skill, for_person)?;
             match resource {
-                Some(path) => Ok(Read::File(file(&skill, &path)?)),
+                Some(path) => Ok(Read::File(Box::new(file(&skill, &path)?))),
                 None => Ok(Read::Whole(Whole {
                     text: skill.instructions()?,
                     files: skill.resources()?,
@@ -203,7 +203,7 @@ impl LoadSkill {
         })
         .await?;
         match read {
-            Read::File(result) => Ok(result),
+            Read::File(result) => Ok(*result),
             Read::Whole(whole) => self.load(&whole, &input, context),
         }
     }
@@ -265,7 +265,7 @@ impl LoadSkill {
 
 /// What was read on the blocking thread.
 enum Read {
-    File(ToolResult),
+    File(Box<ToolResult>),
     Whole(Whole),
 }
 

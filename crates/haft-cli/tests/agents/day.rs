@@ -33,8 +33,17 @@ fn the_real_claude_code_reads_the_failing_assertion_and_fixes_it() {
     }
 }
 
-fn work(program: &std::path::Path, project: &Project, way: Way) {
-    let row = &ROWS[0];
+/// Tells the agent's commands where the user's toolchain lies: in the real home.
+fn put_toolchain(command: &mut std::process::Command) {
+    for (variable, below) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+        let home = std::path::PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
+        let known = std::env::var_os(variable).map_or_else(|| home.join(below), Into::into);
+        command.env(variable, known);
+    }
+}
+
+/// Returns a folder with the project, in which the agent's commands run in the jail.
+fn lab_with(project: &Project) -> Lab {
     let lab = Lab::new(Answer::Allow);
     lab.write(
         ".config/haft/config.toml",
@@ -46,6 +55,13 @@ fn work(program: &std::path::Path, project: &Project, way: Way) {
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(file, text).unwrap();
     }
+    lab
+}
+
+fn work(program: &std::path::Path, project: &Project, way: Way) {
+    let row = &ROWS[0];
+    let lab = lab_with(project);
+    let folder = lab.path("work");
     let tool = match way {
         Way::Hook => "Bash",
         Way::Mcp => "mcp__haft__run_command",
@@ -85,11 +101,7 @@ fn work(program: &std::path::Path, project: &Project, way: Way) {
     for (name, value) in row.variables {
         command.env(name, value.replace("@URL@", &model.url()));
     }
-    for (variable, below) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
-        let home = std::path::PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
-        let known = std::env::var_os(variable).map_or_else(|| home.join(below), Into::into);
-        command.env(variable, known);
-    }
+    put_toolchain(&mut command);
     let ran = lab::ended(command);
     let output = format!("{}{}", lab::text(&ran.stdout), lab::text(&ran.stderr));
     let context = format!("{}, {way:?}: {output}", project.name);

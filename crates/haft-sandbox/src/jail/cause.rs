@@ -17,7 +17,7 @@ const MAX_BYTES: u64 = 8192;
 struct Host {
     /// Their maximum number, `user.max_user_namespaces`.
     limit: Option<u64>,
-    /// Whether AppArmor permits them only to programs with a profile, as Ubuntu 24.04 and later have it.
+    /// Whether `AppArmor` permits them only to programs with a profile, as Ubuntu 24.04 and later have it.
     by_profile: bool,
     /// Whether only root may create them, as older Debian has it.
     for_root: bool,

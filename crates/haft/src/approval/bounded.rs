@@ -71,13 +71,17 @@ pub(crate) fn permissions(all: &mut Vec<Permission>) -> Option<MorePermissions> 
 /// they come from.
 pub(crate) fn files(all: &mut Vec<FileChange>) {
     let mut room = MAX_TEXT;
-    all.iter_mut().for_each(|file| file.fit(&mut room));
+    for file in all.iter_mut() {
+        file.fit(&mut room);
+    }
     if all.len() <= MAX_FILES {
         return;
     }
     let mut digest = Digest::default();
     let more = all.split_off(MAX_FILES);
-    more.iter().for_each(|file| digest.add(file));
+    for file in &more {
+        digest.add(file);
+    }
     let mut rest = FileChange::unread(".");
     rest.files = Some(more.len() as u64);
     rest.after_sha256 = Some(digest.hex());

@@ -206,6 +206,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table")]
     fn fewer_safeguards_are_told_from_more() {
         let build = |policy: super::super::PolicyBuilder| policy.build().unwrap();
         let plain = || Policy::builder(Profile::Workspace);

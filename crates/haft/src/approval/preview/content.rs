@@ -157,7 +157,7 @@ pub(super) fn first_difference(
         let common = &was[..same];
         if let Some(last) = common.iter().rposition(|byte| *byte == b'\n') {
             line_start = at + last as u64 + 1;
-            lines += common.iter().filter(|byte| **byte == b'\n').count() as u64;
+            lines += memchr::memchr_iter(b'\n', common).count() as u64;
         }
         if same < was.len().max(is.len()) {
             return Ok(Some(Difference { line_start, lines }));

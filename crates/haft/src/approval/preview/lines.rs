@@ -216,7 +216,8 @@ mod tests {
         for _ in 0..200 {
             let mut text = |most: u64| -> String {
                 let lines = random(most);
-                (0..lines).map(|_| format!("{}\n", random(40))).collect()
+                let lines = (0..lines).map(|_| random(40).to_string());
+                lines.map(|line| line + "\n").collect()
             };
             let (before, after) = (text(400), text(400));
             let (was, is) = (split(before.as_bytes()), split(after.as_bytes()));
