@@ -357,7 +357,11 @@ fn f1_a_decision_that_could_not_be_acted_on_at_once_is_acted_on_later() {
     let held = std::fs::File::open(run).unwrap();
     held.lock().unwrap();
     let ran = lab.run(&[&["approvals", "approve", id][..], &SETTINGS].concat());
-    assert!(ran.stderr.contains("already being resumed"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("already being resumed"),
+        "{}",
+        ran.stderr
+    );
     assert_eq!(log(&lab), "one\n");
     drop(held);
     collects_the_outcome(&lab, &mut client, "api");
