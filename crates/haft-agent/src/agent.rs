@@ -28,6 +28,7 @@ mod estimate;
 mod money;
 mod prepare;
 mod settle;
+mod ticket;
 mod unknown;
 
 /// A model, an executor, a session, and their conversation.

@@ -2,7 +2,7 @@
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{Ending, RequestStatus, StoredApproval};
-use haft::{CallId, Executor, Outcome, Session, Status, ToolCall, Verdict};
+use haft::{Outcome, Status, Verdict};
 use serde::Deserialize;
 
 use crate::agent::calls::{Plan, Ready};
@@ -135,37 +135,6 @@ impl Agent {
         self.tell_call(ready);
         self.answer(ready, answer, None)?;
         Ok(Plan::Settled)
-    }
-}
-
-/// Runs a call; one that was decided acts on its decision, whatever the rules say now.
-pub(super) async fn run(
-    executor: &Executor,
-    session: &Session,
-    call: ToolCall,
-    decided: Option<ApprovalId>,
-) -> Outcome {
-    let Some(id) = decided else {
-        return executor.execute(session, call).await;
-    };
-    let (name, own) = (call.name.clone(), call.id.clone());
-    match executor.resume(&session.continuing(), &id).await {
-        Ok(outcome) => {
-            // If it no longer does what was shown, the model hears so: nobody else may run it later.
-            let ended = executor.inbox().end(&id, Ending::Void).await;
-            if let Err(error) = ended {
-                tracing::warn!(%error, %id, "end a request that no longer applies");
-            }
-            outcome
-        }
-        // Another process acts on it: it waits for that one.
-        Err(error) => {
-            let own = own.unwrap_or_else(|| CallId::new(""));
-            let mut outcome = Outcome::new(session.run().clone(), own, &name, Status::Suspended);
-            outcome.summary = error.to_string();
-            outcome.approval = Some(id.to_string());
-            outcome
-        }
     }
 }
 

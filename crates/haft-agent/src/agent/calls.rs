@@ -9,7 +9,7 @@ use haft::{CallId, CancellationToken, Outcome, Risk, ToolCall};
 use haft_wire::{Call, CallKind};
 use tokio::time::Instant;
 
-use crate::agent::{Agent, AgentError, asked, until};
+use crate::agent::{Agent, AgentError, ticket, until};
 use crate::conversation::{AnswerText, Entry};
 use crate::end::{End, Waiting};
 use crate::history::{OpenTurn, Slot};
@@ -203,7 +203,7 @@ impl Agent {
             let decided = ready.decided.clone();
             left.push(ready);
             running.push(Box::pin(async move {
-                (place, asked::run(&executor, &session, call, decided).await)
+                (place, ticket::run(&executor, &session, call, decided).await)
             }));
         }
         let mut waiting = Vec::new();

@@ -88,6 +88,38 @@ fn resumer(lab: &Lab, run: &str, model: &str, id: &str) -> Child {
     child
 }
 
+fn by_command(lab: &Lab, id: &str, how: &[&str]) {
+    let decided = lab.run(&[&["approvals", how[0], id], &how[1..]].concat());
+    assert!(matches!(decided.code, 0 | 3), "{how:?}: {}", decided.stderr);
+}
+
+/// Has a server decide and follow the decision.
+fn by_server(lab: &Lab, id: &str, how: &[&str]) {
+    let server = Server::start(lab, &[]);
+    let body = json!({"message": how.get(2)});
+    assert_eq!(decide(&server, id, how[0], &body).status, 200, "{how:?}");
+    wait("the call", || {
+        let shown = lab.run(&["approvals", "show", id, "--json"]).json();
+        let outcome = shown.get("outcome");
+        outcome.filter(|outcome| outcome.is_object()).map(drop)
+    });
+    wait("the run", || {
+        (runs(lab)[0]["state"] == "suspended").then_some(())
+    });
+}
+
+/// Decides while a process that resumed the run waits for it.
+fn by_resumer(lab: &Lab, [run, model, id]: [&str; 3], how: &[&str]) {
+    let child = resumer(lab, run, model, id);
+    let other = lab.run(&["run", "--resume", run, "--model", model]);
+    assert_eq!(other.code, 2, "{how:?}: {}", other.stderr);
+    let says = format!("run {run} is already being resumed by another haft process");
+    assert!(other.stderr.contains(&says), "{how:?}: {}", other.stderr);
+    by_command(lab, id, how);
+    let ran = ended(child);
+    assert_eq!(ran.code, 0, "{how:?}: {}{}", ran.stdout, ran.stderr);
+}
+
 #[test]
 fn a_suspended_run_goes_on_in_itself_whoever_decides_and_however_often_it_is_resumed() {
     let edited = r#"{"path":"a.txt","content":"y\n","mode":"append"}"#;
@@ -114,44 +146,16 @@ fn a_suspended_run_goes_on_in_itself_whoever_decides_and_however_often_it_is_res
         let model = model(&lab, asked);
         let (run, id) = suspended(&lab, &model);
         one_run(&lab, &run, "suspended", &row);
-        let resume = ["--resume", &run, "--model", &model];
-        let by_command = || {
-            let decided = lab.run(&[&["approvals", how[0], &id], &how[1..]].concat());
-            assert!(matches!(decided.code, 0 | 3), "{row}: {}", decided.stderr);
-        };
         match by {
-            "command" => by_command(),
-            "server" => {
-                let server = Server::start(&lab, &[]);
-                let body = json!({"message": how.get(2)});
-                assert_eq!(decide(&server, &id, how[0], &body).status, 200, "{row}");
-                wait("the call", || {
-                    let shown = lab.run(&["approvals", "show", &id, "--json"]).json();
-                    shown
-                        .get("outcome")
-                        .filter(|outcome| outcome.is_object())
-                        .map(drop)
-                });
-                wait("the run", || {
-                    (runs(&lab)[0]["state"] == "suspended").then_some(())
-                });
-            }
-            _ => {
-                let child = resumer(&lab, &run, &model, &id);
-                let other = lab.run(&[&["run"], &resume[..]].concat());
-                assert_eq!(other.code, 2, "{row}: {}", other.stderr);
-                let says = format!("run {run} is already being resumed by another haft process");
-                assert!(other.stderr.contains(&says), "{row}: {}", other.stderr);
-                by_command();
-                let ran = ended(child);
-                assert_eq!(ran.code, 0, "{row}: {}{}", ran.stdout, ran.stderr);
-            }
+            "command" => by_command(&lab, &id, how),
+            "server" => by_server(&lab, &id, how),
+            _ => by_resumer(&lab, [&run, &model, &id], how),
         }
         if by != "resumer" {
             one_run(&lab, &run, "suspended", &row);
         }
         for time in 0..3 {
-            let (ran, lines) = run_json(&lab, &resume);
+            let (ran, lines) = run_json(&lab, &["--resume", &run, "--model", &model]);
             assert_eq!(ran.code, 0, "{row} {time}: {}{}", ran.stdout, ran.stderr);
             let done = lines.last().unwrap();
             assert_eq!(
@@ -169,13 +173,8 @@ fn a_suspended_run_goes_on_in_itself_whoever_decides_and_however_often_it_is_res
         }
         let chained = if asked == CHAIN { "in\n" } else { "" };
         assert_eq!(read(&lab, "log.txt"), format!("1\n{chained}2\n"), "{row}");
-        let kept = std::fs::read_to_string(
-            lab.home()
-                .join("runs")
-                .join(&run)
-                .join("conversation.jsonl"),
-        )
-        .unwrap();
+        let folder = lab.home().join("runs").join(&run);
+        let kept = std::fs::read_to_string(folder.join("conversation.jsonl")).unwrap();
         assert_eq!(kept.contains("not this one"), how == deny, "{row}");
     }
 }
