@@ -20,7 +20,6 @@ pub(crate) mod options;
 
 #[cfg(feature = "web")]
 pub use options::Web;
-#[cfg(feature = "web")]
 
 /// The name of the bundle, and the category of its tools.
 #[cfg(feature = "web")]

@@ -113,12 +113,11 @@ pub(super) fn meaning(
         ),
     };
     let conflict = after.is_some_and(has_conflict);
-    let mut meaning = match (read(before), read(after)) {
-        (Some(before), Some(after)) => compare(&shown, &before, &after),
-        _ => {
-            let title = format!("packages in {shown} are not understood");
-            Meaning::new(MeaningKind::Lockfile, title)
-        }
+    let mut meaning = if let (Some(before), Some(after)) = (read(before), read(after)) {
+        compare(&shown, &before, &after)
+    } else {
+        let title = format!("packages in {shown} are not understood");
+        Meaning::new(MeaningKind::Lockfile, title)
     };
     if conflict {
         let why = format!("{shown} has conflict markers: a merge was left unfinished in it");

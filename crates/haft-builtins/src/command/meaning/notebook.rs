@@ -26,7 +26,8 @@ struct Notebook<'j> {
 
 #[derive(Deserialize)]
 struct Cell<'j> {
-    cell_type: String,
+    #[serde(rename = "cell_type")]
+    kind: String,
     source: Source,
     #[serde(borrow, default)]
     outputs: Vec<&'j RawValue>,
@@ -47,12 +48,12 @@ fn text(cell: &Cell<'_>) -> String {
         Source::Lines(lines) => lines.concat(),
     };
     let end = if source.ends_with('\n') { "" } else { "\n" };
-    format!("# %% [{}]\n{source}{end}", one_line(&cell.cell_type, 30))
+    format!("# %% [{}]\n{source}{end}", one_line(&cell.kind, 30))
 }
 
 /// Returns true if the path names a notebook.
 pub(super) fn is_named(path: &str) -> bool {
-    path.ends_with(".ipynb")
+    path.strip_suffix(".ipynb").is_some()
 }
 
 /// Returns what the change of a notebook means; `None` if it is none that haft understands.
@@ -65,7 +66,7 @@ pub(super) fn meaning(
     if !is_named(path) {
         return None;
     }
-    let (Some(was), Some(is)) = (parse_side(before), parse_side(after)) else {
+    let (Ok(was), Ok(is)) = (parse_side(before), parse_side(after)) else {
         let title = format!("notebook {}: it cannot be read", one_line(path, 200));
         let mut meaning = Meaning::new(MeaningKind::Notebook, title);
         meaning
@@ -98,12 +99,9 @@ pub(super) fn meaning(
     Some(Explained { meaning, wholly })
 }
 
-/// Reads one side; `Some(None)` if there is no file.
-fn parse_side(side: Option<&[u8]>) -> Option<Option<Notebook<'_>>> {
-    match side {
-        None => Some(None),
-        Some(bytes) => parse(bytes).map(Some),
-    }
+/// Reads one side, which may be no file; the error if it is no notebook.
+fn parse_side(side: Option<&[u8]>) -> Result<Option<Notebook<'_>>, ()> {
+    side.map(|bytes| parse(bytes).ok_or(())).transpose()
 }
 
 fn parse(bytes: &[u8]) -> Option<Notebook<'_>> {

@@ -82,7 +82,7 @@ fn png(bytes: &[u8]) -> Option<Size> {
     Some(("image/png", word(16)?, word(20)?))
 }
 
-/// GIF89a, 18: the logical screen.
+/// `GIF89a`, 18: the logical screen.
 fn gif(bytes: &[u8]) -> Option<Size> {
     let is_gif = bytes.starts_with(b"GIF87a") || bytes.starts_with(b"GIF89a");
     let word = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?));

@@ -116,9 +116,12 @@ fn content(
     content.flatten().map(Some).ok_or(())
 }
 
+/// The kind of a group's files, and each with the reason why it is folded.
+type Group = (MeaningKind, Vec<(String, String)>);
+
 /// Returns one meaning for all files that are folded for the same reason.
 fn groups(folded: Vec<(String, Fold)>) -> Vec<Meaning> {
-    let mut groups: BTreeMap<&str, (MeaningKind, Vec<(String, String)>)> = BTreeMap::new();
+    let mut groups: BTreeMap<&str, Group> = BTreeMap::new();
     for (path, fold) in folded {
         let noun = match fold.kind {
             MeaningKind::Archive => "archive",
@@ -127,7 +130,7 @@ fn groups(folded: Vec<(String, Fold)>) -> Vec<Meaning> {
         let group = groups.entry(noun).or_insert((fold.kind, Vec::new()));
         group.1.push((path, fold.why));
     }
-    let meaning = |(noun, (kind, files)): (&str, (MeaningKind, Vec<(String, String)>))| {
+    let meaning = |(noun, (kind, files)): (&str, Group)| {
         let title = match &files[..] {
             [(path, why)] => format!("{}: {why}", name(path.as_bytes())),
             _ => count(files.len(), noun),

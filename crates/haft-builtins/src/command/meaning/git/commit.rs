@@ -128,7 +128,7 @@ pub(super) fn commit_meaning(
     let compared = compare(store, tree.as_ref(), Some(&commit.tree), budget);
     meaning.title = format!("{head}: {}", compared.shown.sum());
     if let Some(why) = compared.failure {
-        meaning.title = head.to_owned();
+        head.clone_into(&mut meaning.title);
         meaning.warnings.push(why);
     }
     compared.shown.fill(&mut meaning);

@@ -92,6 +92,9 @@ fn is_submodule(file: Option<FileAt>) -> bool {
     file.is_some_and(|(mode, _)| mode == MODE_SUBMODULE)
 }
 
+/// The mode of a file that is not executable.
+const PLAIN: u32 = 0o100_644;
+
 /// Returns a line on a mode or a submodule.
 fn line_of(one: &Difference) -> Option<String> {
     let path = name(one.to.as_ref().unwrap_or(&one.path));
@@ -104,7 +107,6 @@ fn line_of(one: &Difference) -> Option<String> {
         };
         return Some(format!("submodule {path}: {} → {}", of(was), of(is)));
     }
-    const PLAIN: u32 = 0o100_644;
     match (was, is) {
         (Some((was, _)), Some((is, _))) if was != is => {
             Some(format!("mode of {path}: {was:06o} → {is:06o}"))

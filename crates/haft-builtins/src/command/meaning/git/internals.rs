@@ -46,7 +46,7 @@ fn word(path: &Path) -> Option<&'static str> {
             let is_known = ["", "packs", "commit-graph", "commit-graphs"]
                 .iter()
                 .any(|known| {
-                    file.starts_with(known) && (*known != "" || file.as_os_str().is_empty())
+                    file.starts_with(known) && (!known.is_empty() || file.as_os_str().is_empty())
                 });
             is_known.then_some("object")
         }

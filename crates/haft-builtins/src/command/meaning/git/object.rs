@@ -135,7 +135,8 @@ impl Commit {
                 commit.time = who_of(who).1;
             }
         }
-        commit.message = String::from_utf8_lossy(rest).trim_end().to_owned();
+        let message = String::from_utf8_lossy(rest);
+        message.trim_end().clone_into(&mut commit.message);
         has_tree.then_some(commit)
     }
 

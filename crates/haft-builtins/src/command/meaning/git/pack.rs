@@ -21,7 +21,7 @@ const MAX_DELTAS: u64 = 64 << 20;
 #[derive(Debug)]
 pub(super) struct Pack {
     index: Content,
-    pack: Content,
+    entries: Content,
     count: u64,
 }
 
@@ -49,7 +49,7 @@ impl Pack {
         }
         let mut opened = Self {
             index,
-            pack,
+            entries: pack,
             count: 0,
         };
         opened.count = opened.fanout(255)?;
@@ -100,7 +100,7 @@ impl Pack {
 
     fn entry(&self, at: u64) -> Option<Entry> {
         let mut bytes = [0; MAX_ENTRY_HEADER];
-        let read = self.pack.read_at(&mut bytes, at).ok()?;
+        let read = self.entries.read_at(&mut bytes, at).ok()?;
         let bytes = &bytes[..read];
         let (mut used, first) = (1, *bytes.first()?);
         let (mut size, mut shift, mut more) = (u64::from(first & 0x0f), 4, first & 0x80 != 0);
@@ -145,7 +145,7 @@ impl Pack {
                     if !wanted || entry.size > most.saturating_mul(4).max(1 << 20) {
                         break (kind, None, entry.size);
                     }
-                    let bytes = inflate(&self.pack, entry.data, entry.size).ok()?;
+                    let bytes = inflate(&self.entries, entry.data, entry.size).ok()?;
                     if bytes.len() as u64 != entry.size {
                         return None;
                     }
@@ -158,7 +158,7 @@ impl Pack {
             if deltas.len() >= MAX_CHAIN || delta_bytes > MAX_DELTAS {
                 return None;
             }
-            deltas.push(inflate(&self.pack, entry.data, entry.size).ok()?);
+            deltas.push(inflate(&self.entries, entry.data, entry.size).ok()?);
         };
         let mut size = size;
         if let Some(first) = deltas.first() {

@@ -83,7 +83,7 @@ impl Refs {
                 let shown = shown.to_string_lossy().into_owned();
                 match kind {
                     Kind::Directory => left.push((path, depth + 1)),
-                    Kind::File if shown.ends_with(".lock") => {}
+                    Kind::File if is_lock(&shown) => {}
                     Kind::File => {
                         let target = read_target(sides, side, &path);
                         let target = target.ok_or_else(|| format!("{shown:?} is damaged"))?;
@@ -171,4 +171,13 @@ pub(super) fn updates(before: &Refs, after: &Refs) -> Vec<RefUpdate> {
             new: after.get(name),
         })
         .collect()
+}
+
+/// Returns whether it is the lock of a ref: git writes the name in lower case.
+#[expect(
+    clippy::case_sensitive_file_extension_comparisons,
+    reason = "git's own name"
+)]
+fn is_lock(name: &str) -> bool {
+    name.ends_with(".lock")
 }

@@ -47,8 +47,8 @@ pub(super) fn join_renames(
     if deleted.len() * added.len() <= MAX_PAIRS {
         pairs.extend(similar_pairs(
             store,
-            side(&all, &deleted),
-            side(&all, &added),
+            &side(&all, &deleted),
+            &side(&all, &added),
             budget,
         ));
     }
@@ -75,8 +75,8 @@ fn side(all: &[Difference], places: &[usize]) -> Vec<Placed> {
 
 fn similar_pairs(
     store: &Store<'_>,
-    deleted: Vec<Placed>,
-    added: Vec<Placed>,
+    deleted: &[Placed],
+    added: &[Placed],
     budget: &mut Budget,
 ) -> Vec<(usize, usize)> {
     if deleted.is_empty() || added.is_empty() {

@@ -250,14 +250,13 @@ fn add_worktree(found: &mut Vec<Meaning>, place: &Place, compared: Compared) {
         let back = |meaning: &&mut Meaning| {
             matches!(meaning.kind, MeaningKind::Reset | MeaningKind::Checkout)
         };
-        match found.iter_mut().find(back) {
-            Some(meaning) => meaning.warnings.push(warning),
-            None => {
-                let title = "files go back to the last commit";
-                let mut meaning = Meaning::new(MeaningKind::Reset, title);
-                meaning.warnings.push(warning);
-                found.push(meaning);
-            }
+        if let Some(meaning) = found.iter_mut().find(back) {
+            meaning.warnings.push(warning);
+        } else {
+            let title = "files go back to the last commit";
+            let mut meaning = Meaning::new(MeaningKind::Reset, title);
+            meaning.warnings.push(warning);
+            found.push(meaning);
         }
     }
 }

@@ -48,10 +48,9 @@ impl Table {
             ("name", false) => text.clone_into(&mut self.name),
             ("version", false) => text.clone_into(&mut self.version),
             ("checksum", _) => _ = self.package.hashes.insert(text.to_owned()),
-            ("url", true) => self.set(Source::of(text)),
             ("type", true) if text == "git" => self.set(Source::Git(text.to_owned())),
             ("source", false) if value.starts_with('{') => self.set(inline(value)),
-            ("source", false) => self.set(Source::of(text)),
+            ("url", true) | ("source", false) => self.set(Source::of(text)),
             _ => {}
         }
     }

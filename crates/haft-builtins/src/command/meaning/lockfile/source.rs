@@ -33,7 +33,7 @@ impl Source {
             || lower
                 .split(['#', '?'])
                 .next()
-                .is_some_and(|address| address.ends_with(".git"));
+                .is_some_and(|address| address.strip_suffix(".git").is_some());
         if text.is_empty() {
             return Self::Unknown;
         }
