@@ -195,7 +195,11 @@ mod tests {
     }
 
     /// Creates files and links, and returns what belongs to the program when started by a path, relative to the folder.
-    fn found(tree: &[(&str, &str)], program: &str, started: &str) -> (Vec<String>, Vec<String>) {
+    fn files_of_own(
+        tree: &[(&str, &str)],
+        program: &str,
+        started: &str,
+    ) -> (Vec<String>, Vec<String>) {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         for (path, text) in tree {
@@ -232,7 +236,7 @@ mod tests {
             ),
             ("bin", "-> v/bin"),
         ];
-        let (files, links) = found(&venv, "v/bin/haft", "bin/haft");
+        let (files, links) = files_of_own(&venv, "v/bin/haft", "bin/haft");
         let site = "v/lib/python3.11/site-packages";
         let expect = [
             "v/bin/haft".to_owned(),
@@ -252,7 +256,7 @@ mod tests {
             ("node_modules/.bin/haft", "-> ../h/shim.js"),
             ("node_modules/.bin/z", "-> ../z/package.json"),
         ];
-        let (files, links) = found(&node, "node_modules/@x/h-linux/bin/haft", "none");
+        let (files, links) = files_of_own(&node, "node_modules/@x/h-linux/bin/haft", "none");
         let expect = [
             "node_modules/@x/h-linux",
             "node_modules/@x/h-linux/bin/haft",

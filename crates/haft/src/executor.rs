@@ -10,14 +10,13 @@ use crate::approval::suspended::{self, MemorySuspended, SuspendedCalls};
 use crate::approval::{ApprovalId, ApprovalRequest, Approver, Choice, RuleStore};
 use crate::artifact::ArtifactStore;
 use crate::audit::{AuditError, AuditSink, Event, EventKind, RunStart};
-use crate::budget::Uses;
 use crate::call::{Principal, ToolCall};
 use crate::change::ChangeLog;
 use crate::clock;
 use crate::error::ErrorKind;
 use crate::permission::Verdict;
-use crate::policy::{Explanation, JudgedCall, Policy, RunHistory};
-use crate::result::{Failure, Outcome};
+use crate::policy::Policy;
+use crate::result::Outcome;
 use crate::session::{Activated, Activation, Session};
 use crate::spec::Suspension;
 use crate::tokens::{self, Tokenizer};
@@ -40,6 +39,7 @@ mod early_end;
 mod effects;
 mod exit;
 mod host;
+mod inspect;
 mod invoke;
 mod judge;
 mod journaled;
@@ -319,44 +319,6 @@ impl Executor {
     /// Runs the calls of one reply: concurrency-safe calls in parallel, the others in order. Outcomes come in the order of the calls.
     pub async fn execute_all(&self, session: &Session, calls: Vec<ToolCall>) -> Vec<Outcome> {
         batch::execute_all(&self.parts, session, calls).await
-    }
-
-    /// Explains why a call of this tool with these arguments would be allowed, denied or need approval. Nothing runs and nothing is
-    /// recorded.
-    ///
-    /// # Errors
-    /// The failure that the call would have: this process cannot run the tool, or the arguments do not fit its schema or cannot be judged.
-    pub fn explain(&self, entry: &ToolEntry, arguments: &str) -> Result<Explanation, Failure> {
-        let explained = || {
-            let input = admit::admit_for_inspection(entry, arguments)?;
-            let (policy, arguments) = (self.parts.policy.now(), input.arguments());
-            let permissions = input.permissions(&policy)?;
-            let unstated = input.unstated(arguments.as_str(), &permissions)?;
-            let run = RunHistory {
-                used: Some(Uses::NONE),
-                ..RunHistory::none()
-            };
-            Ok(policy.explain(&JudgedCall {
-                unstated: Some(&unstated),
-                ..JudgedCall::new(entry.spec(), arguments, &permissions, &run)
-            }))
-        };
-        // People read this, so it includes the advice for operators.
-        explained().map_err(EarlyEnd::into_failure_for_people)
-    }
-
-    /// Returns which of these rules, requested by a skill, match a call. They are shown beside its explanation and grant nothing.
-    pub fn asked_for(&self, entry: &ToolEntry, arguments: &str, rules: &[String]) -> Vec<String> {
-        let speaking = || {
-            let input = admit::admit_for_inspection(entry, arguments)?;
-            let policy = self.parts.policy.now();
-            let permissions = input.permissions(&policy)?;
-            let run = RunHistory::none();
-            let call = JudgedCall::new(entry.spec(), input.arguments(), &permissions, &run);
-            let found = policy.asked_for(rules, &call);
-            Ok::<_, EarlyEnd>(found.into_iter().map(str::to_owned).collect())
-        };
-        speaking().unwrap_or_default()
     }
 
     /// Loads a skill into a run for its host. A model, script or client does so by calling `load_skill`, which is recorded.

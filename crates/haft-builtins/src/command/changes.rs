@@ -10,6 +10,7 @@ mod folder;
 mod ignored;
 mod pending;
 mod note;
+mod opened_side;
 mod probe;
 mod rest;
 mod settle;

@@ -535,24 +535,23 @@ fn no_approver(request: &ApprovalRequest) -> EarlyEnd {
 fn decision_timeout(request: &ApprovalRequest, limit: Duration) -> EarlyEnd {
     let message = format!(
         "nobody approved it within {} s (approval {})",
-        waited(request, limit),
+        seconds(request.expires.saturating_sub(request.created)).min(limit.as_secs()),
         request.id
     );
     EarlyEnd::failed(ErrorKind::Denied, message).advise("call again when an approver is available")
 }
 
-/// Returns for how many seconds a request was open, at most `limit`.
-fn waited(request: &ApprovalRequest, limit: Duration) -> u64 {
-    let passed = crate::clock::now().saturating_sub(request.created);
-    let passed = u64::try_from(passed).unwrap_or(0);
-    let rounded = Duration::from_nanos(passed).saturating_add(Duration::from_millis(500));
-    rounded.as_secs().clamp(1, limit.as_secs().max(1))
+/// Rounds nanoseconds to seconds, at least one.
+fn seconds(nanoseconds: i128) -> u64 {
+    let nanoseconds = u64::try_from(nanoseconds).unwrap_or(0);
+    let rounded = Duration::from_nanos(nanoseconds).saturating_add(Duration::from_millis(500));
+    rounded.as_secs().max(1)
 }
 
 fn not_decided_in_time(request: &ApprovalRequest) -> EarlyEnd {
     let message = format!(
         "nobody approved it within {} s (approval {}, withdrawn)",
-        waited(request, Duration::MAX),
+        seconds(crate::clock::now().saturating_sub(request.created)),
         request.id
     );
     EarlyEnd::failed(ErrorKind::Denied, message).advise("call again when an approver is available")

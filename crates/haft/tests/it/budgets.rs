@@ -300,7 +300,7 @@ async fn neither_a_grant_nor_an_approver_that_asks_nobody_lifts_a_budget() {
         reason.starts_with("the budget of 1 deletion a run is used up"),
         "{reason}"
     );
-    assert!(reason.contains("; the ask rule delete"), "{reason}");
+    assert!(reason.contains("; The ask rule delete"), "{reason}");
 
     let executor = Executor::new(asks()).with_approver(AutoApprove::up_to(Risk::Critical));
     let session = Session::new(tools());

@@ -87,7 +87,7 @@ async fn call(executor: &Executor, session: &Session, name: &str) -> Outcome {
     executor.execute(session, ToolCall::new(name, "{}")).await
 }
 
-fn said(outcome: &Outcome) -> &str {
+fn words(outcome: &Outcome) -> &str {
     outcome.error.as_ref().map_or("", |error| &error.message)
 }
 
@@ -106,7 +106,7 @@ async fn an_automatic_approver_of_any_level_answers_no_guard() {
             let session = Session::new(tools());
             if level >= Risk::High {
                 let before = call(&executor, &session, "send").await;
-                assert_eq!(before.status, Status::Ok, "{level}: {}", said(&before));
+                assert_eq!(before.status, Status::Ok, "{level}: {}", words(&before));
             }
             let session = Session::new(tools());
             assert!(call(&executor, &session, "read_page").await.is_ok());
@@ -141,7 +141,7 @@ async fn the_answer_of_the_time_before_is_none_after_untrusted_content() {
                 after.status,
                 Status::Suspended,
                 "{scope:?}: {}",
-                said(&after)
+                words(&after)
             );
             let asked = approver.asked.lock();
             let request = asked.last().unwrap();
@@ -209,7 +209,7 @@ async fn suspended(policy: PolicyBuilder) -> (Executor, Suspended) {
     let tools = tools().lazily(Lazy::default()).unwrap();
     let session = Session::new(tools);
     let waits = call(&executor, &session, "send").await;
-    assert_eq!(waits.status, Status::Suspended, "{}", said(&waits));
+    assert_eq!(waits.status, Status::Suspended, "{}", words(&waits));
     let id = ApprovalId::new(waits.approval.as_deref().unwrap());
     (executor, Suspended { inbox, session, id })
 }
@@ -219,12 +219,12 @@ async fn an_approval_of_the_time_before_does_not_resume_a_call_that_the_guard_no
     let (executor, waits) = suspended(policy()).await;
     let (session, id) = (&waits.session, &waits.id);
     let read = call(&executor, session, "read_page").await;
-    assert!(read.is_ok(), "{}", said(&read));
+    assert!(read.is_ok(), "{}", words(&read));
     let yes = Decision::approve("ann", "test");
     waits.inbox.decide(id, &yes).await.unwrap();
     let outcome = executor.resume(session, id).await.unwrap();
     assert_eq!(outcome.status, Status::Error, "{outcome:?}");
-    let said = said(&outcome);
+    let said = words(&outcome);
     assert!(
         said.contains("the guard untrusted-content now asks about it"),
         "{said}"
@@ -261,7 +261,7 @@ async fn a_request_is_decided_only_where_nothing_that_restricted_it_is_missing()
             assert!(outcome.is_ok() && checked.is_ok(), "{outcome:?}");
             continue;
         };
-        let said = said(&outcome);
+        let said = words(&outcome);
         assert!(
             said.contains(missing) && said.contains("nothing ran"),
             "{said}"

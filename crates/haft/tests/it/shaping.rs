@@ -136,8 +136,8 @@ async fn a_preview_keeps_to_the_types_that_an_output_schema_promises() {
     assert!(judge.is_valid(&data), "{data}");
     assert!(data["rows"].as_array().unwrap().len() < 100 && outcome.artifacts.len() == 1);
     assert!(
-        outcome.text().contains("read_artifact"),
+        outcome.to_model().contains("read_artifact"),
         "{}",
-        outcome.text()
+        outcome.to_model()
     );
 }

@@ -1,6 +1,5 @@
 //! Reads what the changes that a command left amount to, before the user is asked about them.
 
-use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -13,9 +12,10 @@ use tokio::time::timeout;
 
 use crate::command::changes::Views;
 use crate::command::changes::note::Fate;
+use crate::command::changes::opened_side::open;
 use crate::command::changes::pending::PendingChanges;
 use crate::command::changes::thumbnails::add_thumbnails;
-use crate::command::meaning::{Content, PathChange, ReadOptions, Side, Sides, read};
+use crate::command::meaning::{PathChange, ReadOptions, Sides, read};
 use crate::work::blocking;
 
 /// Time after which the user is asked without an explanation. The readers stop earlier by themselves.
@@ -34,19 +34,6 @@ pub(super) async fn explain(views: &Arc<Views>, changes: &Arc<PendingChanges>) {
     };
     add_thumbnails(views, changes, &mut meanings).await;
     changes.with_note(|note| note.meanings = meanings);
-}
-
-/// Opens a changed file as it was, or as the command left it.
-pub(super) fn open(
-    workspace: &Workspace,
-    changes: &PendingChanges,
-    path: &Path,
-    side: Side,
-) -> io::Result<Content> {
-    Ok(Content::File(match side {
-        Side::Before => workspace.open_file(path).map_err(io::Error::other)?.file,
-        Side::After => changes.collected.open(path)?,
-    }))
 }
 
 fn unexplained() -> Meaning {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use haft::approval::meaning::{Meaning, Picture};
 
 use crate::command::changes::Views;
-use crate::command::changes::explain::open;
+use crate::command::changes::opened_side::open;
 use crate::command::changes::pending::PendingChanges;
 use crate::command::meaning::{MAX_PIXELS, MAX_THUMBNAIL, PictureReader, Side};
 use crate::work::blocking;

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use haft::approval::meaning::{Meaning, MeaningKind};
 
 use self::source::Source;
-use super::single::Explained;
+use super::explained::Explained;
 use super::words::{count, one_line, size};
 
 /// Maximum size of a lockfile that is read, in bytes.
@@ -227,7 +227,13 @@ fn oddities(package: &Package, known: Option<&Package>, usual: Option<&str>) -> 
     if package.hashes.is_empty() {
         found.push("has lost its hash".to_owned());
     } else if !known.hashes.is_subset(&package.hashes) {
-        found.push("has another hash at the same version".to_owned());
+        // Go keeps the hash of a module's `go.mod` when the module itself is no longer needed.
+        let is_unused = package.hashes.iter().all(|hash| go::is_of_settings(hash));
+        if !package.hashes.is_subset(&known.hashes) {
+            found.push("has another hash at the same version".to_owned());
+        } else if !is_unused {
+            found.push("has lost one of its hashes".to_owned());
+        }
     }
     found
 }

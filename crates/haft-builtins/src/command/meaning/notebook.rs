@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::budget::Budget;
-use super::single::Explained;
+use super::explained::Explained;
 use super::words::{count, one_line};
 
 /// Maximum size of a notebook that is read, in bytes.

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use haft::approval::meaning::{Meaning, MeaningKind, Picture, Pictures};
 use haft::future::BoxFuture;
 
-use super::single::Explained;
+use super::explained::Explained;
 use super::words::{one_line, size};
 
 /// Ends of names of pictures.

@@ -1,31 +1,8 @@
 //! What the change of a single file amounts to: packages, cells, a picture, or a file that nobody reads line by line.
 
-use haft::approval::meaning::Meaning;
-
 use super::budget::Budget;
+use super::explained::Explained;
 use super::{folded, lockfile, notebook};
-
-/// What a file's change means, and whether that is all of it.
-#[derive(Debug)]
-pub(super) struct Explained {
-    pub(super) meaning: Meaning,
-    /// True if the file needs not be shown beside it.
-    pub(super) wholly: bool,
-}
-
-impl Explained {
-    /// The meaning says everything.
-    pub(super) fn wholly(meaning: Meaning) -> Self {
-        let wholly = true;
-        Self { meaning, wholly }
-    }
-
-    /// The file is to be shown, too.
-    pub(super) fn partly(meaning: Meaning) -> Self {
-        let wholly = false;
-        Self { meaning, wholly }
-    }
-}
 
 /// Returns true if a file of this name may have a meaning of its own.
 pub(super) fn may_mean(path: &str) -> bool {

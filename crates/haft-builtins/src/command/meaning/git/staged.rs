@@ -69,12 +69,13 @@ pub(super) fn staged(
     let mut changed: Vec<&Vec<u8>> = names.into_iter().collect();
     let (mut added, mut removed) = (Vec::new(), 0_usize);
     changed.truncate(200_000);
+    let file_of = |recorded: &Recorded| (recorded.0, Id(recorded.1));
     for path in changed {
         let head = in_tree(store, place.after, path).map_err(|why| why.0)?;
-        let is = after.get(path).map(of_record);
+        let is = after.get(path).map(file_of);
         if is == head {
             // Committed, or as HEAD has it. Changes that were staged are gone if HEAD did not move.
-            let was = before.get(path).map(of_record);
+            let was = before.get(path).map(file_of);
             removed += usize::from(place.before == place.after && was != head);
         } else {
             added.push(Difference {
@@ -99,10 +100,6 @@ pub(super) fn staged(
     }
     shown.fill(&mut meaning);
     Ok(Some(meaning))
-}
-
-fn of_record((mode, object): &Recorded) -> FileAt {
-    (*mode, Id(*object))
 }
 
 fn in_tree(store: &Store<'_>, tree: Option<Id>, path: &[u8]) -> Result<Option<FileAt>, Unreadable> {

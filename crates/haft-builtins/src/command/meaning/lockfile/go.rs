@@ -2,6 +2,14 @@
 
 use super::{Package, Packages};
 
+/// What stands before the hash of a module's `go.mod`.
+const SETTINGS: &str = "go.mod ";
+
+/// Returns whether it is the hash of a module's `go.mod` alone.
+pub(super) fn is_of_settings(hash: &str) -> bool {
+    hash.starts_with(SETTINGS)
+}
+
 /// Reads the modules; `None` if a line is none that go writes.
 pub(super) fn parse(text: &str) -> Option<Packages> {
     let mut found = Packages::default();
@@ -15,7 +23,7 @@ pub(super) fn parse(text: &str) -> Option<Packages> {
         // The module's own `go.mod` has a hash, too.
         let plain = version.strip_suffix("/go.mod");
         let hash = match plain {
-            Some(_) => format!("go.mod {hash}"),
+            Some(_) => format!("{SETTINGS}{hash}"),
             None => hash.to_owned(),
         };
         let package = Package {

@@ -173,6 +173,14 @@ const ROWS: &[Row] = &[
     (
         "uv.lock",
         UV,
+        (", hash = \"sha256:BB\"", ""),
+        "the same as before",
+        "",
+        "a 1.0.0 has lost one of its hashes",
+    ),
+    (
+        "uv.lock",
+        UV,
         ("https://pypi.org/simple", "http://pypi.org/simple"),
         "the same as before",
         "",

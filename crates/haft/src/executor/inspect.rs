@@ -1,0 +1,48 @@
+//! What the policy says about a call that is not made.
+
+use crate::budget::Uses;
+use crate::executor::early_end::EarlyEnd;
+use crate::executor::{Executor, admit};
+use crate::policy::{Explanation, JudgedCall, RunHistory};
+use crate::result::Failure;
+use crate::toolset::ToolEntry;
+
+impl Executor {
+    /// Explains why a call of this tool with these arguments would be allowed, denied or need approval. Nothing runs and nothing is
+    /// recorded.
+    ///
+    /// # Errors
+    /// The failure that the call would have: this process cannot run the tool, or the arguments do not fit its schema or cannot be judged.
+    pub fn explain(&self, entry: &ToolEntry, arguments: &str) -> Result<Explanation, Failure> {
+        let explained = || {
+            let input = admit::admit_for_inspection(entry, arguments)?;
+            let (policy, arguments) = (self.parts.policy.now(), input.arguments());
+            let permissions = input.permissions(&policy)?;
+            let unstated = input.unstated(arguments.as_str(), &permissions)?;
+            let run = RunHistory {
+                used: Some(Uses::NONE),
+                ..RunHistory::none()
+            };
+            Ok(policy.explain(&JudgedCall {
+                unstated: Some(&unstated),
+                ..JudgedCall::new(entry.spec(), arguments, &permissions, &run)
+            }))
+        };
+        // People read this, so it includes the advice for operators.
+        explained().map_err(EarlyEnd::into_failure_for_people)
+    }
+
+    /// Returns which of these rules, requested by a skill, match a call. They are shown beside its explanation and grant nothing.
+    pub fn asked_for(&self, entry: &ToolEntry, arguments: &str, rules: &[String]) -> Vec<String> {
+        let speaking = || {
+            let input = admit::admit_for_inspection(entry, arguments)?;
+            let policy = self.parts.policy.now();
+            let permissions = input.permissions(&policy)?;
+            let run = RunHistory::none();
+            let call = JudgedCall::new(entry.spec(), input.arguments(), &permissions, &run);
+            let found = policy.asked_for(rules, &call);
+            Ok::<_, EarlyEnd>(found.into_iter().map(str::to_owned).collect())
+        };
+        speaking().unwrap_or_default()
+    }
+}
