@@ -7,6 +7,7 @@ use haft::ErrorKind;
 use haft::permission::Verdict;
 use haft::policy::{Policy, Profile, UntrustedContent};
 use haft::result::{Content, Outcome, Status};
+use haft::workspace::Workspace;
 use haft_builtins::web::Web;
 use haft_builtins::web::reader::{PageReader, UnconfinedReader};
 use haft_builtins::web::search::{Provider, SearchService, SearchSettings};
@@ -427,7 +428,9 @@ async fn a_redirect_is_judged_with_what_the_run_has_read() {
                 builtins
             });
             let guard = UntrustedContent::new(verdict);
+            let workspace = Workspace::open(&scene.at("")).unwrap();
             let policy = Policy::builder(Profile::Trusted)
+                .workspace(&workspace)
                 .allow("WebFetch(domain:*)")
                 .guard(guard);
             scene.executor = haft::Executor::new(policy.build().unwrap());

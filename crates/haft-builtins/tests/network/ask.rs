@@ -108,7 +108,10 @@ async fn a_person_decides_about_each_host_once(sandbox: &Sandbox) {
     assert!(out.contains("HTTP/1.1 403"), "{out}");
     assert!(out.contains("ann said no"), "{out}");
     let refused = seen.data["network_refused"][0].as_str().unwrap();
-    assert!(refused.starts_with("other.example.org:443"), "{refused}");
+    assert!(
+        refused.starts_with("connection to other.example.org:443 refused"),
+        "{refused}"
+    );
     assert!(seen.strength.contains(", network ask"), "{}", seen.strength);
 }
 
