@@ -314,7 +314,10 @@ impl Sandbox {
             Backend::Passthrough if config.require > Strength::None => Err(StartError::TooWeak {
                 have: Strength::None,
                 need: config.require,
-                why: "the backend `passthrough` confines nothing".into(),
+                why: format!(
+                    "the backend `passthrough` confines nothing, but the strength {} is required",
+                    config.require
+                ),
             }),
             Backend::Passthrough => {
                 runtime()?;
