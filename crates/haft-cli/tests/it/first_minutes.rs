@@ -308,7 +308,7 @@ fn arguments_are_typed_without_json() {
     lab.file("a.txt", "one\ntwo\nthree\n");
     let ran = lab.run(&["call", "read_file", "path=a.txt", "max_lines=1"]);
     assert!(
-        ran.code == 0 && ran.stdout.starts_with("one\n[lines 1-1 of 3"),
+        ran.code == 0 && ran.stdout == "one\n" && ran.stderr.starts_with("note: lines 1-1 of 3"),
         "{} {}",
         ran.stdout,
         ran.stderr

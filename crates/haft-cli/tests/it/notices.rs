@@ -64,7 +64,10 @@ fn a_request_of_a_server_on_pipes_is_told_as_plain_text() {
         said[..3],
         ["--app-name=haft", "--", "haft: write_file needs approval"]
     );
-    assert!(said[3].starts_with("--icon=&lt;b&gt;&amp;"), "{said:?}");
+    assert!(
+        said[3].starts_with("create --icon=&lt;b&gt;&amp;"),
+        "{said:?}"
+    );
     assert!(said[3].contains("\\\\74.txt"), "{said:?}");
     assert!(!said[3].contains('\u{1b}'), "{said:?}");
     assert_eq!(said[4..], ["Decide with: haft console"]);
@@ -104,7 +107,7 @@ fn a_page_that_is_looked_at_takes_the_place_of_notices() {
     page.say(&server, false, 204);
     let unseen = call_in_background(&server, "write_file", &write("unseen.txt"));
     let said = first(&lab);
-    assert_eq!(said[3], "unseen.txt");
+    assert_eq!(said[3], "create unseen.txt +1 −0");
     // A client may not claim that a user is looking.
     let reply = server.ask(&post("/api/v1/tabs", &server.call, "{}"));
     assert_eq!(reply.status, 403, "{}", reply.body);
@@ -153,7 +156,7 @@ fn what_comes_while_the_inbox_is_open_at_a_terminal_is_not_told() {
     let server = Server::start(&lab, &[]);
     let first = call_in_background(&server, "write_file", &write("first.txt"));
     let said = wait("a notice", || notices(&lab).into_iter().next());
-    assert_eq!(said[3], "first.txt");
+    assert_eq!(said[3], "create first.txt +1 −0");
     let mut inbox = Pty::whole(&lab, &["approvals", "--color", "never"], 100);
     inbox.expect("first.txt");
     // The interval alone would delay a second one.

@@ -137,7 +137,7 @@ fn a_command_that_was_approved_elsewhere_says_what_it_printed_to_every_reader() 
     let (text, _) = first.call(&arguments);
     has_all(&text, &["suspended: ", "needs approval"]);
     first.end();
-    let approve = lab.run(&["approvals", "approve", &pending(&lab)]);
+    let approve = lab.run(&[&["approvals", "approve", &pending(&lab)][..], &ASKED].concat());
     has_all(&(approve.stdout + &approve.stderr), &SAYS);
     let mut second = Client::new(&lab, &ASKED);
     let (text, is_error) = second.call(&arguments);
@@ -150,7 +150,7 @@ fn a_command_that_was_approved_elsewhere_says_what_it_printed_to_every_reader() 
     // The same command again, without a terminal.
     let call = [&["call", "run_command", "--args", &words][..], &ASKED].concat();
     assert_eq!(lab.run(&call).code, 4);
-    let approve = lab.run(&["approvals", "approve", &pending(&lab)]);
+    let approve = lab.run(&[&["approvals", "approve", &pending(&lab)][..], &ASKED].concat());
     has_all(&(approve.stdout + &approve.stderr), &SAYS);
     let again = lab.run(&call);
     assert_eq!(again.stdout, "1 failed: adds\n", "{}", again.stderr);
@@ -194,7 +194,7 @@ fn the_agent_reads_what_a_command_printed_that_failed_or_was_approved_elsewhere(
     let (ran, lines) = run_json(&lab, &args);
     assert_eq!(ran.code, 4, "{}", ran.stderr);
     let run = lines.last().unwrap()["run"].as_str().unwrap().to_owned();
-    let approve = lab.run(&["approvals", "approve", &pending(&lab)]);
+    let approve = lab.run(&[&["approvals", "approve", &pending(&lab)][..], &ASKED].concat());
     assert!(matches!(approve.code, 0 | 1), "{}", approve.stderr);
     let args = [&["--resume", &run, "--model", &model][..], &ASKED].concat();
     let (ran, lines) = run_json(&lab, &args);
