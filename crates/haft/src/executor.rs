@@ -16,7 +16,7 @@ use crate::clock;
 use crate::error::ErrorKind;
 use crate::permission::Verdict;
 use crate::policy::Policy;
-use crate::result::Outcome;
+use crate::result::{Failure, Outcome};
 use crate::session::{Activated, Activation, Session};
 use crate::spec::Suspension;
 use crate::tokens::{self, Tokenizer};
