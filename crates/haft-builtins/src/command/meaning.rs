@@ -4,7 +4,6 @@
 //! Everything here reads files that a command wrote. Every reader is haft's own and bounded: in bytes, in entries and in time.
 
 mod budget;
-mod explained;
 mod folded;
 mod git;
 mod lines;

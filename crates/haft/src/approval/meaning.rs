@@ -68,7 +68,7 @@ pub struct Meaning {
     /// The picture before and after.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pictures: Option<Pictures>,
-    /// The changed paths that it explains. Screens fold them.
+    /// The changed paths that screens fold: what git keeps for itself, pictures. All other files stay visible beside what they mean.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub covers: Vec<String>,
 }

@@ -270,9 +270,13 @@ impl Collected {
         workspace: &Workspace,
         select: &dyn Fn(&Path) -> bool,
         first: &dyn Fn(&Path) -> bool,
+        last: &dyn Fn(&Path) -> bool,
     ) -> Vec<FileChange> {
         let selected = self.changes.iter().filter(|change| select(&change.path));
-        preview::file_changes(&self.upper, workspace, selected, first)
+        let (rest, others): (Vec<_>, Vec<_>) = selected.partition(|change| last(&change.path));
+        let ordered = others.into_iter().chain(rest);
+        let first = |path: &Path| first(path) && !last(path);
+        preview::file_changes(&self.upper, workspace, ordered, &first)
     }
 
     /// Returns the content that the command left in a file.

@@ -119,7 +119,14 @@ impl TypedTool for ApplyChanges {
         let fate = input.part.fate();
         let selected = |path: &Path| kept.has_fate(path, &fate);
         let first = |path: &Path| protected_from_commands(&path.to_string_lossy()).is_some();
-        kept.collected.preview(&self.0.workspace, &selected, &first)
+        let covered: HashSet<PathBuf> = kept.with_note(|note| {
+            let covers = note.meanings.iter().flat_map(|meaning| &meaning.covers);
+            covers.map(PathBuf::from).collect()
+        });
+        // What git keeps for itself must not take the room of files that somebody reads.
+        let last = |path: &Path| covered.contains(path);
+        kept.collected
+            .preview(&self.0.workspace, &selected, &first, &last)
     }
 
     fn meanings(&self, input: &Self::Input) -> Vec<Meaning> {

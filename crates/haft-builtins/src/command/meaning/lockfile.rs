@@ -15,7 +15,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use haft::approval::meaning::{Meaning, MeaningKind};
 
 use self::source::Source;
-use super::explained::Explained;
 use super::words::{count, one_line, size};
 
 /// Maximum size of a lockfile that is read, in bytes.
@@ -84,11 +83,7 @@ pub(super) fn is_named(path: &str) -> bool {
 }
 
 /// Returns what the change of a lockfile means; `None` if the path names no lockfile.
-pub(super) fn meaning(
-    path: &str,
-    before: Option<&[u8]>,
-    after: Option<&[u8]>,
-) -> Option<Explained> {
+pub(super) fn meaning(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Option<Meaning> {
     let parse = parser(path)?;
     let shown = one_line(path, 200);
     let longest = before
@@ -99,10 +94,7 @@ pub(super) fn meaning(
             "packages in {shown} are not read: it has {}",
             size(longest as u64)
         );
-        return Some(Explained::partly(Meaning::new(
-            MeaningKind::Lockfile,
-            title,
-        )));
+        return Some(Meaning::new(MeaningKind::Lockfile, title));
     }
     let read = |side: Option<&[u8]>| match side {
         None => Some(Packages::default()),
@@ -123,12 +115,7 @@ pub(super) fn meaning(
         let why = format!("{shown} has conflict markers: a merge was left unfinished in it");
         meaning.warnings.insert(0, why);
     }
-    let understood = !conflict && !meaning.title.ends_with("understood");
-    Some(if understood {
-        Explained::wholly(meaning)
-    } else {
-        Explained::partly(meaning)
-    })
+    Some(meaning)
 }
 
 fn has_conflict(bytes: &[u8]) -> bool {

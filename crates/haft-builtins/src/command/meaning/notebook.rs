@@ -7,7 +7,6 @@ use serde_json::value::RawValue;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::budget::Budget;
-use super::explained::Explained;
 use super::words::{count, one_line};
 
 /// Maximum size of a notebook that is read, in bytes.
@@ -62,7 +61,7 @@ pub(super) fn meaning(
     before: Option<&[u8]>,
     after: Option<&[u8]>,
     budget: &mut Budget,
-) -> Option<Explained> {
+) -> Option<Meaning> {
     if !is_named(path) {
         return None;
     }
@@ -72,7 +71,7 @@ pub(super) fn meaning(
         meaning
             .warnings
             .push("it is no notebook that haft understands".to_owned());
-        return Some(Explained::partly(meaning));
+        return Some(meaning);
     };
     let cells = |side: &Option<Notebook<'_>>| -> Vec<String> {
         side.iter().flat_map(|one| &one.cells).map(text).collect()
@@ -90,13 +89,12 @@ pub(super) fn meaning(
         side(after.is_some(), &cells_after),
     ];
     let bytes = texts.iter().flatten().map(Vec::len).sum();
-    let wholly = texts[0] == texts[1] || budget.may_show(bytes);
-    if wholly && texts[0] != texts[1] {
+    if texts[0] != texts[1] && budget.may_show(bytes) {
         let [before, after] = &texts;
         let shown = FileChange::new(path, before.as_deref(), after.as_deref());
         meaning.files.push(shown);
     }
-    Some(Explained { meaning, wholly })
+    Some(meaning)
 }
 
 /// Reads one side, which may be no file; the error if it is no notebook.
@@ -214,14 +212,13 @@ mod tests {
                 &mut budget,
             );
             let found = found.unwrap();
-            assert_eq!(found.meaning.title, format!("notebook a.ipynb: {title}"));
-            assert!(found.meaning.lines.join("\n").contains(line), "{found:?}");
-            assert!(found.wholly);
+            assert_eq!(found.title, format!("notebook a.ipynb: {title}"));
+            assert!(found.lines.join("\n").contains(line), "{found:?}");
         }
         for junk in ["no JSON", "{}", "[1]", ""] {
             let mut budget = Budget::new(Duration::from_secs(60));
             let found = meaning("a.ipynb", None, Some(junk.as_bytes()), &mut budget).unwrap();
-            assert!(!found.wholly && found.meaning.warnings.len() == 1, "{junk}");
+            assert!(found.warnings.len() == 1, "{junk}");
         }
     }
 }

@@ -6,7 +6,6 @@ use bytes::Bytes;
 use haft::approval::meaning::{Meaning, MeaningKind, Picture, Pictures};
 use haft::future::BoxFuture;
 
-use super::explained::Explained;
 use super::words::{one_line, size};
 
 /// Ends of names of pictures.
@@ -29,11 +28,7 @@ pub(super) fn is_named(path: &str) -> bool {
 }
 
 /// Returns what the change of a picture means; `None` if neither side is one.
-pub(super) fn meaning(
-    path: &str,
-    before: Option<&[u8]>,
-    after: Option<&[u8]>,
-) -> Option<Explained> {
+pub(super) fn meaning(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Option<Meaning> {
     if !is_named(&path.to_ascii_lowercase()) {
         return None;
     }
@@ -55,7 +50,7 @@ pub(super) fn meaning(
         before: was,
         after: is,
     });
-    Some(Explained::wholly(meaning))
+    Some(meaning)
 }
 
 fn picture(bytes: &[u8]) -> Option<Picture> {

@@ -1,7 +1,8 @@
 //! What the change of a single file amounts to: packages, cells, a picture, or a file that nobody reads line by line.
 
+use haft::approval::meaning::Meaning;
+
 use super::budget::Budget;
-use super::explained::Explained;
 use super::{folded, lockfile, notebook};
 
 /// Returns true if a file of this name may have a meaning of its own.
@@ -15,9 +16,9 @@ pub(super) fn meaning(
     before: Option<&[u8]>,
     after: Option<&[u8]>,
     budget: &mut Budget,
-) -> Option<Explained> {
-    if let Some(explained) = lockfile::meaning(path, before, after) {
-        return Some(explained);
+) -> Option<Meaning> {
+    if let Some(packages) = lockfile::meaning(path, before, after) {
+        return Some(packages);
     }
     notebook::meaning(path, before, after, budget)
 }

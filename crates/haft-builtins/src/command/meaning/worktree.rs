@@ -48,12 +48,12 @@ pub(super) fn files(
             continue;
         };
         let (was, is) = (before.as_deref(), after.as_deref());
-        let explained = single::meaning(&path, was, is, budget)
+        let meaning = single::meaning(&path, was, is, budget)
             .or_else(|| picture::meaning(&path, was, is))
             .filter(|_| found.len() < MAX_SINGLE);
-        if let Some(explained) = explained {
-            let mut meaning = explained.meaning;
-            if explained.wholly {
+        if let Some(mut meaning) = meaning {
+            // Of a picture no line could be shown. Any other file stays visible beside what it means.
+            if meaning.kind == MeaningKind::Image {
                 meaning.covers.push(path.into_owned());
             }
             found.push(meaning);
@@ -146,7 +146,6 @@ fn groups(folded: Vec<(String, Fold)>) -> Vec<Meaning> {
             let more = count(files.len() - MAX_NAMED, "more file");
             meaning.lines.push(format!("and {more}"));
         }
-        meaning.covers = files.into_iter().map(|(path, _)| path).collect();
         meaning
     };
     groups.into_iter().map(meaning).collect()

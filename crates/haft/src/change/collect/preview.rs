@@ -16,8 +16,8 @@ use crate::workspace::Workspace;
 /// Maximum number of folders whose further files are counted separately.
 const MAX_FOLDERS: usize = 100;
 
-/// Returns the changes as text, within the budget of one request. Those for which `first` is true are listed before others if there are
-/// too many; the rest is counted by folder.
+/// Returns the changes as text, within the budget of one request, in the order of their paths. If there are too many, those for which
+/// `first` is true are listed before others, and others as they come; the rest is counted by folder.
 pub(super) fn file_changes<'a>(
     upper: &Upper,
     workspace: &Workspace,
@@ -149,7 +149,7 @@ fn described<'a>(
 /// Returns a changed mode of a file, or the mode of a new entry if it is unusual for one made by an editor; `None` if
 /// [`described`] shows it.
 fn mode_change(change: &ViewChange) -> Option<(FileChange, Side<'static>, Side<'static>)> {
-    const COMMON_FILE_MODES: [u32; 5] = [0o600, 0o640, 0o644, 0o660, 0o664];
+    const COMMON_FILE_MODES: [u32; 7] = [0o400, 0o444, 0o600, 0o640, 0o644, 0o660, 0o664];
     const COMMON_FOLDER_MODES: [u32; 3] = [0o700, 0o755, 0o775];
     let is = bits(change.after.as_ref()?)?;
     let was = change.before.as_ref().and_then(bits);

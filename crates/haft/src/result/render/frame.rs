@@ -181,7 +181,7 @@ pub(super) fn read(text: &str) -> Vec<Part<'_>> {
 }
 
 /// Returns the dashes and the mark of a line that is a head.
-fn head(line: &str) -> Option<(usize, Mark)> {
+pub(super) fn head(line: &str) -> Option<(usize, Mark)> {
     let inner = line.trim_start_matches('-');
     let word = inner.trim_end_matches('-');
     let (before, after) = (line.len() - inner.len(), inner.len() - word.len());

@@ -258,7 +258,7 @@ proptest! {
             let ended = |text: &str| text.trim_end_matches('\n').to_owned();
             let read: Vec<_> = read.iter().map(|part| (part.mark, ended(&part.text))).collect();
             let given = rendered.parts.iter().enumerate().map(|(nth, part)| {
-                let is_named = nth > 0 || text.starts_with("--");
+                let is_named = nth > 0 || frame::head(text.lines().next().unwrap_or_default()).is_some();
                 let plain = if part.mark == Mark::Status { Mark::Status } else { Mark::Text };
                 (if is_named { part.mark } else { plain }, ended(&part.text))
             });

@@ -142,16 +142,8 @@ fn file(store: &Store<'_>, one: &Difference, budget: &mut Budget, shown: &mut Fi
     let (was, is) = (before.as_deref(), after.as_deref());
     let target = one.to.as_ref().map(|to| String::from_utf8_lossy(to));
     let at = target.as_deref().unwrap_or(&path);
-    if let Some(explained) = single::meaning(at, was, is, budget) {
-        shown.parts.push(explained.meaning);
-        if explained.wholly && budget.may_show(0) {
-            let why = "its meaning is shown instead".to_owned();
-            shown.files.push(folded(change(one, &path, was, is), why));
-        }
-        if explained.wholly {
-            return;
-        }
-    }
+    // Beside the file, never in its place.
+    shown.parts.extend(single::meaning(at, was, is, budget));
     let bytes = was.map_or(0, <[u8]>::len) + is.map_or(0, <[u8]>::len);
     let fold = lfs_pointer(is.or(was)).or_else(|| single::fold(at, was, is));
     if let Some(why) = fold {
@@ -237,6 +229,15 @@ fn lfs_pointer(content: Option<&[u8]>) -> Option<String> {
     let content = content.filter(|bytes| bytes.len() <= MAX_POINTER)?;
     let text = std::str::from_utf8(content).ok()?;
     if !text.starts_with("version https://git-lfs.github.com/spec/v1\n") {
+        return None;
+    }
+    // A line more is content that git would check out.
+    let is_known = |line: &str| {
+        ["version ", "oid sha256:", "size "]
+            .iter()
+            .any(|key| line.starts_with(key))
+    };
+    if text.lines().count() != 3 || !text.lines().all(is_known) {
         return None;
     }
     let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key));

@@ -221,7 +221,7 @@ fn understood(
         let goes_back = found.iter().any(|one| one.kind == MeaningKind::Reset);
         let selection = Selection { select, goes_back };
         let compared = compare_worktree(sides, &store, &place, &selection, budget);
-        add_worktree(&mut found, &place, compared);
+        add_worktree(&mut found, &compared);
     }
     Ok(found)
 }
@@ -238,13 +238,10 @@ fn roots<'h>(
     roots
 }
 
-/// Adds what the files of a worktree say: those that its commits explain, and those whose changes are gone.
-fn add_worktree(found: &mut Vec<Meaning>, place: &Place, compared: Compared) {
+/// Adds a warning about the files of a worktree whose uncommitted changes are gone.
+fn add_worktree(found: &mut Vec<Meaning>, compared: &Compared) {
     let is_stash = |meaning: &Meaning| meaning.kind == MeaningKind::Stash;
     let has_stash = found.iter().any(is_stash);
-    if let Some(first) = found.first_mut() {
-        cover(first, place, compared.explained);
-    }
     if !compared.thrown_away.is_empty() && !has_stash {
         let warning = thrown_away(&compared.thrown_away);
         let back = |meaning: &&mut Meaning| {
@@ -259,24 +256,6 @@ fn add_worktree(found: &mut Vec<Meaning>, place: &Place, compared: Compared) {
             found.push(meaning);
         }
     }
-}
-
-/// Lets a meaning cover the files of the worktree that its commits show.
-fn cover(meaning: &mut Meaning, place: &Place, explained: Vec<String>) {
-    let mut shown = BTreeSet::new();
-    let all = std::iter::once(&*meaning).chain(&meaning.parts);
-    for file in all.flat_map(|meaning| &meaning.files) {
-        shown.insert(file.path.clone());
-        shown.extend(file.to.clone());
-    }
-    let prefix = place.worktree.as_deref().unwrap_or(Path::new(""));
-    let is_shown = |path: &String| {
-        let inside = Path::new(path).strip_prefix(prefix);
-        inside.is_ok_and(|inside| shown.contains(&*inside.to_string_lossy()))
-    };
-    meaning
-        .covers
-        .extend(explained.into_iter().filter(is_shown));
 }
 
 fn head(sides: &Sides<'_>, side: Side, folder: &Path) -> Result<Option<Target>, String> {

@@ -121,8 +121,6 @@ pub(super) struct Selection<'a> {
 /// The changed files of a worktree, compared with HEAD.
 #[derive(Debug, Default)]
 pub(super) struct Compared {
-    /// Files that changed as HEAD did.
-    pub(super) explained: Vec<String>,
     /// Files whose uncommitted changes are gone.
     pub(super) thrown_away: Vec<String>,
 }
@@ -168,9 +166,7 @@ pub(super) fn compare_worktree(
         let same_after = content(Side::After) == committed(is);
         let goes_back = of.goes_back || (was == is && was.is_some());
         let path = || change.path.to_string_lossy().into_owned();
-        if same_after && same_before && was != is {
-            compared.explained.push(path());
-        } else if same_after && !same_before && goes_back && change.before.is_some() {
+        if same_after && !same_before && goes_back && change.before.is_some() {
             compared.thrown_away.push(path());
         }
     }

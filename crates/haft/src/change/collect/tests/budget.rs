@@ -7,7 +7,9 @@ use crate::approval::preview::{MAX_LISTED, MAX_TEXT};
 
 fn preview(scene: &Scene) -> Vec<FileChange> {
     let first = |path: &Path| path == Path::new("z/last");
-    scene.collect().preview(&scene.workspace, &|_| true, &first)
+    scene
+        .collect()
+        .preview(&scene.workspace, &|_| true, &first, &|_| false)
 }
 
 fn text(shown: &[FileChange]) -> usize {
@@ -88,7 +90,7 @@ fn sparse_files_when_collected_are_neither_read_nor_shown_whole() {
         .iter()
         .filter(|change| matches!(change.after, Some(State::File { sha256: None, .. })));
     assert!(unhashed.count() > 990);
-    let shown = collected.preview(&scene.workspace, &|_| true, &|_| false);
+    let shown = collected.preview(&scene.workspace, &|_| true, &|_| false, &|_| false);
     assert_eq!(shown.len(), 1_001);
     assert_eq!(text(&shown), 0);
     let is_named = |one: &FileChange| one.binary || one.folded.is_some();

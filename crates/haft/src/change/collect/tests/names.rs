@@ -252,7 +252,12 @@ fn the_user_sees_texts_targets_and_modes() {
         return;
     }
     let collected = scene.collect();
-    let shown = collected.preview(&scene.workspace, &|path| path != Path::new("c"), &|_| false);
+    let shown = collected.preview(
+        &scene.workspace,
+        &|path| path != Path::new("c"),
+        &|_| false,
+        &|_| false,
+    );
     let long = shown.iter().find(|one| one.path == "d/long").unwrap();
     assert_eq!(long.pieces()[0].after, "x".repeat(400_000));
     let shown: Vec<_> = shown
