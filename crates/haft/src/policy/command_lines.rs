@@ -4,8 +4,8 @@ use haft_shell::{AsWord, ParseError, inner_command, is_too_long, layers, may_spe
 
 use super::JudgedCall;
 use super::command::discards_content;
-use super::folders::moves;
-use super::guard::{Guard, MinimumVerdict, runs_command};
+use super::folders::changes_folder;
+use super::guard::{Guard, MinimumVerdict};
 use super::phrase::clip;
 use super::places::Places;
 use super::remembered::parse_line;
@@ -40,7 +40,7 @@ impl Guard for CommandLines {
         permission: &Permission,
     ) -> Result<MinimumVerdict, String> {
         Ok(match &permission.effect {
-            Effect::Write(claim) | Effect::Remove(claim) if runs_command(call) => {
+            Effect::Write(claim) | Effect::Remove(claim) if call.runs_command() => {
                 target(call, claim)
             }
             Effect::Run { command, .. } if is_too_long(command) => unread(ParseError::TooLong),
@@ -132,8 +132,7 @@ fn target(call: &JudgedCall<'_>, claim: &PathClaim) -> MinimumVerdict {
         ))
         .advise("write the path without ~, variables and patterns");
     }
-    let moved = || call.permissions.iter().any(|p| moves(p).is_some());
-    if !path.starts_with('/') && moved() {
+    if !path.starts_with('/') && changes_folder(call) {
         return MinimumVerdict::ask(format!(
             "the command changes its folder, so {} may be another file",
             clip(path)

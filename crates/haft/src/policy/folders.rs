@@ -53,7 +53,13 @@ fn start(call: &JudgedCall<'_>) -> String {
 
 /// Whether its commands may run in a folder other than the workspace's root.
 pub(crate) fn may_change_folder(call: &JudgedCall<'_>) -> bool {
-    start(call) != "." || call.permissions.iter().any(|p| moves(p).is_some())
+    start(call) != "." || changes_folder(call)
+}
+
+/// Whether one of its commands changes to another folder.
+pub(crate) fn changes_folder(call: &JudgedCall<'_>) -> bool {
+    // Asked for each of thousands of changed files, by calls that run nothing.
+    call.runs_command() && call.permissions.iter().any(|p| moves(p).is_some())
 }
 
 /// Returns every folder that a relative path of its commands may start at: the initial one, and the target of each `cd`. Each is

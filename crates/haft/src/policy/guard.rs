@@ -197,17 +197,10 @@ pub(super) fn both_paths(claim: &PathClaim) -> impl Iterator<Item = &str> {
     std::iter::once(claim.path.as_str()).chain(claim.target.as_deref())
 }
 
-/// Whether the call runs a command. The jail confines its file effects, so they need approval where a file tool would be refused.
-pub(super) fn runs_command(call: &JudgedCall<'_>) -> bool {
-    call.permissions
-        .iter()
-        .any(|p| matches!(p.effect, Effect::Run { .. }))
-}
-
 /// Whether the effects are ones that no file tool of haft has: those of a command that it runs or ran, or of another program's tool.
 /// They need approval where a file tool would be refused.
 fn is_of_command(call: &JudgedCall<'_>) -> bool {
-    runs_command(call) || call.permissions.iter().any(applies) || call.spec.is_foreign()
+    call.permissions.iter().any(applies) || call.runs_command() || call.spec.is_foreign()
 }
 
 /// Keeps every path inside the workspace. The file tools enforce this with descriptors; this guard reports it before they run.

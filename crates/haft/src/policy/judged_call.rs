@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::run_history::RunHistory;
 use crate::arguments::Arguments;
 use crate::budget::{Budgets, Standing};
-use crate::permission::Permission;
+use crate::permission::{Effect, Permission};
 use crate::spec::ToolSpec;
 
 /// A call as the policy sees it.
@@ -28,6 +28,8 @@ pub struct JudgedCall<'a> {
     pub(crate) standing: OnceCell<Standing>,
     /// The parsed arguments, computed on first use.
     pub(crate) value: OnceCell<Value>,
+    /// Whether the call runs a command, computed on first use: a guard asks for every one of thousands of effects.
+    pub(crate) runs_command: OnceCell<bool>,
 }
 
 impl<'a> JudgedCall<'a> {
@@ -46,7 +48,15 @@ impl<'a> JudgedCall<'a> {
             run,
             standing: OnceCell::new(),
             value: OnceCell::new(),
+            runs_command: OnceCell::new(),
         }
+    }
+
+    /// Whether the call runs a command. The jail confines its file effects, so they need approval where a file tool would be refused.
+    pub(crate) fn runs_command(&self) -> bool {
+        let is_run = |permission: &Permission| matches!(permission.effect, Effect::Run { .. });
+        let look = || self.permissions.iter().any(is_run);
+        *self.runs_command.get_or_init(look)
     }
 
     /// Whether reading this secret was approved in the run.

@@ -6,7 +6,9 @@ use haft_shell::alters_shell;
 
 use super::JudgedCall;
 use super::command::sets_variables;
-use super::folders::{changes_to_unknown_folder, folders, may_change_folder, moves, named};
+use super::folders::{
+    changes_folder, changes_to_unknown_folder, folders, may_change_folder, named,
+};
 use super::network::{port_of, unusual_port};
 use super::paths::{PathPattern, PathView, clean};
 use super::places::Places;
@@ -229,8 +231,7 @@ impl<'a> Subject<'a> {
         let Some(claim) = self.claim() else {
             return false;
         };
-        if claim.path.starts_with('/') || !self.call.permissions.iter().any(|p| moves(p).is_some())
-        {
+        if claim.path.starts_with('/') || !changes_folder(self.call) {
             return false;
         }
         let workspace = self.places.workspace.as_deref();
