@@ -36,7 +36,7 @@ await play({ login: false, expected: [/status of 401/] }, async ({ server, conte
     // No page is in view: the desktop notifies the user.
     call(2, "first.txt");
     const [first] = await until("a notice", () => notices().length && notices());
-    assert.match(first, /haft: write_file needs approval\nfirst\.txt\nDecide with: haft console\n$/);
+    assert.match(first, /haft: write_file needs approval\ncreate first\.txt \+\d+ −0\nDecide with: haft console\n$/);
 
     // The console is running by now, for all folders, and opens logged in.
     const opened = JSON.parse(haft("console", "--json").stdout);
