@@ -1,5 +1,6 @@
 //! The running program: its path, for code that starts it again, and the files that belong to it, which no tool may change.
 
+mod node;
 mod package;
 
 use std::env;
@@ -13,6 +14,8 @@ use crate::site::Site;
 
 /// The suffix that Linux appends to the path of a program whose file was replaced or removed (`proc_pid_exe(5)`).
 const DELETED_SUFFIX: &[u8] = b" (deleted)";
+/// The name by which users start the program.
+const NAME: &str = "haft";
 /// Maximum number of links on the way to the program, as in the kernel.
 const MAX_LINKS: usize = 40;
 
@@ -39,9 +42,9 @@ fn path_as_written(path: &Path) -> PathBuf {
 /// The files of the running program, as absolute paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct OwnProgramFiles {
-    /// The program's file, and the files and folders of the package that it was installed with.
+    /// The program's file, the files and folders of the packages that it was installed with, and scripts that start it by its name.
     pub(crate) files: Vec<PathBuf>,
-    /// Links on the way to the program.
+    /// Links on the way to them, and folders that these links pass through and leave again by `..`.
     pub(crate) links: Vec<PathBuf>,
 }
 
@@ -57,25 +60,29 @@ impl OwnProgramFiles {
             let started = env::args_os()
                 .next()
                 .and_then(|name| start_path(&name, &path));
-            Self::of(&path_as_written(&program), started.as_deref())
+            let mut ways: Vec<PathBuf> = started.into_iter().collect();
+            // haft starts itself by its real path, and its user starts it by a name.
+            let by_name = env::split_paths(&path).map(|folder| folder.join(NAME));
+            ways.extend(by_name.filter(|file| file.is_absolute()));
+            Self::of(&path_as_written(&program), &ways)
         })
     }
 
-    /// Returns those of a program that was started by another path, if it is known.
-    fn of(program: &Path, started: Option<&Path>) -> Self {
+    /// Returns those of a program that may be started by other paths too.
+    fn of(program: &Path, ways: &[PathBuf]) -> Self {
         let mut found = Self::default();
         let real = program
             .canonicalize()
             .unwrap_or_else(|_| program.to_owned());
         links_on_way(program, &mut found.links);
         // By another name, it may be any program.
-        let same = |path: &&Path| path.canonicalize().is_ok_and(|path| path == real);
-        if let Some(started) = started.filter(same) {
-            links_on_way(started, &mut found.links);
+        let same = |path: &&PathBuf| path.canonicalize().is_ok_and(|path| path == real);
+        for way in ways.iter().filter(same) {
+            links_on_way(way, &mut found.links);
         }
-        found.files = package::files(&real);
+        found.files.extend(package::of_python(&real));
+        node::add(&real, ways, &mut found);
         found.files.push(real);
-        found.links.extend(package::links(&found.files));
         found.files.sort();
         found.files.dedup();
         found.links.sort();
@@ -98,13 +105,17 @@ fn start_path(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
     files.find(|file| file.is_file())
 }
 
-/// Adds the links on the way to a file.
+/// Adds the links on the way to a file, and the folders that these leave by `..`: with a link in their place, the way leads elsewhere.
 fn links_on_way(path: &Path, links: &mut Vec<PathBuf>) {
     let mut rest: Vec<PathBuf> = parts(path).rev().collect();
     let mut at = PathBuf::from("/");
     let mut left = MAX_LINKS;
     while let Some(part) = rest.pop() {
         if part == Path::new("..") {
+            // In a path as the user typed it, before any link, it is no lasting way.
+            if left < MAX_LINKS && !links.iter().any(|link| link.starts_with(&at)) {
+                links.push(at.clone());
+            }
             at.pop();
             continue;
         }
@@ -210,7 +221,7 @@ mod tests {
                 None => fs::write(path, text).unwrap(),
             }
         }
-        let own = OwnProgramFiles::of(&root.join(program), Some(&root.join(started)));
+        let own = OwnProgramFiles::of(&root.join(program), &[root.join(started)]);
         let short = |paths: Vec<PathBuf>| {
             let inside = paths.into_iter();
             let inside = inside.map(|path| path.strip_prefix(&root).unwrap().to_owned());
@@ -264,5 +275,73 @@ mod tests {
         ];
         assert_eq!(files, expect);
         assert_eq!(links, ["node_modules/.bin/haft"]);
+    }
+
+    #[test]
+    fn the_files_of_a_program_of_pnpm_are_its_packages_and_what_leads_to_them() {
+        let store = "node_modules/.pnpm";
+        let at = |path: &str| format!("{store}/{path}");
+        let tree = [
+            (at("@x+h-linux@1/node_modules/@x/h-linux/bin/haft"), ""),
+            (
+                at("h@1/node_modules/h/package.json"),
+                r#"{"optionalDependencies": {"@x/h-linux": "1"}}"#,
+            ),
+            (
+                at("h@1/node_modules/@x/h-linux"),
+                "-> ../../../@x+h-linux@1/node_modules/@x/h-linux",
+            ),
+            (at("z@1/node_modules/z/package.json"), "{}"),
+            ("node_modules/h".to_owned(), "-> .pnpm/h@1/node_modules/h"),
+            ("node_modules/z".to_owned(), "-> .pnpm/z@1/node_modules/z"),
+            (
+                "node_modules/.bin/haft".to_owned(),
+                r#"exec node "$basedir/../h/shim.js""#,
+            ),
+            (
+                "node_modules/.bin/z".to_owned(),
+                r#"NODE_PATH=/h/node_modules exec node "$basedir/../z/h/z.js""#,
+            ),
+            (
+                "part/node_modules/h".to_owned(),
+                "-> ../../node_modules/.pnpm/h@1/node_modules/h",
+            ),
+            (
+                "part/node_modules/.bin/haft".to_owned(),
+                r#"exec node "$basedir/../h/shim.js""#,
+            ),
+        ];
+        let tree: Vec<_> = tree
+            .iter()
+            .map(|(path, text)| (path.as_str(), *text))
+            .collect();
+        let program = at("@x+h-linux@1/node_modules/@x/h-linux/bin/haft");
+        let (files, links) = files_of_own(&tree, &program, "part/node_modules/.bin/haft");
+        let expect = [
+            "node_modules/.bin/haft".to_owned(),
+            at("@x+h-linux@1/node_modules/@x/h-linux"),
+            program.clone(),
+            at("h@1/node_modules/h"),
+            "part/node_modules/.bin/haft".to_owned(),
+        ];
+        assert_eq!(files, expect);
+        let expect = [
+            at("h@1/node_modules/@x/h-linux"),
+            "node_modules/h".to_owned(),
+            "part/node_modules/h".to_owned(),
+        ];
+        assert_eq!(links, expect);
+    }
+
+    #[test]
+    fn the_links_of_a_program_are_all_on_the_way_with_the_folders_that_it_leaves() {
+        let tree = [
+            ("ign/env/bin/haft", ""),
+            ("a/b/x", ""),
+            ("tools", "-> a/b/../../ign"),
+            (".venv", "-> tools/env"),
+        ];
+        let (_, links) = files_of_own(&tree, "ign/env/bin/haft", ".venv/bin/haft");
+        assert_eq!(links, [".venv", "a/b", "tools"]);
     }
 }

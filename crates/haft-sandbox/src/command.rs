@@ -161,6 +161,9 @@ pub struct Mounts {
     pub workspace: Option<PathBuf>,
     /// The paths inside the workspace that it must not change or see.
     pub guards: Vec<Guard>,
+    /// Links and folders (relative to the workspace) that it must not remove, rename or replace; nothing lifts that. What lies in
+    /// such a folder, or where such a link leads, it may change.
+    pub pinned: Vec<PathBuf>,
     /// Paths (relative to the workspace) under a guard that this one command may change because an
     /// operator approved it. Never lifts a [`GuardKind::Hidden`].
     pub writable: Vec<PathBuf>,

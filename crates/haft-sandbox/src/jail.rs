@@ -345,7 +345,7 @@ async fn plan(
         }
         plan.workspace.clone_from(&workspace);
         let mut mounts = spec.mounts.clone();
-        mounts.guards.extend(own_files::guards(places, &workspace));
+        own_files::guard(&mut mounts, places, &workspace);
         // On a view, the command may create absent names: they are judged afterwards.
         let holding = own_root && !mounts.only_reads && mounts.view.is_none();
         plan.watched = watched(&mounts, own_root);
@@ -386,7 +386,9 @@ async fn plan(
 /// Returns the guarded names, if programs outside work in the same folder as the command: they cannot lift the covers
 /// of a view, and below that strength there are none.
 fn watched(mounts: &Mounts, own_root: bool) -> Option<Names> {
-    let live = own_root && mounts.view.is_none() && !mounts.guards.is_empty();
+    let live = own_root
+        && mounts.view.is_none()
+        && !(mounts.guards.is_empty() && mounts.pinned.is_empty());
     live.then(|| {
         if mounts.only_reads {
             // Such a command creates nothing.

@@ -50,6 +50,8 @@ pub struct Places {
     own: Vec<PathBuf>,
     /// Files and folders that every jail may show and none may change.
     fixed: Vec<PathBuf>,
+    /// Links, and folders on the way of links, that no jail may replace.
+    pinned: Vec<PathBuf>,
     writable: Vec<PathBuf>,
     homes: Vec<PathBuf>,
     declared: bool,
@@ -60,6 +62,7 @@ impl Default for Places {
         Self {
             own: Vec::new(),
             fixed: Vec::new(),
+            pinned: Vec::new(),
             writable: Vec::new(),
             homes: home::folders(),
             declared: false,
@@ -105,6 +108,7 @@ impl Places {
         Self {
             own: resolved(own),
             fixed: Vec::new(),
+            pinned: Vec::new(),
             writable: resolved(writable),
             homes: home::folders(),
             declared: true,
@@ -116,6 +120,21 @@ impl Places {
     #[must_use]
     pub fn with_fixed(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
         self.fixed = resolved(paths);
+        self
+    }
+
+    /// Declares links, and folders on the way of links, that commands may neither remove, rename nor replace: what leads to the
+    /// host's own program. What lies in such a folder, or where such a link leads, may be changed.
+    #[must_use]
+    pub fn with_pinned(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        let itself = |path: PathBuf| match (path.parent(), path.file_name()) {
+            (Some(folder), Some(name)) => {
+                let real = folder.canonicalize();
+                real.map_or_else(|_| path.clone(), |folder| folder.join(name))
+            }
+            _ => path,
+        };
+        self.pinned = paths.into_iter().map(itself).collect();
         self
     }
 
@@ -260,6 +279,14 @@ impl Places {
         workspace: &'a Path,
     ) -> impl Iterator<Item = &'a Path> {
         within(&self.fixed, workspace)
+    }
+
+    /// Returns the pinned paths below a workspace, relative to it.
+    pub(crate) fn pinned_within<'a>(
+        &'a self,
+        workspace: &'a Path,
+    ) -> impl Iterator<Item = &'a Path> {
+        within(&self.pinned, workspace)
     }
 
     fn is_own(&self, path: &Path) -> bool {

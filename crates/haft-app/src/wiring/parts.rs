@@ -117,7 +117,9 @@ fn places(at: &Site, workspace: &Workspace, written: &[PathBuf]) -> Places {
     let hidden = workspace.hidden().iter().cloned();
     let writable = writable.into_iter().flatten();
     let places = Places::declared(hidden, writable.chain(written.iter().cloned()));
-    places.with_fixed(OwnProgramFiles::current().files.iter().cloned())
+    let own = OwnProgramFiles::current();
+    let places = places.with_fixed(own.files.iter().cloned());
+    places.with_pinned(own.links.iter().cloned())
 }
 
 /// The standard tools and the host's own, on or off, plus those of servers, if any.

@@ -1,7 +1,8 @@
 //! K9: haft's own program where it lies in the workspace, as in a project's virtual environment.
 
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
@@ -113,6 +114,144 @@ fn k9_no_tool_changes_the_program_that_judges_it() {
         let status = ran.json()["status"].clone();
         check(&format!("{tool} {args}: {status}"));
         assert_ne!(status, "ok", "{tool} {args}");
+    }
+}
+
+/// A way to the program: its place (none if outside the workspace), links and files, the path that starts it, and what replaces it.
+struct Way {
+    program: Option<&'static str>,
+    tree: &'static [(&'static str, &'static str)],
+    start: &'static str,
+    replace: &'static [&'static str],
+}
+
+const PNPM: &str = "node_modules/.pnpm/@x+l@1/node_modules/@x/l/bin/haft";
+
+const WAYS: &[Way] = &[
+    Way {
+        program: Some("node_modules/h/bin/haft"),
+        tree: &[
+            ("node_modules/h/package.json", "{}"),
+            ("node_modules/.bin/haft", "-> ../h/bin/haft"),
+        ],
+        start: "node_modules/.bin/haft",
+        replace: &[
+            "rm -f node_modules/.bin/haft && echo evil > node_modules/.bin/haft",
+            "mv node_modules/.bin nb && mkdir node_modules/.bin",
+        ],
+    },
+    Way {
+        program: Some("ign/env/bin/haft"),
+        tree: &[
+            ("e2/env/bin/haft", "evil"),
+            ("tools", "-> ign"),
+            (".venv", "-> tools/env"),
+        ],
+        start: ".venv/bin/haft",
+        replace: &[
+            "rm -f .venv && ln -s e2/env .venv",
+            "rm -f tools && ln -s e2 tools",
+            "ln -s e2 t && mv -fT t tools",
+        ],
+    },
+    Way {
+        program: None,
+        tree: &[],
+        start: ".venv/bin/haft",
+        replace: &[
+            "rm -f .venv/bin/haft && echo evil > .venv/bin/haft",
+            "mv .venv v2",
+        ],
+    },
+    Way {
+        program: Some(PNPM),
+        tree: &[
+            (
+                "node_modules/.pnpm/h@1/node_modules/h/package.json",
+                r#"{"optionalDependencies": {"@x/l": "1"}}"#,
+            ),
+            (
+                "node_modules/.pnpm/h@1/node_modules/@x/l",
+                "-> ../../../@x+l@1/node_modules/@x/l",
+            ),
+            ("node_modules/h", "-> .pnpm/h@1/node_modules/h"),
+            (
+                "node_modules/.bin/haft",
+                r#"exec node "$basedir/../h/shim.js""#,
+            ),
+        ],
+        start: PNPM,
+        replace: &[
+            "echo evil > node_modules/.bin/haft",
+            "rm -f node_modules/h && mkdir node_modules/h",
+            "rm -f node_modules/.pnpm/h@1/node_modules/@x/l",
+            "echo evil > node_modules/.pnpm/h@1/node_modules/h/shim.js",
+        ],
+    },
+];
+
+/// Creates what a way consists of.
+fn lay(lab: &Lab, way: &Way) {
+    let built = Path::new(env!("CARGO_BIN_EXE_haft"));
+    let place = |path: &str| {
+        let path = lab.work().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        path
+    };
+    match way.program.map(place) {
+        Some(own) if fs::hard_link(built, &own).is_err() => _ = fs::copy(built, own).unwrap(),
+        Some(_) => {}
+        None => symlink(built, place(way.start)).unwrap(),
+    }
+    for (path, text) in way.tree {
+        match text.strip_prefix("-> ") {
+            Some(to) => symlink(to, place(path)).unwrap(),
+            None => fs::write(place(path), text).unwrap(),
+        }
+    }
+    lab.file(".gitignore", "node_modules/\n.venv\nign/\n");
+}
+
+/// On a copy, a command that runs in the background is judged when nobody asks any more, so the jail itself must hold the links.
+#[test]
+fn k9_no_command_replaces_a_link_or_script_that_starts_the_program() {
+    for way in WAYS {
+        let lab = Lab::new();
+        lay(&lab, way);
+        if !jailed(&lab) {
+            return;
+        }
+        let own = lab.work().join(way.start);
+        let sh = |line: &str, mode: &str| {
+            lab.file("x.sh", line);
+            let mode = format!("sandbox.changes=\"{mode}\"");
+            let args = json!({"command": "sh x.sh"}).to_string();
+            let call = ["call", "run_command", "--profile", "trusted", "--json"];
+            run(
+                &lab,
+                &own,
+                &[&call[..], &["--args", &args, "-c", &mode]].concat(),
+            )
+        };
+        for mode in ["copy", "direct"] {
+            for line in way.replace {
+                let ran = sh(line, mode);
+                let held = ["busy", "Read-only file system"];
+                let said = format!("{mode}: {line}: {}{}", ran.stdout, ran.stderr);
+                assert!(held.iter().any(|word| ran.stdout.contains(word)), "{said}");
+                let version = run(&lab, &own, &["--version"]);
+                assert!(version.stdout.starts_with("haft "), "{said}");
+            }
+            // What lies beside it is not haft's.
+            let beside = own.parent().unwrap().join("beside");
+            let beside = match way.program {
+                Some(PNPM) => lab.work().join("node_modules/.pnpm/beside"),
+                _ => beside,
+            };
+            let ran = sh(&format!("echo {mode} > {}", beside.display()), mode);
+            let text = fs::read_to_string(&beside).unwrap_or_default();
+            assert_eq!(text.trim(), mode, "{}{}", ran.stdout, ran.stderr);
+        }
     }
 }
 

@@ -70,6 +70,10 @@ impl Guards {
             check(&guard.path)?;
             guards.top(workspace, guard, mounts)?;
         }
+        for path in &mounts.pinned {
+            check(path)?;
+            guards.pin(workspace, path)?;
+        }
         if !guards.nested(workspace, mounts, most)? {
             return Ok(None);
         }
@@ -125,6 +129,25 @@ impl Guards {
                 }
                 // Must not be renamed and recreated without its content.
                 Ok(_) => self.covers.push((at.clone(), Cover::Pin)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Pins a link or folder, up to where its path ends or a link takes its place.
+    fn pin(&mut self, workspace: &Path, path: &Path) -> io::Result<()> {
+        let mut at = PathBuf::new();
+        for part in path.components() {
+            at.push(part);
+            match fs::symlink_metadata(workspace.join(&at)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => break,
+                Err(error) => return Err(error),
+                Ok(meta) => {
+                    self.covers.push((at.clone(), Cover::Pin));
+                    if !meta.is_dir() {
+                        break;
+                    }
+                }
             }
         }
         Ok(())

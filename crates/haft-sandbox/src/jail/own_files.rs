@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
-use crate::command::Guard;
+use crate::command::{Guard, Mounts};
 use crate::places::Places;
 
-/// Returns the guards, whoever starts the command.
-pub(super) fn guards(places: &Places, workspace: &Path) -> Vec<Guard> {
-    let mut guards = hiding(places, workspace);
-    guards.extend(protecting(places, workspace));
-    guards
+/// Adds the guards, whoever starts the command.
+pub(super) fn guard(mounts: &mut Mounts, places: &Places, workspace: &Path) {
+    mounts.guards.extend(hiding(places, workspace));
+    mounts.guards.extend(protecting(places, workspace));
+    let pinned = places.pinned_within(workspace).map(Path::to_path_buf);
+    mounts.pinned.extend(pinned);
 }
 
 /// Returns guards that hide the host's own files in a workspace, whoever starts the command.

@@ -329,7 +329,7 @@ pub(super) fn below(workspace: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedF
 }
 
 /// Returns the mounts for one cover: on the path itself (no target), and for a symbolic link also on
-/// its target.
+/// its target, unless only the link is pinned.
 fn copies_for(
     plan: &Plan,
     workspace: BorrowedFd<'_>,
@@ -355,6 +355,9 @@ fn copies_for(
     let link = FileType::from_raw_mode(fstat(&own)?.st_mode) == FileType::Symlink;
     if !link {
         return Ok(vec![(None, copy(&own)?)]);
+    }
+    if cover == Cover::Pin {
+        return Ok(vec![(None, clone(own.as_fd(), READ_ONLY | INERT)?)]);
     }
     // Followed inside the jail's own root, so it leads to nothing that is not shown anyway. The link is mounted
     // on itself: its target stays the same, and it cannot be removed, renamed or replaced.

@@ -34,8 +34,13 @@ impl Names {
             folder: guard.folder,
             any_depth: guard.any_depth,
         });
+        let pinned = mounts.pinned.iter().map(|path| Name {
+            path: path.clone(),
+            folder: false,
+            any_depth: false,
+        });
         Self {
-            guarded: guarded.collect(),
+            guarded: guarded.chain(pinned).collect(),
             approved: mounts.writable.clone(),
         }
     }
