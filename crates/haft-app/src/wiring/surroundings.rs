@@ -80,9 +80,9 @@ pub(crate) fn surroundings(
     let mut read = check("sandbox.read").all(settings)?;
     let path = check("sandbox.path").all(settings)?;
     read.extend(path.iter().cloned());
-    let (mut env, certificates) = certificates::variables(&at.environment, places);
-    read.extend(certificates);
-    env.extend(variables(settings)?);
+    let (certificates, files) = certificates::variables(&at.environment, places);
+    read.extend(files);
+    let env = variables(settings)?;
     read.retain(|folder| !write.iter().any(|write| folder.starts_with(write)));
     read.sort();
     read.dedup();
@@ -92,6 +92,7 @@ pub(crate) fn surroundings(
         write,
         path,
         env,
+        certificates,
     })
 }
 

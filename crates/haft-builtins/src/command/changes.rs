@@ -26,6 +26,7 @@ use std::sync::{Arc, OnceLock};
 
 use haft::change::ChangeLog;
 use haft::error::ToolError;
+use haft::permission::Condition;
 use haft::spec::NameError;
 use haft::tool::{Tool, TypedTool as _};
 use haft::workspace::Workspace;
@@ -179,6 +180,28 @@ impl Views {
     /// Returns true if commands see the user's caches.
     fn shows_caches(&self) -> bool {
         self.visibility().is_ok_and(|shown| shown.caches)
+    }
+
+    /// Returns what settings require of a command's changes beyond the defaults: an approval of the command holds for exactly this.
+    pub(super) fn conditions(&self) -> Vec<Condition> {
+        let changes = match self.options.mode {
+            // A command states by itself whether it works on a copy.
+            ChangeMode::Copy | ChangeMode::Direct => None,
+            ChangeMode::Review => Some("all are asked about"),
+        };
+        let ignored = self.options.ask_ignored.then_some("asked about");
+        let discards = self.options.on_partial == OnPartial::Discard;
+        let all = [
+            ("changes", changes),
+            ("changes to ignored files", ignored),
+            (
+                "other changes where one is refused",
+                discards.then_some("discarded"),
+            ),
+        ];
+        let set = all.into_iter();
+        set.filter_map(|(name, value)| Some(Condition::new(name, value?)))
+            .collect()
     }
 
     /// Returns true if the policy asks about commands before they run.

@@ -392,6 +392,22 @@ impl Connections {
         ))
     }
 
+    /// Decides about a place that settings let all commands reach: what the run has read by now may require a question, or forbid it.
+    pub(super) async fn decide_listed(self: &Arc<Self>, target: &Target) -> Result<(), Refusal> {
+        let place = place_of(target, Vec::new());
+        let wanted = place.permission();
+        let required = self.call.required_of_listed_connection(&wanted);
+        match required.verdict() {
+            Verdict::Allow => Ok(()),
+            Verdict::Ask => Arc::clone(self).decide(place).await.map(drop),
+            Verdict::Deny => {
+                let operator = Some(required.operator().to_string());
+                let operator = operator.filter(|advice| !advice.is_empty());
+                Err(refusal(&place, required.reason().to_string(), operator))
+            }
+        }
+    }
+
     async fn decide(self: Arc<Self>, place: Place) -> Answer {
         for _ in 0..MAX_TRIES {
             let mut answer = self.answer(&place);

@@ -118,9 +118,8 @@ impl Commands {
             Condition::new("sandbox", sandbox),
             Condition::new("network", self.network.reach()),
         ];
-        if let Some(folders) = self.surroundings.changed() {
-            conditions.push(Condition::new("also changes", folders));
-        }
+        conditions.extend(self.surroundings.conditions());
+        conditions.extend(self.views.iter().flat_map(|views| views.conditions()));
         conditions
     }
 

@@ -1,18 +1,21 @@
-//! `ListedConnections`: lets a command connect to the hosts of a list, and notes that the run reads what they answer.
+//! `ListedConnections`: lets a command connect to the hosts of a list unless what the run has read requires more, and notes that the run
+//! reads what they answer.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use haft::context::CurrentRules;
 
+use crate::command::connections::Connections;
 use crate::proxy::{AllowList, ConnectionJudge, Granted, Refusal};
 use crate::web::network::BoxFuture;
 use crate::web::target::Target;
 
-/// The judge of a command's connections where a list decides.
+/// The judge of a command's connections where a list decides. The list is the most that they reach: a guard can ask or deny.
 #[derive(Debug)]
 pub(super) struct ListedConnections {
     pub(super) list: Arc<AllowList>,
+    pub(super) connections: Arc<Connections>,
     pub(super) rules: CurrentRules,
 }
 
@@ -22,7 +25,11 @@ impl ConnectionJudge for ListedConnections {
         target: &'a Target,
         leads_to: &'a [IpAddr],
     ) -> BoxFuture<'a, Result<Granted, Refusal>> {
-        self.list.judge(target, leads_to)
+        Box::pin(async move {
+            let granted = self.list.judge(target, leads_to).await?;
+            self.connections.decide_listed(target).await?;
+            Ok(granted)
+        })
     }
 
     fn note_connected(&self, target: &Target, _: &Granted) {

@@ -28,8 +28,9 @@ enum Mode {
     None,
     /// Judges, and asks about, each connection when it is made.
     Ask(Proxy, OpenCommands),
-    AllowList(Proxy),
-    Install(Proxy, PathBuf),
+    /// Allows the hosts of a list. Asks where a guard requires it.
+    AllowList(Proxy, OpenCommands),
+    Install(Proxy, PathBuf, OpenCommands),
     Full,
 }
 
@@ -47,20 +48,23 @@ impl CommandNetwork {
     /// If the tool cannot be described.
     pub fn tool(&self) -> Result<Option<Arc<dyn Tool>>, NameError> {
         match &self.mode {
-            Mode::Ask(_, open) => Connect::tool(open.clone()).map(Some),
-            _ => Ok(None),
+            Mode::Ask(_, open) | Mode::AllowList(_, open) | Mode::Install(_, _, open) => {
+                Connect::tool(open.clone()).map(Some)
+            }
+            Mode::None | Mode::Full => Ok(None),
         }
     }
 
-    /// Allows the hosts on this proxy's list and nothing else.
+    /// Allows the hosts on this proxy's list and nothing else. A guard that asks because of what the run has read asks about these hosts,
+    /// too: the executor needs [`tool`](Self::tool) for it, or such a connection is refused.
     pub fn allow_list(proxy: Proxy) -> Self {
-        Self::of(Mode::AllowList(proxy))
+        Self::of(Mode::AllowList(proxy, OpenCommands::default()))
     }
 
     /// Allows the hosts on this proxy's list, for programs that install packages. They run in this folder instead of the workspace,
-    /// which they do not see.
+    /// which they do not see. Guards count as with [`allow_list`](Self::allow_list).
     pub fn install(proxy: Proxy, packages: PathBuf) -> Self {
-        Self::of(Mode::Install(proxy, packages))
+        Self::of(Mode::Install(proxy, packages, OpenCommands::default()))
     }
 
     /// Allows everything that this machine can reach, including its own services.
@@ -96,7 +100,7 @@ impl CommandNetwork {
         match self.mode {
             Mode::None => "none",
             Mode::Ask(..) => "ask",
-            Mode::AllowList(_) => "allow-list",
+            Mode::AllowList(..) => "allow-list",
             Mode::Install(..) => "install",
             Mode::Full => "full",
         }
@@ -109,11 +113,11 @@ impl CommandNetwork {
             Mode::Ask(..) => {
                 "haft asks when a command connects, unless a Network rule decides".to_owned()
             }
-            Mode::AllowList(proxy) => format!(
+            Mode::AllowList(proxy, _) => format!(
                 "commands reach {} hosts of sandbox.allow_hosts",
                 proxy.hosts()
             ),
-            Mode::Install(proxy, folder) => format!(
+            Mode::Install(proxy, folder, _) => format!(
                 "commands reach {} hosts of package registries and run in {} without the workspace",
                 proxy.hosts(),
                 folder.display()
@@ -129,8 +133,8 @@ impl CommandNetwork {
         match &self.mode {
             Mode::None => "none".to_owned(),
             Mode::Ask(..) => "each connection is judged".to_owned(),
-            Mode::AllowList(proxy) => format!("only {}", proxy.allowed()),
-            Mode::Install(proxy, folder) => format!(
+            Mode::AllowList(proxy, _) => format!("only {}", proxy.allowed()),
+            Mode::Install(proxy, folder, _) => format!(
                 "only {}; runs in {} without the workspace",
                 proxy.allowed(),
                 folder.display()
@@ -144,7 +148,7 @@ impl CommandNetwork {
         match self.mode {
             // Each connection has a risk of its own.
             Mode::None | Mode::Ask(..) => Risk::Safe,
-            Mode::AllowList(_) | Mode::Install(..) => Risk::High,
+            Mode::AllowList(..) | Mode::Install(..) => Risk::High,
             Mode::Full => Risk::Critical,
         }
     }
@@ -152,7 +156,7 @@ impl CommandNetwork {
     /// Returns the folder that commands run in instead of the workspace, if there is one.
     pub(crate) fn packages_workdir(&self) -> Option<&Path> {
         match &self.mode {
-            Mode::Install(_, folder) => Some(folder),
+            Mode::Install(_, folder, _) => Some(folder),
             _ => None,
         }
     }
@@ -197,14 +201,17 @@ impl CommandNetwork {
                 spec.env.entry(name.into()).or_insert(value.into());
             }
         }
-        if let Mode::AllowList(proxy) | Mode::Install(proxy, _) = &self.mode {
+        if let Mode::AllowList(proxy, open) | Mode::Install(proxy, _, open) = &self.mode {
+            let connections = Connections::new(proxy, open, call);
             let judge = Arc::new(ListedConnections {
                 list: proxy.list(),
+                connections: Arc::clone(&connections),
                 rules: call.context.rules(),
             });
             let (outlet, refusals) = proxy.outlet_judged_by(judge);
             spec.network = Network::Outlet(outlet);
             connected.refusals = Some(refusals);
+            connected.connections = Some(connections);
             for (name, value) in proxy_variables() {
                 spec.env.entry(name.into()).or_insert(value.into());
             }
@@ -280,7 +287,7 @@ fn proxy_variables() -> impl Iterator<Item = (&'static str, String)> {
 pub(crate) struct Connected {
     mode: &'static str,
     refusals: Option<Arc<Refusals>>,
-    /// Decides about the connections if each is judged.
+    /// Decides about the connections if any may be asked about.
     connections: Option<Arc<Connections>>,
 }
 
@@ -342,7 +349,7 @@ impl Connected {
         self.connections.as_ref().map(Connections::begin_asking)
     }
 
-    /// Returns what decides about the connections if each is judged.
+    /// Returns what decides about the connections if any may be asked about.
     pub(crate) fn connections(&self) -> Option<&Arc<Connections>> {
         self.connections.as_ref()
     }

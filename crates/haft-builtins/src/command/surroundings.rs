@@ -4,7 +4,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use haft::permission::Condition;
 use haft_sandbox::{CommandSpec, Toolchains};
+
+use crate::files::sha256;
+
+/// Maximum length of a list of paths or names in a condition, in bytes; a longer one is stated by its digest.
+const MAX_LIST: usize = 600;
+/// Length of such a digest, in hexadecimal digits.
+const DIGEST: usize = 16;
 
 /// The additions of the settings and the user's toolchains to every command. The default adds nothing.
 #[derive(Debug, Clone, Default)]
@@ -19,17 +27,28 @@ pub struct CommandSurroundings {
     pub path: Vec<PathBuf>,
     /// Environment variables; those of a call take precedence.
     pub env: BTreeMap<String, String>,
+    /// Variables that name this machine's certificates; those of the settings and of a call take precedence.
+    pub certificates: BTreeMap<String, String>,
 }
 
 impl CommandSurroundings {
-    /// Lists the folders outside the workspace that commands may change, for the user.
-    pub(super) fn changed(&self) -> Option<String> {
-        let all: Vec<_> = self
-            .write
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
-        (!all.is_empty()).then(|| all.join(", "))
+    /// Returns what the settings add to every command: an approval holds for exactly this. Variables may hold secrets: their values are
+    /// stated by a digest.
+    pub(super) fn conditions(&self) -> Vec<Condition> {
+        let paths = |paths: &[PathBuf]| listed(paths.iter().map(|path| path.display().to_string()));
+        let names = listed(self.env.keys().cloned());
+        let values = self.env.iter().flat_map(|(name, value)| [&**name, value]);
+        let values = sha256(values.collect::<Vec<_>>().join("\0").as_bytes());
+        let variables = names.map(|names| format!("{names} (sha256 {})", &values[..DIGEST]));
+        let all = [
+            ("also changes", paths(&self.write)),
+            ("also reads", paths(&self.read)),
+            ("programs first from", paths(&self.path)),
+            ("variables", variables),
+        ];
+        let set = all.into_iter();
+        set.filter_map(|(name, value)| Some(Condition::new(name, value?)))
+            .collect()
     }
 
     /// Adds the surroundings to a command.
@@ -38,8 +57,22 @@ impl CommandSurroundings {
         spec.mounts.read_only.extend(self.read.iter().cloned());
         spec.mounts.read_write.extend(self.write.iter().cloned());
         spec.path_first.extend(self.path.iter().cloned());
-        for (name, value) in &self.env {
+        for (name, value) in self.env.iter().chain(&self.certificates) {
             spec.env.entry(name.into()).or_insert(value.into());
+        }
+    }
+}
+
+/// Returns a list as text; `None` if it is empty.
+fn listed(all: impl Iterator<Item = String>) -> Option<String> {
+    let all: Vec<String> = all.collect();
+    let text = all.join(", ");
+    match all.len() {
+        0 => None,
+        _ if text.len() <= MAX_LIST => Some(text),
+        count => {
+            let digest = sha256(all.join("\0").as_bytes());
+            Some(format!("{count} (sha256 {})", &digest[..DIGEST]))
         }
     }
 }

@@ -28,6 +28,7 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     a_command_in_the_background_asks_like_any_other(sandbox).await;
     without_anyone_to_ask_a_command_in_the_background_is_refused(sandbox).await;
     a_command_in_the_background_is_guarded_both_ways(sandbox).await;
+    a_listed_host_is_guarded_once_the_run_has_read_elsewhere(sandbox).await;
     a_command_that_goes_around_the_proxy_is_told_why_it_fails(sandbox).await;
 }
 
@@ -518,6 +519,44 @@ async fn a_command_in_the_background_is_guarded_both_ways(sandbox: &Sandbox) {
     tokio::join!(people, steps);
     let out = command.output().await;
     assert!(out.contains("ann said no"), "{out}");
+}
+
+/// Where a list decides, a command that began before the run read a page sends nothing to a listed host afterwards, but for the page's own
+/// or with a person's consent.
+async fn a_listed_host_is_guarded_once_the_run_has_read_elsewhere(sandbox: &Sandbox) {
+    let rows = [
+        (Verdict::Ask, false, 1, "no approver is available"),
+        (Verdict::Ask, true, 2, "200"),
+        (Verdict::Deny, true, 1, "the run has read"),
+    ];
+    for (verdict, consents, connections, says) in rows {
+        let town = town().await;
+        let hosts = ["example.com", "other.example.org"];
+        let network = CommandNetwork::allow_list(allow(&hosts, &town));
+        // Rules allow the rest, so that only the guard asks.
+        let policy = Policy::builder(Profile::Trusted)
+            .rules(allowing(&["Bash", BOTH[0], BOTH[1]]))
+            .guard(UntrustedContent::new(verdict));
+        let mut scene = Scene::judged(sandbox, network, policy.build().unwrap());
+        if consents {
+            scene.executor = scene
+                .executor
+                .with_approver(haft::testing::ConsentingPerson);
+        }
+        let mut command = Background::start(&scene).await;
+        let page = haft::call::ToolCall::new("page", "{}");
+        let read = scene.executor.execute(&scene.session, page).await;
+        assert!(read.is_ok(), "{read:?}");
+        command.connect("other.example.org:443").await;
+        command.connect("example.com:443").await;
+        let out = command.output().await;
+        assert_eq!(
+            out.matches("HTTP/1.1 200").count(),
+            connections,
+            "{verdict:?}: {out}"
+        );
+        assert!(out.contains(says), "{verdict:?}: {out}");
+    }
 }
 
 async fn a_command_that_goes_around_the_proxy_is_told_why_it_fails(sandbox: &Sandbox) {

@@ -35,8 +35,11 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use haft::call::ToolCall;
+use haft::permission::{Effect, Permission};
 use haft::policy::Policy;
-use haft::testing::ConsentingPerson;
+use haft::spec::Risk;
+use haft::testing::{ConsentingPerson, TestTool};
+use haft::tool::Tool;
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft::{Executor, Outcome, Session};
@@ -82,6 +85,7 @@ impl Scene {
         let tools = builtins.tools().unwrap();
         let tools = tools.into_iter().map(|tool| tool.tool);
         registry.replace_all("builtin", tools).unwrap();
+        registry.add_all([page_of_example()]).unwrap();
         Self {
             dir,
             executor: Executor::new(policy).with_internal_tools(Arc::new(own)),
@@ -149,6 +153,17 @@ pub(crate) fn pem(town: &Town) -> String {
 /// Returns a proxy that allows these hosts of this town.
 pub(crate) fn allow(hosts: &[&str], town: &Arc<Town>) -> Proxy {
     Proxy::new(AllowList::read(hosts).unwrap()).with_network(Arc::clone(town) as _)
+}
+
+/// Returns the tool `page`, which reads from example.com outside commands.
+fn page_of_example() -> Arc<dyn Tool> {
+    let reads = Permission {
+        effect: Effect::connect("https://example.com/", "example.com"),
+        risk: Risk::Safe,
+    };
+    TestTool::risky("page", Risk::Safe)
+        .wanting(vec![reads])
+        .arc()
 }
 
 pub(crate) fn public(port: u16) -> SocketAddr {

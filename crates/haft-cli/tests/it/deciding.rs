@@ -117,6 +117,32 @@ fn p9_weaker_or_other_surroundings_are_a_conflict_that_uses_nothing_up() {
     ] {
         refused(&lab, &id, &[&COMMANDS, setting].concat(), says);
     }
+    let folder = env!("CARGO_MANIFEST_DIR");
+    for (setting, says) in [
+        ("sandbox.changes=review".to_owned(), "changes was shown"),
+        (format!("sandbox.read=[\"{folder}\"]"), "also reads"),
+        (format!("sandbox.path=[\"{folder}\"]"), "also reads"),
+        (
+            "sandbox.path=[\"/usr/bin\"]".to_owned(),
+            "programs first from",
+        ),
+        ("sandbox.env={A=\"b\"}".to_owned(), "variables"),
+        (
+            "policy.secret_names=[\"!.env\"]".to_owned(),
+            "the exemption !.env",
+        ),
+        (
+            "policy.allow=[\"Read(.env)\"]".to_owned(),
+            "the allow rule Read(.env)",
+        ),
+    ] {
+        refused(
+            &lab,
+            &id,
+            &[&COMMANDS[..], &["-c", &setting]].concat(),
+            says,
+        );
+    }
     assert!(!lab.work().join("made").exists());
     let ran = lab.run(&[&["approvals", "approve", &id], &COMMANDS[..]].concat());
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);

@@ -6,10 +6,10 @@ use super::{CallContext, Host};
 use crate::arguments::Arguments;
 use crate::json::canonical::args_digest;
 use crate::permission::{Effect, Permission, Verdict};
-use crate::policy::{EffectVerdict, JudgedCall};
+use crate::policy::{EffectVerdict, JudgedCall, MinimumVerdict, RunHistory};
 use crate::session::Session;
 use crate::spec::Risk;
-use crate::untrusted::UntrustedSource;
+use crate::untrusted::{COMMAND, UntrustedSource};
 
 /// The current policy as it judges calls of one run, for work that outlives its call. It knows what the run has done, at the moment of
 /// each verdict.
@@ -122,6 +122,23 @@ impl CallContext {
             names_place: false,
             asks_each_time: ruling.causes.iter().any(|cause| cause.each_time),
         }
+    }
+
+    /// Returns what guards require, because of what the run has done by now, of a connection that a command of this call makes to a host
+    /// that settings let all commands reach. No rule and no profile counts, and neither does what commands read: it may go to these
+    /// hosts again (see [`CurrentRules::note_command_connected`]).
+    pub fn required_of_listed_connection(&self, wanted: &Permission) -> MinimumVerdict {
+        let run = self.session.history();
+        let others = run.untrusted.iter().filter(|source| !source.is_of(COMMAND));
+        let run = RunHistory {
+            untrusted: others.cloned().collect(),
+            // Settings allow the connection: it is not counted.
+            used: None,
+            ..run
+        };
+        let (arguments, permissions) = (Arguments::new("{}".to_owned()), [wanted.clone()]);
+        let call = JudgedCall::new(self.entry.spec(), &arguments, &permissions, &run);
+        self.host.policy().required_by_run(&call, wanted)
     }
 
     /// Notes that this call has connected to this host: what the host answers may be written by strangers.

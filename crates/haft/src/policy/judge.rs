@@ -208,6 +208,20 @@ impl Policy {
         call.permissions.iter().map(judge).collect()
     }
 
+    /// Returns the strictest of what guards require of an effect because of what the run has done, whatever else allows it.
+    pub(crate) fn required_by_run(
+        &self,
+        call: &JudgedCall<'_>,
+        permission: &Permission,
+    ) -> MinimumVerdict {
+        let guards = self.guards.iter();
+        let guards = guards.filter(|one| one.depends_on_run() && one.concerns(&permission.effect));
+        let floors = guards.map(|guard| floor(&**guard, call, permission));
+        floors
+            .max_by_key(MinimumVerdict::verdict)
+            .unwrap_or(MinimumVerdict::NONE)
+    }
+
     /// Returns the verdict on one effect, and what decided it.
     pub(super) fn judge_effect(
         &self,

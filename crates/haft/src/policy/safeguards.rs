@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::rule::List;
 use super::rules::RuleText;
-use super::{Commands, Policy, Profile, SECRET_NAMES, SecretFiles};
+use super::{Commands, Policy, Profile, SecretFiles};
 use crate::budget::{Counted, EffectLimits};
 use crate::text::hex;
 
@@ -34,6 +35,12 @@ pub struct Safeguards {
     /// The number of further ones, and a digest of them all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     further: Option<Further>,
+    /// What settings take from the restrictions on secret files. Here, more are weaker.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    openings: Vec<Safeguard>,
+    /// Whether secret files are not restricted at all, so that openings take nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    open: bool,
 }
 
 /// What does not fit into the list. It is only compared as a whole.
@@ -71,12 +78,10 @@ impl Safeguard {
 }
 
 impl Safeguards {
-    fn of(mut all: Vec<Safeguard>) -> Self {
-        all.sort_by(|one, other| one.digest.cmp(&other.digest));
-        all.dedup_by(|one, other| one.digest == other.digest);
+    fn of(all: Vec<Safeguard>) -> Self {
         Self {
-            listed: all,
-            further: None,
+            listed: sorted(all),
+            ..Self::default()
         }
     }
 
@@ -92,6 +97,8 @@ impl Safeguards {
         if !rest.is_empty() {
             self.further = Some(Further::of(&rest.iter().collect::<Vec<_>>()));
         }
+        // One that is not listed counts as added later.
+        self.openings.truncate(MAX_LISTED);
         self
     }
 
@@ -105,11 +112,30 @@ impl Safeguards {
                 None => missing.name.clone(),
             });
         }
+        if let Some(opening) = self.added_opening(now) {
+            return Some(format!("a policy without {}", opening.name));
+        }
         let further = self.further.as_ref()?;
         let is_listed = |one: &Safeguard| self.listed.iter().any(|own| own.digest == one.digest);
         let rest: Vec<&Safeguard> = now.listed.iter().filter(|one| !is_listed(one)).collect();
         (*further != Further::of(&rest)).then(|| format!("one of {} further rules", further.count))
     }
+
+    /// Returns what opens secret files under a policy with the other ones and not under this one.
+    fn added_opening<'n>(&self, now: &'n Self) -> Option<&'n Safeguard> {
+        if self.open {
+            return None;
+        }
+        let is_known = |one: &&Safeguard| self.openings.iter().any(|own| own.digest == one.digest);
+        now.openings.iter().find(|one| !is_known(one))
+    }
+}
+
+/// Sorts by digest, each once.
+fn sorted(mut all: Vec<Safeguard>) -> Vec<Safeguard> {
+    all.sort_by(|one, other| one.digest.cmp(&other.digest));
+    all.dedup_by(|one, other| one.digest == other.digest);
+    all
 }
 
 impl Policy {
@@ -124,14 +150,47 @@ impl Policy {
         let guards = self.added.iter().flat_map(|guard| guard.safeguards());
         all.extend(guards.map(|name| Safeguard::new(&name)));
         all.extend(self.ladders().map(Safeguard::new));
-        let names = self.secret_names().entries();
-        let own = names.filter(|name| !SECRET_NAMES.contains(name));
-        all.extend(own.map(|name| Safeguard::new(&format!("the secret name {name}"))));
+        let own = self.secret_names().added().filter(|(_, secret)| *secret);
+        all.extend(own.map(|(name, _)| Safeguard::new(&format!("the secret name {name}"))));
         if let Some(budgets) = self.budgets() {
             all.extend(limits("run", budgets.run()));
             all.extend(limits("day", budgets.day()));
         }
-        Safeguards::of(all)
+        Safeguards {
+            openings: sorted(self.openings()),
+            open: self.secret_files() == SecretFiles::Allow,
+            ..Safeguards::of(all)
+        }
+    }
+
+    /// Returns what opens secret files: exemptions from their names, and allow rules that name them.
+    fn openings(&self) -> Vec<Safeguard> {
+        let entries: Vec<_> = self.secret_names().added().collect();
+        let exemptions = entries
+            .iter()
+            .enumerate()
+            .filter(|(_, (_, secret))| !secret);
+        let exemptions = exemptions.map(|(nth, (name, _))| {
+            // An exemption takes nothing from the names after it: what it takes depends on the ones before.
+            let (before, after) = entries.split_at(nth);
+            let taken = before.iter().filter(|one| one.1 && !after.contains(one));
+            let mut whole = format!("the exemption {name} from the secret names");
+            let shown = Safeguard::new(&whole);
+            for (name, _) in taken {
+                whole.extend(["\n", name]);
+            }
+            Safeguard {
+                digest: digest(whole.as_bytes()),
+                ..shown
+            }
+        });
+        // A rule that was kept for one call opens nothing to another one.
+        let rules = self.rules.all().iter();
+        let rules = rules.filter(|rule| rule.list == List::Allow && rule.kept_for.is_none());
+        let asks = self.secret_files() == SecretFiles::Ask;
+        let rules = rules.filter(|rule| asks && self.names_secrets(rule).is_some());
+        let rules = rules.map(|rule| Safeguard::new(&format!("the allow rule {}", rule.text)));
+        exemptions.chain(rules).collect()
     }
 
     /// Returns the steps of settings that have an order: a stricter value has all steps of a weaker one.
@@ -191,7 +250,7 @@ impl Further {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{RuleSet, RuleText, UntrustedContent};
+    use super::super::{PolicyBuilder, RuleSet, RuleText, SecretNames, UntrustedContent};
     use super::*;
     use crate::budget::Budgets;
     use crate::permission::Verdict;
@@ -279,6 +338,43 @@ mod tests {
         let now = build(plain().ask("Read(/a)")).safeguards();
         let missing = asked.missing_in(&now);
         assert_eq!(missing.as_deref(), Some("the deny rule Read(/a)"));
+    }
+
+    #[test]
+    fn what_opens_secret_files_counts_as_fewer_safeguards() {
+        let named = |entries: &[&str]| {
+            let names = SecretNames::default().with(entries.iter().copied());
+            let mut policy = Policy::builder(Profile::Workspace);
+            policy.secrets.names = names.unwrap();
+            policy
+        };
+        let build = |policy: PolicyBuilder| policy.build().unwrap().safeguards();
+        let env = "a policy without the exemption !.env from the secret names";
+        let rule = "a policy without the allow rule Read(.env)";
+        let reads = |policy: PolicyBuilder| policy.allow("Read(.env)");
+        let unasked = named(&[]).secret_files(SecretFiles::Allow);
+        let rows = [
+            (named(&[]), named(&["!.env"]), Some(env)),
+            (named(&["!.env"]), named(&["!.env"]), None),
+            (named(&["!.env"]), named(&[]), None),
+            (named(&["!.env", "x"]), named(&["x", "!.env"]), Some(env)),
+            (
+                named(&["!.env", ".env"]),
+                named(&["!.env"]),
+                Some("the secret name .env"),
+            ),
+            (named(&[]), reads(named(&[])), Some(rule)),
+            (reads(named(&[])), reads(named(&[])), None),
+            (reads(named(&[])), named(&[]), None),
+            (named(&[]), named(&[]).allow("Read(src/**)"), None),
+            (unasked, reads(named(&["!.env"])), None),
+        ];
+        for (nth, (asked, now, missing)) in rows.into_iter().enumerate() {
+            let text = serde_json::to_string(&build(asked).bounded()).unwrap();
+            let asked: Safeguards = serde_json::from_str(&text).unwrap();
+            let found = asked.missing_in(&build(now));
+            assert_eq!(found.as_deref(), missing, "row {nth}");
+        }
     }
 
     #[test]

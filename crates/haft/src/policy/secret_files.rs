@@ -189,7 +189,7 @@ impl Policy {
     }
 
     /// Returns the pattern of a rule that names secrets.
-    fn names_secrets<'r>(&self, rule: &'r Rule) -> Option<&'r PathPattern> {
+    pub(super) fn names_secrets<'r>(&self, rule: &'r Rule) -> Option<&'r PathPattern> {
         match &rule.specifier {
             Specifier::Path(pattern) if self.secrets.names.are_named_by(pattern) => Some(pattern),
             _ => None,

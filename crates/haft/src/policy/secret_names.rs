@@ -223,6 +223,12 @@ impl SecretNames {
         self.entries.iter().map(|entry| &*entry.text)
     }
 
+    /// Returns the entries after the built-in ones, in order, and whether each marks names as secret or exempts them.
+    pub(super) fn added(&self) -> impl Iterator<Item = (&str, bool)> {
+        let added = self.entries.iter().skip(SECRET_NAMES.len());
+        added.map(|entry| (&*entry.text, entry.secret))
+    }
+
     /// Whether the name of a file at this path, in the form of a [`PathClaim`](crate::permission::PathClaim), marks it as secret.
     pub fn covers(&self, path: &str) -> bool {
         let parts = Part::all(path);
