@@ -1,6 +1,7 @@
 //! The files that git keeps for itself. What is executable or steers git is none of them: it stays visible.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::Path;
 
 use haft::approval::meaning::{Meaning, MeaningKind};
@@ -94,8 +95,7 @@ fn is_object(path: &Path) -> bool {
 fn is_genuine(sides: &Sides<'_>, change: &PathChange, word: &str) -> bool {
     let is_new = change.before.is_none();
     match &change.after {
-        None => true,
-        Some(State::Folder { .. }) => true,
+        None | Some(State::Folder { .. }) => true,
         Some(State::File { mode, .. }) if mode.is_none_or(|mode| mode & 0o111 == 0) => {
             let name = change.path.file_name().and_then(|name| name.to_str());
             let name = name.unwrap_or_default();
@@ -131,7 +131,7 @@ fn is_log(content: &[u8]) -> bool {
 
 /// Returns true for a folder that git takes for a repository by its name: `.git`, one of its modules, `NAME.git`.
 fn is_named(repository: &Path) -> bool {
-    let mut parts = repository.iter().map(|part| part.as_encoded_bytes());
+    let mut parts = repository.iter().map(OsStr::as_encoded_bytes);
     parts.any(|part| part.ends_with(b".git"))
 }
 
