@@ -77,6 +77,7 @@ fn p10_an_approval_that_cannot_run_here_is_refused_and_uses_nothing_up() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn p9_weaker_or_other_surroundings_are_a_conflict_that_uses_nothing_up() {
     let lab = Lab::new();
     let id = waiting(

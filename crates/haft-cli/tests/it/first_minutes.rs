@@ -61,15 +61,13 @@ fn init_writes_settings_that_fit_and_trusts_the_folder() {
         ])
         .json();
     assert_eq!(explained["verdict"], "allow", "{explained}");
-    let push = lab
-        .run(&[
-            "policy",
-            "explain",
-            "run_command",
-            "command=git push origin",
-            "--json",
-        ])
-        .json();
+    let push = [
+        "policy",
+        "explain",
+        "run_command",
+        "command=git push origin",
+    ];
+    let push = lab.run(&[&push[..], &["--json"]].concat()).json();
     assert_eq!(push["verdict"], "ask", "{push}");
 }
 
