@@ -5,10 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::package::{entries, read};
+use super::package::{NODE_MODULES, entries, read};
 use super::{OwnProgramFiles, links_on_way};
 
-pub(super) const NODE_MODULES: &str = "node_modules";
 /// Maximum number of packages inspected of a folder.
 const MAX_PACKAGES: usize = 20_000;
 

@@ -4,8 +4,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
-use super::node::NODE_MODULES;
-
+pub(super) const NODE_MODULES: &str = "node_modules";
 /// Maximum size of a package's list of files or description, in bytes.
 const MAX_LIST: u64 = 8 << 20;
 /// Maximum number of entries inspected of a folder of packages.
