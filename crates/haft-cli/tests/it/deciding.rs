@@ -123,10 +123,6 @@ fn p9_weaker_or_other_surroundings_are_a_conflict_that_uses_nothing_up() {
         ("sandbox.changes=review".to_owned(), "changes was shown"),
         (format!("sandbox.read=[\"{folder}\"]"), "also reads"),
         (format!("sandbox.path=[\"{folder}\"]"), "also reads"),
-        (
-            "sandbox.path=[\"/usr/bin\"]".to_owned(),
-            "programs first from",
-        ),
         ("sandbox.env={A=\"b\"}".to_owned(), "variables"),
         (
             "policy.secret_names=[\"!.env\"]".to_owned(),
