@@ -1,6 +1,7 @@
 //! What a request says about commits, branches, tags, stashes and resets that real git made on a copy of the workspace.
 
 use haft::approval::meaning::{Meaning, MeaningKind};
+use haft::approval::preview::FileChange;
 use haft::policy::Profile;
 use haft_sandbox::Sandbox;
 
@@ -36,17 +37,17 @@ const fn row(line: &'static str, kind: MeaningKind, title: &'static str) -> Row 
     }
 }
 
-const fn warned(row: Row, warning: &'static str) -> Row {
-    Row { warning, ..row }
+const fn warned(row: &Row, warning: &'static str) -> Row {
+    Row { warning, ..*row }
 }
 
-const fn showing(row: Row, shows: &'static str) -> Row {
-    Row { shows, ..row }
+const fn showing(row: &Row, shows: &'static str) -> Row {
+    Row { shows, ..*row }
 }
 
 const ROWS: &[Row] = &[
     showing(
-        row(
+        &row(
             "echo price=3 >> file && git add -A && git commit -qm 'Fix discount'",
             MeaningKind::Commit,
             "commit 'Fix discount' on main: 1 file, +1 −0",
@@ -74,7 +75,7 @@ const ROWS: &[Row] = &[
         "commit 'A' on new branch new: 1 file, +1 −0",
     ),
     showing(
-        row(
+        &row(
             "echo 5 >> file && git commit -qa --amend -m changed",
             MeaningKind::Amend,
             "amend 'changed' on main: 1 file, +2 −0",
@@ -103,7 +104,7 @@ const ROWS: &[Row] = &[
         "tag v3 on",
     ),
     warned(
-        row(
+        &row(
             "git tag -f v1 HEAD~1",
             MeaningKind::Tag,
             "tag v1 moves from",
@@ -122,7 +123,7 @@ const ROWS: &[Row] = &[
         "rename branch side to aside",
     ),
     warned(
-        row(
+        &row(
             "git branch -qD side",
             MeaningKind::Branch,
             "delete branch side (it was at",
@@ -130,7 +131,7 @@ const ROWS: &[Row] = &[
         "2 commits are on no branch or tag any more",
     ),
     warned(
-        row(
+        &row(
             "git tag -d v1 && git reset -q --hard HEAD~1",
             MeaningKind::Reset,
             "reset main to",
@@ -153,7 +154,7 @@ const ROWS: &[Row] = &[
         "stash 'WIP on main:",
     ),
     showing(
-        row(
+        &row(
             "echo 7 >> file && git add file",
             MeaningKind::Staged,
             "staged for the next commit: 1 file, +1 −0",
@@ -207,13 +208,10 @@ async fn meanings(scene: &Scene, line: &str) -> Vec<Meaning> {
 }
 
 fn texts(meaning: &Meaning) -> String {
-    let own: String = meaning
-        .files
-        .iter()
-        .map(|file| format!("{:?}{:?}", file.before, file.after))
-        .collect();
+    let sides = |file: &FileChange| format!("{:?}{:?}", file.before, file.after);
+    let own: Vec<String> = meaning.files.iter().map(sides).collect();
     let parts: String = meaning.parts.iter().map(texts).collect();
-    own + &parts
+    own.concat() + &parts
 }
 
 async fn check(sandbox: &Sandbox, row: &Row) {
@@ -390,7 +388,7 @@ const PNG: &str =
 async fn single_files_say_what_they_mean(sandbox: &Sandbox) {
     let lock = r#"{"lockfileVersion":3,"packages":{"node_modules/a":{"version":"1.0.0","resolved":"http://evil.example/a.tgz"}}}"#;
     let notebook =
-        r##"{"cells":[{"cell_type":"code","source":["x = 1\n"],"outputs":[]}],"metadata":{}}"##;
+        r#"{"cells":[{"cell_type":"code","source":["x = 1\n"],"outputs":[]}],"metadata":{}}"#;
     for (line, kind, title, warnings) in [
         (
             format!("echo '{lock}' > package-lock.json"),

@@ -379,6 +379,7 @@ async fn leading_town() -> Arc<Town> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::too_many_lines, reason = "a table")]
 async fn a_redirect_is_judged_with_what_the_run_has_read() {
     let url = |path: &str| format!("http://{path}");
     // What is fetched in turn, and whether the last of it is, under a guard that asks and one that denies.

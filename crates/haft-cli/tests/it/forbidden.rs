@@ -48,7 +48,6 @@ say = [{ text = "done" }]
 "#;
 
 #[test]
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn where_namespaces_are_forbidden_doctor_has_the_one_recipe_and_commands_lead_there() {
     let lab = Lab::new();
     let doctor = ended(start(&lab, &["doctor"]));

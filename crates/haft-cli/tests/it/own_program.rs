@@ -48,6 +48,7 @@ const COMMANDS: &[&str] = &[
 ];
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn k9_no_tool_changes_the_program_that_judges_it() {
     let lab = Lab::new();
     let own = install(&lab);

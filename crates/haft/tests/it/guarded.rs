@@ -38,7 +38,7 @@ fn script() -> Arc<dyn haft::tool::Tool> {
             let mut last = String::new();
             for name in value["calls"].as_array().into_iter().flatten() {
                 let outcome = context.call(name.as_str().unwrap_or_default(), "{}").await;
-                last = outcome.status.as_str().to_owned();
+                outcome.status.as_str().clone_into(&mut last);
             }
             Ok(ToolResult::text(last))
         })

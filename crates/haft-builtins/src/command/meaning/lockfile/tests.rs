@@ -255,7 +255,10 @@ fn a_lockfile_of_20_mb_is_read_and_a_longer_one_is_not() {
     let mut text = "version = 4\n\n".to_owned();
     while text.len() < 19 << 20 {
         let number = text.len();
-        text.push_str(&format!("[[package]]\nname = \"p{number}\"\nversion = \"1.0.0\"\nsource = \"registry+https://github.com/rust-lang/crates.io-index\"\nchecksum = \"{number:064}\"\n\n"));
+        let package = format!(
+            "[[package]]\nname = \"p{number}\"\nversion = \"1.0.0\"\nsource = \"registry+https://github.com/rust-lang/crates.io-index\"\nchecksum = \"{number:064}\"\n\n"
+        );
+        text.push_str(&package);
     }
     let found = meaning("Cargo.lock", None, Some(text.as_bytes())).unwrap();
     assert!(found.title.contains(" added, 0 removed"), "{}", found.title);
