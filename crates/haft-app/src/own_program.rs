@@ -112,7 +112,7 @@ fn links_on_way(path: &Path, links: &mut Vec<PathBuf>) {
     let mut left = MAX_LINKS;
     while let Some(part) = rest.pop() {
         if part == Path::new("..") {
-            // In a path as the user typed it, before any link, it is no lasting way.
+            // Before any link, a `..` is part of the path as the user typed it: nothing needs protection there.
             if left < MAX_LINKS && !links.iter().any(|link| link.starts_with(&at)) {
                 links.push(at.clone());
             }

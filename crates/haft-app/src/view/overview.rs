@@ -34,7 +34,7 @@ pub struct Overview {
     pub hours: Vec<Hour>,
     /// The calls since the requested time.
     pub today: Totals,
-    /// The newest runs since then with a call that failed, timed out or was denied. A program's exit code alone is no failure.
+    /// The newest runs since then with a call that failed, timed out or was denied. A program's exit code alone does not count.
     pub failed: Vec<Listed>,
     /// Clients whose runs are open now.
     pub clients: Vec<Client>,

@@ -60,7 +60,7 @@ fn host_rules(settings: &Settings) -> Vec<RuleText> {
     }
     let items = settings.items("sandbox.allow_hosts").into_iter();
     let rule = |(value, source): (&toml::Value, &Source)| {
-        // A host that is no host stops the start elsewhere.
+        // An invalid entry stops the start where the network of commands is set up.
         let host = value
             .as_str()
             .filter(|host| AllowList::read([host]).is_ok())?;

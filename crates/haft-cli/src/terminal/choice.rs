@@ -91,7 +91,7 @@ pub(super) fn unclear(line: &str, request: &ApprovalRequest) -> String {
         let tool = visible::line(request.tool.as_str());
         return format!("`{word}` does not run a critical call: type {tool} to run it once");
     }
-    format!("`{word}` is none of the choices")
+    format!("`{word}` is not one of the choices")
 }
 
 /// Returns the choices, in as many lines as the width requires; `keeps` tells whether a rule could be kept under which the same call

@@ -101,8 +101,8 @@ fn a_line_that_decides_nothing_says_why() {
             &critical,
             "`y` does not run a critical call: type connect to run it once",
         ),
-        ("yy", &critical, "`yy` is none of the choices"),
-        ("yy", &high, "`yy` is none of the choices"),
+        ("yy", &critical, "`yy` is not one of the choices"),
+        ("yy", &high, "`yy` is not one of the choices"),
         ("", &high, "nothing is decided yet"),
     ] {
         assert_eq!(unclear(typed, request), says, "{typed:?}");

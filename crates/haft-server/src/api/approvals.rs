@@ -181,13 +181,13 @@ pub(crate) async fn file(
     let mut range = file::Range::default();
     if let Some(offset) = query::text(&uri, "offset") {
         let Ok(offset) = offset.parse() else {
-            return refused("offset is no number");
+            return refused("offset is not a number");
         };
         range.offset = offset;
     }
     if let Some(length) = query::text(&uri, "length") {
         let Ok(length) = length.parse() else {
-            return refused("length is no number");
+            return refused("length is not a number");
         };
         range.length = length;
     }

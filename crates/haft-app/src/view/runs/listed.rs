@@ -107,7 +107,7 @@ impl Listed {
         self.changes = notes.changes;
     }
 
-    /// Returns whether a call of it failed, timed out or was denied; a program's exit code alone is no failure.
+    /// Returns whether a call of it failed, timed out or was denied; a program's exit code alone does not count.
     pub(crate) fn has_failed(&self) -> bool {
         let count = |status: &Status| self.statuses.get(status.as_str()).copied();
         let failed: u64 = FAILED.iter().filter_map(count).sum();
