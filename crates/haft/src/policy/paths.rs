@@ -285,6 +285,12 @@ impl PathPattern {
         })
     }
 
+    /// Whether a path may match more of the pattern because of a part with this name.
+    pub(crate) fn concerns(&self, part: &str) -> bool {
+        let mut named = self.segments.iter();
+        named.any(|segment| *segment != Segment::Deep && segment.matches(part))
+    }
+
     /// Returns how far this path matches the pattern as deny or ask: a bit for each segment that may come next, and one for a match.
     /// Whatever follows, a path matches at most what another matches whose bits include its own.
     pub(crate) fn progress(&self, path: &PathView<'_>) -> u128 {

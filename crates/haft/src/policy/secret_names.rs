@@ -255,6 +255,14 @@ impl SecretNames {
             .is_some_and(|entry| entry.secret)
     }
 
+    /// Whether a path may be secret because of a part with this name.
+    pub(crate) fn concern(&self, part: &str) -> bool {
+        let parts = Part::all(part);
+        let each = self.entries.iter().filter(|entry| entry.secret);
+        let mut names = each.flat_map(|entry| entry.names.iter());
+        names.any(|name| parts.iter().any(|part| part.fits(name)))
+    }
+
     /// Whether a secret may lie below this folder.
     pub(crate) fn may_lie_below(&self, path: &str) -> bool {
         let parts = Part::all(path);
@@ -313,6 +321,12 @@ impl<'p> Part<'p> {
         };
         segments(path).into_iter().map(part).collect()
     }
+
+    /// Whether its name, or one that it may be a copy of, matches this name of an entry.
+    fn fits(&self, name: &[Box<str>]) -> bool {
+        let mut originals = self.originals.iter();
+        fits(name, self.name.as_bytes()) || originals.any(|each| fits(name, each.as_bytes()))
+    }
 }
 
 impl Entry {
@@ -335,10 +349,7 @@ impl Entry {
 
     fn fits(&self, parts: &[Part<'_>]) -> bool {
         let mut each = self.names.iter().zip(parts);
-        each.all(|(name, part)| {
-            let mut originals = part.originals.iter();
-            fits(name, part.name.as_bytes()) || originals.any(|each| fits(name, each.as_bytes()))
-        })
+        each.all(|(name, part)| part.fits(name))
     }
 }
 
