@@ -1,16 +1,33 @@
 //! What rules deny and what is protected holds for the file tools by every name by which links reach a file.
 
 use std::fs;
+use std::future::{Future as _, poll_fn};
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
 
 use haft::ErrorKind::{self, Conflict, Denied};
 use haft::Executor;
 use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
+use haft::call::ToolCall;
+use haft::context::CallContext;
+use haft::error::ToolError;
 use haft::future::BoxFuture;
+use haft::permission::Permission;
 use haft::policy::{Policy, PolicyBuilder, Profile};
+use haft::result::ToolResult;
+use haft::session::Session;
+use haft::tool::TypedTool;
+use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
+use haft_builtins::Builtins;
+use parking_lot::Mutex;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
 use crate::scene::Scene;
 
@@ -256,9 +273,53 @@ async fn a_file_that_a_link_names_as_secret_or_denied_is_not_read() {
     assert!(!found.to_string().contains("old"), "{found}");
 }
 
+/// A chain of folders elsewhere, each with a link to the next: longer than haft follows.
+fn long_chain() -> Vec<String> {
+    let links = (1..=12).map(|at| format!("OUT/{at}/x -> OUT/{}", at + 1));
+    links.chain(["migrations -> OUT/1".to_owned()]).collect()
+}
+
+/// A person who notes the reasons of requests and refuses them.
+#[derive(Debug, Clone, Default)]
+struct Refusing(Arc<Mutex<Vec<String>>>);
+
+impl Approver for Refusing {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
+        self.0.lock().push(request.reason.clone());
+        Box::pin(async { Decision::deny("ada", "test").into() })
+    }
+}
+
+#[tokio::test]
+async fn a_change_is_asked_about_where_not_all_names_are_known() {
+    let mut scene = Scene::new();
+    let chain = long_chain();
+    let chain: Vec<&str> = chain.iter().map(String::as_str).collect();
+    make(
+        &scene,
+        &[&["a", "db/1.sql", "prod -> db"], &chain[..]].concat(),
+    );
+    let policy = policy(&scene, &["Edit(/migrations/**)", "Edit(/prod/**)"]);
+    let policy = policy.allow("write_file").allow("Edit(**)");
+    let person = Refusing::default();
+    scene.executor = Executor::new(policy.build().unwrap()).with_approver(person.clone());
+    for (path, asks) in [("a", 1), ("db/1.sql", 0)] {
+        let args = json!({"path": path, "content": "evil"});
+        let outcome = scene.call("write_file", args).await;
+        let error = outcome.error.as_ref().map(|error| error.kind);
+        assert_eq!(error, Some(Denied), "{path}: {outcome:?}");
+        let asked = std::mem::take(&mut *person.0.lock());
+        assert_eq!(asked.len(), asks, "{path}: {asked:?}");
+        let says = |why: &String| why.contains("leads to more places than haft follows");
+        assert!(asked.iter().all(says), "{asked:?}");
+    }
+    let outcome = scene.call("read_file", json!({"path": "a"})).await;
+    assert!(outcome.is_ok(), "{outcome:?}");
+}
+
 /// A person who makes a link in the workspace before approving.
 #[derive(Debug)]
-struct Linking(std::path::PathBuf);
+struct Linking(PathBuf);
 
 impl Approver for Linking {
     fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Answer> {
@@ -285,4 +346,58 @@ async fn a_link_made_after_the_request_stops_the_call() {
         assert_eq!(error, Some(expect), "{list}: {outcome:?}");
         assert_eq!(scene.text("db/1.sql"), "old\n");
     }
+}
+
+/// A tool that other calls of its session wait for.
+struct Hold(Arc<Notify>);
+
+/// What it takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Nothing {}
+
+impl TypedTool for Hold {
+    const NAME: &'static str = "hold";
+    const DESCRIPTION: &'static str = "Wait.";
+    type Input = Nothing;
+
+    fn permissions(&self, _: &Nothing) -> Result<Vec<Permission>, ToolError> {
+        Ok(Vec::new())
+    }
+
+    async fn run(&self, _: Nothing, _: &CallContext) -> Result<ToolResult, ToolError> {
+        self.0.notified().await;
+        Ok(ToolResult::text("held"))
+    }
+}
+
+#[tokio::test]
+async fn a_link_made_while_a_call_waits_for_its_turn_stops_it() {
+    let scene = Scene::new();
+    make(&scene, &["db/1.sql"]);
+    let builtins = Builtins::new(Workspace::open(&scene.at("")).unwrap());
+    let (tools, end) = (ToolRegistry::new(), Arc::new(Notify::new()));
+    let files = builtins.tools().unwrap().into_iter().map(|one| one.tool);
+    let hold = Hold(Arc::clone(&end)).into_tool().unwrap();
+    tools.add_all(files.chain([hold])).unwrap();
+    let session = Session::builder(Arc::new(tools)).build().unwrap();
+    let policy = policy(&scene, MIGRATIONS).allow("hold");
+    let executor = Executor::new(policy.build().unwrap());
+    let call =
+        |tool: &str, args: Value| executor.execute(&session, ToolCall::new(tool, args.to_string()));
+    let mut held = pin!(call("hold", json!({})));
+    let args = json!({"path": "db/1.sql", "content": "evil"});
+    let mut write = pin!(call("write_file", args));
+    poll_fn(|cx| {
+        assert!(held.as_mut().poll(cx).is_pending());
+        assert!(write.as_mut().poll(cx).is_pending());
+        Poll::Ready(())
+    })
+    .await;
+    symlink("db", scene.at("migrations")).unwrap();
+    end.notify_one();
+    assert!(held.await.is_ok());
+    let outcome = write.await;
+    let error = outcome.error.as_ref().map(|error| error.kind);
+    assert_eq!(error, Some(Conflict), "{outcome:?}");
+    assert_eq!(scene.text("db/1.sql"), "old\n");
 }

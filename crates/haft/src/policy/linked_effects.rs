@@ -34,6 +34,9 @@ impl Guard for UnknownNames {
     }
 
     fn floor(&self, _: &JudgedCall<'_>, permission: &Permission) -> Result<MinimumVerdict, String> {
+        if !self.concerns(&permission.effect) {
+            return Ok(MinimumVerdict::NONE);
+        }
         let why = permission.effect.value();
         Ok(MinimumVerdict::ask(format!(
             "links may give these files names that rules protect, and not all are known: {why}"
