@@ -32,6 +32,7 @@ mod paths;
 mod pattern;
 mod phrase;
 mod places;
+mod plain_parts;
 mod proposal;
 mod protected;
 mod readers;

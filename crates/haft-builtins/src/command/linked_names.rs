@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use haft::change::State;
 use haft::change::collect::ViewChange;
@@ -32,11 +33,12 @@ pub(super) struct NamesOfChanges {
 impl NamesOfChanges {
     /// Finds them.
     pub(super) fn find(workspace: &Workspace, changes: &[ViewChange], denials: &Denials) -> Self {
-        let mut links = Links::clone(&workspace.links());
+        let mut links = workspace.links();
         for change in changes {
             if let Some(State::Link { target }) = &change.after {
                 let before = change.before.as_ref();
                 let replaces = before.is_some_and(|state| !matches!(state, State::Link { .. }));
+                let links = Arc::make_mut(&mut links);
                 links.add_change(&change.path, &target.0, replaces);
             }
         }

@@ -19,6 +19,7 @@ use haft::permission::Permission;
 use haft::policy::{Policy, PolicyBuilder, Profile};
 use haft::result::ToolResult;
 use haft::session::Session;
+use haft::spec::ToolClass;
 use haft::tool::TypedTool;
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
@@ -186,6 +187,7 @@ fn make(scene: &Scene, tree: &[&str]) {
 fn policy(scene: &Scene, deny: &[&str]) -> PolicyBuilder {
     let workspace = Workspace::open(&scene.at("")).unwrap();
     let policy = Policy::builder(Profile::Trusted).workspace(&workspace);
+    let policy = policy.classes([("write_file", ToolClass::Edit)]);
     deny.iter().fold(policy, |policy, rule| policy.deny(*rule))
 }
 

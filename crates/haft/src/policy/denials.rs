@@ -95,7 +95,14 @@ impl Denials {
             && !self.secrets.as_ref().is_some_and(secret)
     }
 
-    fn patterns(&self) -> impl Iterator<Item = &PathPattern> {
+    /// Returns texts of which every part of a path has one that may make it secret.
+    pub(super) fn secret_texts(&self) -> Vec<String> {
+        let secrets = self.secrets.iter();
+        secrets.flat_map(|secrets| secrets.names.texts()).collect()
+    }
+
+    /// Returns the patterns of all rules.
+    pub(super) fn patterns(&self) -> impl Iterator<Item = &PathPattern> {
         self.read.iter().chain(&self.edit).chain(&self.others)
     }
 

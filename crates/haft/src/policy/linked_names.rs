@@ -5,11 +5,11 @@
 //! the jail for what it protects in the workspace itself.
 
 use std::collections::{BTreeSet, HashMap};
-use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::denials::Denials;
 use super::name_progress::NameProgress;
+use super::plain_parts::PlainParts;
 use crate::workspace::{Links, OutsideLinks, TooMany};
 
 /// Maximum number of names in all.
@@ -36,7 +36,7 @@ impl LinkedNames {
             links,
             denials,
             named,
-            plain: HashMap::new(),
+            plain: PlainParts::new(denials),
             ways: HashMap::new(),
             known: HashMap::new(),
             found: Self {
@@ -102,8 +102,7 @@ struct Search<'a> {
     links: &'a Links,
     denials: &'a Denials,
     named: &'a [PathBuf],
-    /// Whether no rule can match a name because of this part of it.
-    plain: HashMap<OsString, bool>,
+    plain: PlainParts<'a>,
     /// Where each link leads, by its absolute path.
     ways: HashMap<PathBuf, Places>,
     /// What the known names of a place match, and whether `named` does.
@@ -180,17 +179,8 @@ impl<'a> Search<'a> {
 
     /// Whether a name may match what others do not.
     fn counts(&mut self, name: &Path) -> bool {
-        let parts = name.iter().any(|part| !self.is_plain(part));
+        let parts = name.iter().any(|part| !self.plain.is_plain(part));
         parts || meets(self.named, name)
-    }
-
-    fn is_plain(&mut self, part: &OsStr) -> bool {
-        if let Some(plain) = self.plain.get(part) {
-            return *plain;
-        }
-        let plain = self.denials.is_plain(&part.to_string_lossy());
-        self.plain.insert(part.to_owned(), plain);
-        plain
     }
 
     fn places(&mut self, link: &Path) -> Places {

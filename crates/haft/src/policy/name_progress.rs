@@ -1,7 +1,9 @@
 //! `NameProgress`: what the names below a path can add to what rules, secrets and protected names cover.
 
 use super::paths::segments;
-use super::protected::{GIT, is_git_setting, protected_from_commands, protected_names};
+use super::protected::{
+    GIT, is_git_setting, protected_endings, protected_from_commands, protected_names,
+};
 
 /// The bit for a path that a protected name covers, with everything below it.
 const COVERED: u128 = 1 << 127;
@@ -49,6 +51,13 @@ impl NameProgress {
 pub(super) fn is_protected_part(part: &str) -> bool {
     let mut parts = protected_names().flat_map(|name| name.path.split('/'));
     parts.any(|name| name.eq_ignore_ascii_case(part)) || protected_from_commands(part).is_some()
+}
+
+/// Returns the parts of protected names, and the texts of protected endings.
+pub(super) fn protected_parts() -> (Vec<&'static str>, Vec<String>) {
+    let parts = protected_names().flat_map(|name| name.path.split('/'));
+    let endings = protected_endings().map(str::to_ascii_lowercase);
+    (parts.collect(), endings.collect())
 }
 
 fn of_protected_names(path: &str) -> u128 {

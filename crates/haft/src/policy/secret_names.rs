@@ -263,6 +263,18 @@ impl SecretNames {
         names.any(|name| parts.iter().any(|part| part.fits(name)))
     }
 
+    /// Returns a text in lower case for each name of a secret entry. What matches the name, also as the original of a copy, has the
+    /// text: it holds no dot, and only there are copies' names put together.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = String> {
+        let each = self.entries.iter().filter(|entry| entry.secret);
+        let names = each.flat_map(|entry| entry.names.iter());
+        names.map(|name| {
+            let texts = name.iter().flat_map(|piece| piece.split('.'));
+            let longest = texts.max_by_key(|text| text.len());
+            longest.unwrap_or_default().to_ascii_lowercase()
+        })
+    }
+
     /// Whether a secret may lie below this folder.
     pub(crate) fn may_lie_below(&self, path: &str) -> bool {
         let parts = Part::all(path);
