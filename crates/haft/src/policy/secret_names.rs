@@ -255,6 +255,26 @@ impl SecretNames {
             .is_some_and(|entry| entry.secret)
     }
 
+    /// Whether a path may be secret because of a part with this name.
+    pub(crate) fn concern(&self, part: &str) -> bool {
+        let parts = Part::all(part);
+        let each = self.entries.iter().filter(|entry| entry.secret);
+        let mut names = each.flat_map(|entry| entry.names.iter());
+        names.any(|name| parts.iter().any(|part| part.fits(name)))
+    }
+
+    /// Returns a text in lower case for each name of a secret entry. What matches the name, also as the original of a copy, has the
+    /// text: it holds no dot, and only there are copies' names put together.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = String> {
+        let each = self.entries.iter().filter(|entry| entry.secret);
+        let names = each.flat_map(|entry| entry.names.iter());
+        names.map(|name| {
+            let texts = name.iter().flat_map(|piece| piece.split('.'));
+            let longest = texts.max_by_key(|text| text.len());
+            longest.unwrap_or_default().to_ascii_lowercase()
+        })
+    }
+
     /// Whether a secret may lie below this folder.
     pub(crate) fn may_lie_below(&self, path: &str) -> bool {
         let parts = Part::all(path);
@@ -313,6 +333,12 @@ impl<'p> Part<'p> {
         };
         segments(path).into_iter().map(part).collect()
     }
+
+    /// Whether its name, or one that it may be a copy of, matches this name of an entry.
+    fn fits(&self, name: &[Box<str>]) -> bool {
+        let mut originals = self.originals.iter();
+        fits(name, self.name.as_bytes()) || originals.any(|each| fits(name, each.as_bytes()))
+    }
 }
 
 impl Entry {
@@ -335,10 +361,7 @@ impl Entry {
 
     fn fits(&self, parts: &[Part<'_>]) -> bool {
         let mut each = self.names.iter().zip(parts);
-        each.all(|(name, part)| {
-            let mut originals = part.originals.iter();
-            fits(name, part.name.as_bytes()) || originals.any(|each| fits(name, each.as_bytes()))
-        })
+        each.all(|(name, part)| part.fits(name))
     }
 }
 
