@@ -13,7 +13,7 @@ import { Batch } from "../parts/batch";
 import { RiskWord, StateWord } from "../parts/badges";
 import { clientName } from "../parts/client";
 import { Card, PinnedVerdict, Remaining } from "../parts/card";
-import { Deed, DeedLines } from "../parts/deed";
+import { Deed, DeedLines, isTitle } from "../parts/deed";
 import { Empty, wide } from "../parts/frame";
 import { PageHead } from "../parts/head";
 import { Pending, useReading } from "../parts/reading";
@@ -167,7 +167,7 @@ function QueueRow({ approval, group, current, chosen, choose }: { approval: Appr
     <div class={`queue-row ${current ? "current" : ""} ${waits ? "" : "settled"} ${group ? "heads" : ""}`} role="listitem">
       <input type="checkbox" checked={chosen} disabled={!waits} aria-label={`select ${spellOut(approval.fact.text).slice(0, 80)}`} onChange={choose} />
       <a href={pathOf("waiting", approval.id)} onClick={follow} aria-current={current ? "true" : undefined}>
-        <span class="queue-top"><span class="queue-fact"><Deed approval={approval} /></span> <span class="dim small">{ago(approval.created, now.value)}</span></span>
+        <span class="queue-top"><span class={isTitle(approval) ? "queue-fact title" : "queue-fact"}><Deed approval={approval} /></span> <span class="dim small">{ago(approval.created, now.value)}</span></span>
         <span class="queue-meta"><span class="tool"><SafeText text={approval.tool} /></span> {waits ? <RiskWord risk={approval.risk} /> : <StateWord word={approval.status} />}
           <DeedLines approval={approval} />
           <span class="dim clipped">{group ? <strong><SafeText text={group} /></strong> : <SafeText text={clientName(approval)} />}</span>
@@ -234,7 +234,7 @@ function EmptyQueue() {
     <PageHead title="Waiting"><span class="gap" /><a href="/waiting/history" onClick={follow}>History</a></PageHead>
     <Empty title="No pending requests">
       <p>When a call needs approval, it appears here: the command, the change or the address first, then the client and the reason.</p>
-      <p>Under the <code>workspace</code> profile every write and command needs approval. Try one in a second terminal:</p>
+      <p>Under the profile <code>workspace</code>, haft asks before it changes a file, and after a command before it applies what the command changed. Try it in a second terminal, in the same folder:</p>
       <pre class="block">haft call write_file path=hello.txt content=hi</pre>
     </Empty>
     </>

@@ -110,12 +110,19 @@ function Clock({ detail }: { detail: ApprovalDetail }) {
   return (
     <>
       <span class="dim">pending for {span(Math.max(0, now.value - created))}</span>
-      <span class={left < 60_000 ? "bad-text" : "dim"}>{left > 0 ? `${detail.waits_until ? "waits" : "expires in"} ${span(left)}${detail.waits_until ? " more" : ""}` : "expires now"}{detail.then && `: ${detail.then}`} <Remaining created={created} expires={expires} /></span>
+      <span class={left < 60_000 ? "bad-text" : "dim"}>{deadlineWords(detail, left)} <Remaining created={created} expires={expires} /></span>
       {!detail.attended && <span class="dim">{detail.workspace === session.value?.workspace
         ? "The client is gone. If you approve, haft runs the call now."
         : "The client is gone. If you approve, haft runs the call the next time it runs in that folder."}</span>}
     </>
   );
+}
+
+/** Says when the time of a request is over, and what happens then. */
+function deadlineWords({ waits_until, then }: ApprovalDetail, left: number): string {
+  if (left <= 0) return then ? `now: ${then}` : "expires now";
+  if (then) return `in ${span(left)}: ${then}`;
+  return waits_until ? `waits ${span(left)} more` : `expires in ${span(left)}`;
 }
 
 /** Remaining time, in milliseconds, above which no bar is drawn: it would look full. */
