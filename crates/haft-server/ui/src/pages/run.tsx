@@ -27,9 +27,11 @@ import { Arguments, argumentsOf } from "../parts/arguments";
 
 const FAILED = new Set(["error", "denied", "timeout"]);
 
-/** Returns the call to show first: one that is running or pending, else one that failed, else the first. */
+const OPEN = new Set([undefined, WAITS, "suspended"]);
+
+/** Returns the call to show first: one that is running or waits for approval, else one that failed, else the first. */
 function first(calls: Call[]): Call | undefined {
-  return calls.find((call) => !call.status || call.status === WAITS) ?? calls.find((call) => FAILED.has(call.status ?? "") && call.exit_code === undefined) ?? calls.find((call) => FAILED.has(call.status ?? "")) ?? calls[0];
+  return calls.find((call) => OPEN.has(call.status)) ?? calls.find((call) => FAILED.has(call.status ?? "") && call.exit_code === undefined) ?? calls.find((call) => FAILED.has(call.status ?? "")) ?? calls[0];
 }
 
 export function RunPage({ run, call }: { run: string; call: string | undefined }) {
