@@ -169,6 +169,11 @@ fn a_card_shows_first_what_a_change_set_amounts_to() {
 }
 
 #[test]
+fn a_person_approves_a_commit_a_rebase_and_an_update_of_packages() {
+    check("real_changes.mjs");
+}
+
+#[test]
 fn a_connection_and_a_proposed_rule_have_cards_of_their_own() {
     check("network_and_rules.mjs");
 }

@@ -1,6 +1,7 @@
-// The README's images: `scripts/screenshots` builds haft and runs this; HAFT_PICTURES names their folder.
+// The images of the README and the guide: `scripts/screenshots` builds haft and runs this; HAFT_PICTURES names their folder.
 
 import { assert, fs, path, play, until, visit } from "./stage.mjs";
+import { COMMIT, LOCKFILE, REBASE, edit, git, shop } from "./shop.mjs";
 
 const settings = `
 [tools]
@@ -175,4 +176,32 @@ await play({ settings, args: ["--trust"], expected: [/status of 404/] }, async (
   }
   await everyPage(page, server);
   for (const one of await waiting()) await server.api("POST", `/approvals/${one.id}/deny`, {});
+});
+
+/** Maximum height of the picture of a card, in pixels. */
+const TALL = 1_000;
+
+// What commands did in a repository: the cards of a commit, a rebase and an update of packages, in light and in dark.
+await play({}, async ({ server, page }) => {
+  await page.evaluate(() => localStorage.setItem("haft-notify", "no"));
+  shop(server);
+  const steps = [["commit", COMMIT, () => edit(server)], ["rebase", REBASE, () => git(server, "switch", "-q", "vat")], ["packages", LOCKFILE, () => {}]];
+  for (const [name, command, prepare] of steps) {
+    prepare();
+    const made = server.call("run_command", { command });
+    const request = await until(`${name} waits`, async () => (await server.api("GET", "/approvals")).value.find((one) => one.tool === "apply_changes"));
+    await page.setViewportSize({ width: 960, height: TALL });
+    await visit(page, server, `/waiting/${request.id}`);
+    await page.locator(".card.seen").waitFor();
+    // As high as the card is, so that nothing is cut and nothing is empty.
+    const height = await page.evaluate(() => { const detail = document.querySelector(".detail"); return innerHeight - detail.clientHeight + detail.scrollHeight; });
+    await page.setViewportSize({ width: 960, height: Math.min(TALL, height) });
+    for (const scheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
+      await page.waitForTimeout(300);
+      await picture(page, `${name}-${scheme}`);
+    }
+    await server.api("POST", `/approvals/${request.id}/approve`, {});
+    assert.equal((await made).status, "ok");
+  }
 });

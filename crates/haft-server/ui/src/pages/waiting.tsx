@@ -42,9 +42,12 @@ function Queue() {
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const held = useRef<string[] | undefined>(undefined);
   const [holding, setHolding] = useState(false);
+  // Known at once, before the page is drawn again: an effect of the last drawing must not move a row that the pointer has just reached.
+  const over = useRef(false);
+  const hold = (on: boolean) => { over.current = on; setHolding(on); };
   const finding = useRef<HTMLInputElement>(null);
   useEffect(() => readExpired(now.value), [now.value]);
-  useEffect(() => { if (!holding) sweep(now.value); }, [now.value, holding]);
+  useEffect(() => { if (!over.current) sweep(now.value); }, [now.value, holding]);
   const all = approvals.value;
   if (!holding) held.current = undefined;
   // A list that is not read yet has no rows that could jump.
@@ -102,23 +105,26 @@ function Queue() {
     </PageHead>
     <div class={`split ${selected ? "with-detail" : ""}`}>
       {list && (
-        <section class="queue" aria-label="pending requests" onPointerEnter={(e) => { if (e.pointerType === "mouse") setHolding(true); }} onPointerLeave={() => setHolding(false)}>
+        <section class="queue" aria-label="pending requests" onPointerEnter={(e) => { if (e.pointerType === "mouse") hold(true); }} onPointerLeave={() => hold(false)}>
           <div class="queue-head">
             <input ref={finding} type="search" placeholder="Filter" aria-label="Filter the requests" value={filter}
               onInput={(e) => setFilter(e.currentTarget.value)} onKeyDown={(e) => { if (e.key === "Escape") e.currentTarget.blur(); }} />
             <button type="button" class="quiet" aria-pressed={grouped.value} onClick={() => { grouped.value = !grouped.value; }}>Group</button>
           </div>
-          {above.length > 0 && <button type="button" class="more" onClick={() => jump(above)}>↑ {moreWait(above, " above")}</button>}
-          {trouble.value && <p class="note bad-text" role="alert">{trouble.value}</p>}
-          <Windowed class="queue-list" label="requests" count={shown.length} height={72} keep={at} role="list" onView={(first, end) => setView([first, end])} row={(index) => {
+          <div class="queue-rows">
+          <Windowed class="queue-list" label="requests" count={shown.length} height={ROW} keep={at} covered={SIGN} role="list" onView={(first, end) => setView([first, end])} row={(index) => {
             const approval = shown[index];
             const before = shown[index - 1];
             const heads = approval && grouped.value && (!before || groupOf(before) !== groupOf(approval)) ? groupOf(approval) : "";
             return approval && <QueueRow key={approval.id} approval={approval} group={heads} current={approval.id === selected} chosen={chosen.has(approval.id)} choose={() => choose(approval.id)} />;
           }} />
+          {/* Above the rows, so that no row moves when a sign comes or goes: a press that began on one row would end on another. */}
+          {above.length > 0 && <button type="button" class="more sign above" onClick={() => jump(above)}>↑ {moreWait(above, " above")}</button>}
+          {below.length > 0 && <button type="button" class="more sign below" onClick={() => jump(below)}>↓ {moreWait(below, " below")}</button>}
+          </div>
+          {trouble.value && <p class="note bad-text" role="alert">{trouble.value}</p>}
           {filter && !shown.length && <p class="note">No request matches “{filter}”.</p>}
-          {fresh.length > 0 && <button type="button" class="more" onClick={() => { held.current = all.map((approval) => approval.id); setHolding(false); }}>{moreWait(fresh)}</button>}
-          {below.length > 0 && <button type="button" class="more" onClick={() => jump(below)}>↓ {moreWait(below, " below")}</button>}
+          {fresh.length > 0 && <button type="button" class="more" onClick={() => { held.current = all.map((approval) => approval.id); hold(false); }}>{moreWait(fresh)}</button>}
           {filter.trim() !== "" && hiddenByFilter.length > 0 && <button type="button" class="more" onClick={() => setFilter("")}>{moreWait(hiddenByFilter, " outside the filter")}</button>}
         </section>
       )}
@@ -152,6 +158,10 @@ function useAdvance(selected: string | undefined, fitting: Approval[], leaves: b
     return () => clearTimeout(timer);
   }, [next, leaves]);
 }
+
+/** Height of a row, and of a sign over the list with the room around it, in pixels. */
+const ROW = 72;
+const SIGN = 40;
 
 /** A request that expires within this time shows how much is left, in milliseconds. */
 const SOON = 3_600_000;
