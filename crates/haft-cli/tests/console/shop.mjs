@@ -1,6 +1,7 @@
 // The repository of a small shop, and three commands of which a request says what they amount to: a commit, a rebase, an update of packages.
 
 import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { assert, fs, path } from "./stage.mjs";
 
 const PRICE = `// The price of an order, in cents.
@@ -28,7 +29,7 @@ const VAT = "export const VAT = { de: 19, fr: 20, se: 25 };\n";
 const GROSS = "export const gross = (net, country) => Math.round(net * (100 + VAT[country]) / 100);\n";
 
 const REGISTRY = "https://registry.npmjs.org";
-const entry = (name, version, registry = REGISTRY) => ({ version, resolved: `${registry}/${name}/-/${name}-${version}.tgz`, integrity: `sha512-${Buffer.from(name + version).toString("base64").padEnd(86, "A")}==` });
+const entry = (name, version, registry = REGISTRY) => ({ version, resolved: `${registry}/${name}/-/${name}-${version}.tgz`, integrity: `sha512-${createHash("sha512").update(name + version).digest("base64")}` });
 const json = (value) => `${JSON.stringify(value, null, 2)}\n`;
 const ranges = (packages) => Object.fromEntries(Object.entries(packages).map(([name, { version }]) => [name, `^${version}`]));
 const manifest = (packages) => json({ name: "shop", version: "1.0.0", type: "module", dependencies: ranges(packages) });
