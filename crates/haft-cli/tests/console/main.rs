@@ -154,6 +154,16 @@ fn a_person_decides_and_the_disk_shows_it() {
 }
 
 #[test]
+fn no_row_of_the_queue_moves_under_the_pointer() {
+    check("rows_stay.mjs");
+}
+
+#[test]
+fn a_new_user_follows_the_first_page_to_an_approval_and_an_undo() {
+    check("first_steps.mjs");
+}
+
+#[test]
 fn a_decision_is_pinned_and_the_next_request_opens() {
     check("verdicts.mjs");
 }

@@ -78,7 +78,8 @@ function FilteredRuns() {
   const [older, setOlder] = useState<{ path: string; runs: Run[]; done: boolean }>({ path, runs: [], done: false });
   const [busy, setBusy] = useState(false);
   const [trouble, setTrouble] = useState("");
-  const [at, setAt] = useState(-1);
+  // By its id: a new run above it must not move the selection to another one.
+  const [selected, setSelected] = useState<string>();
   const runs = useMemo(() => {
     const head = first.value ?? [];
     const known = new Set(head.map((run) => run.run));
@@ -98,10 +99,12 @@ function FilteredRuns() {
       (error) => setTrouble(errorText(error)),
     ).finally(() => setBusy(false));
   };
+  const at = runs.findIndex((run) => run.run === selected);
   const open = runs[at];
+  const select = (index: number) => setSelected(runs[Math.max(0, Math.min(runs.length - 1, index))]?.run);
   useKeys(() => [
-    { key: "j", does: "next run", run: () => setAt(Math.min(runs.length - 1, at + 1)) },
-    { key: "k", does: "previous run", run: () => setAt(Math.max(0, at - 1)) },
+    { key: "j", does: "next run", run: () => select(at + 1) },
+    { key: "k", does: "previous run", run: () => select(at - 1) },
     { key: "Enter", does: "open the run", run: () => { if (open) go(pathOf("runs", open.run)); } },
   ]);
   const filtered = FILTERS.some((name) => filters[name]);

@@ -6,6 +6,7 @@ import { errorText } from "../api";
 import { approvals, arrive, byUrgency, deadlineOf, details, loaded, moreWait, pinned, readExpired, readDetail, sweep, trouble, waiting } from "../approvals";
 import { useKeys } from "../keys";
 import { follow, go, parts, pathOf } from "../route";
+import { session } from "../session";
 import type { Approval } from "../shapes";
 import { ago, now, span } from "../time";
 import { spellOut } from "../visible";
@@ -175,12 +176,13 @@ function QueueRow({ approval, group, current, chosen, choose }: { approval: Appr
   const waits = approval.status === "pending";
   return (
     <div class={`queue-row ${current ? "current" : ""} ${waits ? "" : "settled"} ${group ? "heads" : ""}`} role="listitem">
+      {group && <span class="group-name clipped"><SafeText text={group} /></span>}
       <input type="checkbox" checked={chosen} disabled={!waits} aria-label={`select ${spellOut(approval.fact.text).slice(0, 80)}`} onChange={choose} />
       <a href={pathOf("waiting", approval.id)} onClick={follow} aria-current={current ? "true" : undefined}>
         <span class="queue-top"><span class={isTitle(approval) ? "queue-fact title" : "queue-fact"}><Deed approval={approval} /></span> <span class="dim small">{ago(approval.created, now.value)}</span></span>
         <span class="queue-meta"><span class="tool"><SafeText text={approval.tool} /></span> {waits ? <RiskWord risk={approval.risk} /> : <StateWord word={approval.status} />}
           <DeedLines approval={approval} />
-          <span class="dim clipped">{group ? <strong><SafeText text={group} /></strong> : <SafeText text={clientName(approval)} />}</span>
+          <span class="dim clipped"><SafeText text={clientName(approval)} /></span>
           {waits && deadlineOf(approval) - now.value < SOON && <Remaining created={Date.parse(approval.created)} expires={deadlineOf(approval)} />}</span>
       </a>
     </div>
@@ -244,7 +246,7 @@ function EmptyQueue() {
     <PageHead title="Waiting"><span class="gap" /><a href="/waiting/history" onClick={follow}>History</a></PageHead>
     <Empty title="No pending requests">
       <p>When a call needs approval, it appears here: the command, the change or the address first, then the client and the reason.</p>
-      <p>Under the profile <code>workspace</code>, haft asks before it changes a file, and after a command before it applies what the command changed. Try it in a second terminal, in the same folder:</p>
+      <p>Under the profile <code>workspace</code>, haft asks before it changes a file, and after a command before it applies what the command changed. Try it in a second terminal, in {session.value?.workspace === undefined ? "a folder of yours" : <code><SafeText text={session.value.workspace} /></code>}:</p>
       <pre class="block">haft call write_file path=hello.txt content=hi</pre>
     </Empty>
     </>

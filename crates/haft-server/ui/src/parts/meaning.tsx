@@ -62,11 +62,21 @@ function Lines({ of }: { of: Meaning }) {
   return (
     <>
       <ul class={LISTS.has(of.kind) ? "meaning-lines mono" : "meaning-lines"} aria-label={of.kind === "lockfile" ? "packages" : "more about it"}>
-        {shown.map((line, index) => <li key={index}><SafeText text={line} /></li>)}
+        {shown.map((line, index) => <li key={index}>{of.kind === "lockfile" ? <Package line={line} /> : <SafeText text={line} />}</li>)}
       </ul>
       {long && <button type="button" class="disclosure" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Show fewer" : `${(lines.length - LINES).toLocaleString("en")} more`}</button>}
     </>
   );
+}
+
+const PACKAGE_ACTIONS: Record<string, string> = { added: "create", removed: "delete", changed: "change" };
+
+/** A package of a lockfile: what happens to it, then the rest of the line. */
+function Package({ line }: { line: string }) {
+  const [word = "", ...rest] = line.split(" ");
+  const action = PACKAGE_ACTIONS[word];
+  if (!action) return <SafeText text={line} />;
+  return <span class="package"><span class={`action ${action}`}>{word}</span> <span><SafeText text={rest.join(" ")} /></span></span>;
 }
 
 /** The parts, such as the commits of a rebase: each unfolds. */
