@@ -69,7 +69,7 @@ for page in range(6):
 tools.edit_file(path="src/retry.rs", edits=[{"find": "TRIES: u32 = 3", "replace": "TRIES: u32 = 4"}])
 `;
 
-const picture = (page, name) => page.screenshot({ path: path.join(process.env.HAFT_PICTURES, `${name}.png`) });
+const picture = (of, name) => of.screenshot({ path: path.join(process.env.HAFT_PICTURES, `${name}.png`) });
 
 /** Calls and contents of other clients, so that lists have different entries. */
 async function others(server) {
@@ -199,7 +199,7 @@ await play({}, async ({ server, page }) => {
     for (const scheme of ["light", "dark"]) {
       await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
       await page.waitForTimeout(300);
-      await picture(page, `${name}-${scheme}`);
+      await picture(page.locator(".detail"), `${name}-${scheme}`);
     }
     await server.api("POST", `/approvals/${request.id}/approve`, {});
     assert.equal((await made).status, "ok");
