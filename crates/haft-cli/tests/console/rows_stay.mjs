@@ -1,7 +1,7 @@
 // No row moves by itself under the pointer: neither after the list has scrolled, nor when what is out of sight is decided elsewhere. A press that
 // begins on one row and ends on another would be lost.
 
-import { assert, play, until } from "./stage.mjs";
+import { assert, play, until, visit } from "./stage.mjs";
 
 const NAMES = "abcdefghijkl".split("").map((letter) => `${letter}.txt`);
 
@@ -28,13 +28,16 @@ await play({ height: 560 }, async ({ server, page }) => {
   await frames();
   assert.equal(await top("l.txt"), end, "a row moves after the list has scrolled to its end");
 
-  // A press on the row that was just scrolled into view opens that one.
+  // A press where a row was right after the scroll opens that row.
   await top("a.txt", 0);
   await sign("below").waitFor();
   const row = page.locator(".queue-row", { hasText: "k.txt" }).locator("a");
-  await row.evaluate((link) => link.scrollIntoView({ block: "center" }));
-  const box = await row.boundingBox();
-  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  const at = await row.evaluate((link) => {
+    link.scrollIntoView({ block: "center" });
+    const box = link.getBoundingClientRect();
+    return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+  });
+  await page.mouse.move(at.x, at.y);
   await page.mouse.down();
   await frames();
   await page.mouse.up();
@@ -51,4 +54,20 @@ await play({ height: 560 }, async ({ server, page }) => {
   assert.equal(await top("g.txt"), middle, "a row moves when others are decided");
   for (const one of (await server.api("GET", "/approvals")).value) await server.api("POST", `/approvals/${one.id}/deny`, {});
   await Promise.all(calls);
+
+  // So does the list of runs: a run that begins is counted below it until the pointer leaves, and the selection stays with its run.
+  await server.callAs("first", "read_file", { path: "a.txt" });
+  await visit(page, server, "/runs");
+  const run = (name) => page.locator(".run-row", { hasText: name });
+  await run("first").waitFor();
+  await page.keyboard.press("j");
+  await page.locator(".run-row.at", { hasText: "first" }).waitFor();
+  await run("first").hover();
+  const was = await run("first").boundingBox();
+  await server.callAs("second", "read_file", { path: "a.txt" });
+  await page.getByRole("button", { name: "1 new run" }).waitFor();
+  assert.deepEqual(await run("first").boundingBox(), was, "a row of the runs moves under the pointer");
+  await page.mouse.move(2, 2);
+  await run("second").waitFor();
+  await page.locator(".run-row.at", { hasText: "first" }).waitFor();
 });

@@ -2,6 +2,7 @@
 
 import { assert, fs, path, play, until, visit } from "./stage.mjs";
 import { COMMIT, LOCKFILE, REBASE, edit, git, shop } from "./shop.mjs";
+import { smaller } from "./smaller.mjs";
 
 const settings = `
 [tools]
@@ -69,7 +70,7 @@ for page in range(6):
 tools.edit_file(path="src/retry.rs", edits=[{"find": "TRIES: u32 = 3", "replace": "TRIES: u32 = 4"}])
 `;
 
-const picture = (of, name) => of.screenshot({ path: path.join(process.env.HAFT_PICTURES, `${name}.png`) });
+const picture = async (of, name) => fs.writeFileSync(path.join(process.env.HAFT_PICTURES, `${name}.png`), smaller(await of.screenshot()));
 
 /** Calls and contents of other clients, so that lists have different entries. */
 async function others(server) {
@@ -179,7 +180,7 @@ await play({ settings, args: ["--trust"], expected: [/status of 404/] }, async (
 });
 
 /** Maximum height of the picture of a card, in pixels. */
-const TALL = 1_000;
+const TALL = 960;
 
 // What commands did in a repository: the cards of a commit, a rebase and an update of packages, in light and in dark.
 await play({}, async ({ server, page }) => {

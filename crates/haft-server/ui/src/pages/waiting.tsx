@@ -17,6 +17,7 @@ import { Card, PinnedVerdict, Remaining } from "../parts/card";
 import { Deed, DeedLines, isTitle } from "../parts/deed";
 import { Empty, wide } from "../parts/frame";
 import { PageHead } from "../parts/head";
+import { useHeld } from "../parts/held";
 import { Pending, useReading } from "../parts/reading";
 import { folderName } from "../parts/runrow";
 import { SafeText } from "../parts/text";
@@ -41,26 +42,18 @@ function Queue() {
   const named = parts.value[1];
   const [filter, setFilter] = useState("");
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const held = useRef<string[] | undefined>(undefined);
-  const [holding, setHolding] = useState(false);
-  // Known at once, before the page is drawn again: an effect of the last drawing must not move a row that the pointer has just reached.
-  const over = useRef(false);
-  const hold = (on: boolean) => { over.current = on; setHolding(on); };
   const finding = useRef<HTMLInputElement>(null);
   useEffect(() => readExpired(now.value), [now.value]);
-  useEffect(() => { if (!over.current) sweep(now.value); }, [now.value, holding]);
   const all = approvals.value;
-  if (!holding) held.current = undefined;
-  // A list that is not read yet has no rows that could jump.
-  else if (all.length) held.current ??= all.map((approval) => approval.id);
-  const frozen = held.current;
-  const fresh = frozen ? all.filter((approval) => !frozen.includes(approval.id)) : [];
+  const { rows, fresh, over, holding, release, pointer } = useHeld(all, (approval) => approval.id);
+  // An effect of the last drawing must not remove a row above the one that the pointer has just reached.
+  useEffect(() => { if (!over.current) sweep(now.value); }, [now.value, holding]);
   const shown = useMemo(() => {
-    const fitting = all.filter((approval) => (!frozen || frozen.includes(approval.id)) && fits(approval, filter));
+    const fitting = rows.filter((approval) => fits(approval, filter));
     if (!grouped.value) return fitting;
     const order = [...new Set(fitting.map(groupOf))];
     return order.flatMap((group) => fitting.filter((approval) => groupOf(approval) === group));
-  }, [all, frozen, filter, grouped.value]);
+  }, [all, rows.length, filter, grouped.value]);
   if (!named && wide.value && stuck.value === undefined) stuck.value = (byUrgency(shown.filter((approval) => approval.status === "pending"), now.value)[0] ?? shown[0])?.id;
   const opened = named ?? (wide.value ? stuck.value : undefined);
   // A request that the filter hides cannot be decided, neither by a button nor by a key.
@@ -106,7 +99,7 @@ function Queue() {
     </PageHead>
     <div class={`split ${selected ? "with-detail" : ""}`}>
       {list && (
-        <section class="queue" aria-label="pending requests" onPointerEnter={(e) => { if (e.pointerType === "mouse") hold(true); }} onPointerLeave={() => hold(false)}>
+        <section class="queue" aria-label="pending requests" {...pointer}>
           <div class="queue-head">
             <input ref={finding} type="search" placeholder="Filter" aria-label="Filter the requests" value={filter}
               onInput={(e) => setFilter(e.currentTarget.value)} onKeyDown={(e) => { if (e.key === "Escape") e.currentTarget.blur(); }} />
@@ -125,7 +118,7 @@ function Queue() {
           </div>
           {trouble.value && <p class="note bad-text" role="alert">{trouble.value}</p>}
           {filter && !shown.length && <p class="note">No request matches “{filter}”.</p>}
-          {fresh.length > 0 && <button type="button" class="more" onClick={() => { held.current = all.map((approval) => approval.id); hold(false); }}>{moreWait(fresh)}</button>}
+          {fresh.length > 0 && <button type="button" class="more" onClick={release}>{moreWait(fresh)}</button>}
           {filter.trim() !== "" && hiddenByFilter.length > 0 && <button type="button" class="more" onClick={() => setFilter("")}>{moreWait(hiddenByFilter, " outside the filter")}</button>}
         </section>
       )}
