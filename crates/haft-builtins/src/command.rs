@@ -47,6 +47,7 @@ mod wait;
 mod walk;
 
 pub use launch::Commands;
+pub use lexical::normalize;
 pub use network::CommandNetwork;
 pub use packages::{REGISTRIES, packages_of};
 pub use surroundings::CommandSurroundings;
