@@ -1,6 +1,6 @@
 //! `go.sum`: a module, a version and a hash on each line.
 
-use super::{Package, Packages};
+use super::lock::{Lock, Package};
 
 /// What stands before the hash of a module's `go.mod`.
 const SETTINGS: &str = "go.mod ";
@@ -11,8 +11,8 @@ pub(super) fn is_of_settings(hash: &str) -> bool {
 }
 
 /// Reads the modules; `None` if a line is none that go writes.
-pub(super) fn parse(text: &str) -> Option<Packages> {
-    let mut found = Packages::default();
+pub(super) fn parse(text: &str) -> Option<Lock<'_>> {
+    let mut found = Lock::default();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let is_marker = ["<<<<<<<", "=======", ">>>>>>>", "|||||||"];
         if is_marker.iter().any(|mark| line.starts_with(mark)) {
@@ -30,11 +30,8 @@ pub(super) fn parse(text: &str) -> Option<Packages> {
             hashes: [hash].into(),
             ..Package::default()
         };
-        found.add(
-            name.to_owned(),
-            plain.unwrap_or(version).to_owned(),
-            package,
-        )?;
+        let version = plain.unwrap_or(version).to_owned();
+        found.add((name.to_owned(), version), package)?;
     }
     Some(found)
 }

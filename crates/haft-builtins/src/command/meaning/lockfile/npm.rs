@@ -3,18 +3,16 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
-use super::{Package, Packages, Source};
+use super::lock::{Key, Lock, Package};
+use super::source::{Source, tarball};
 
-#[derive(Deserialize)]
-struct Lock {
-    packages: Option<BTreeMap<String, Entry>>,
-    dependencies: Option<BTreeMap<String, Entry>>,
-}
+type Members<'t> = BTreeMap<String, &'t RawValue>;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry {
+struct Entry<'t> {
     name: Option<String>,
     version: Option<String>,
     resolved: Option<Resolved>,
@@ -23,7 +21,8 @@ struct Entry {
     has_install_script: bool,
     #[serde(default)]
     link: bool,
-    dependencies: Option<serde_json::Value>,
+    #[serde(borrow)]
+    dependencies: Option<&'t RawValue>,
 }
 
 /// npm writes `false` for a package that is bundled.
@@ -34,50 +33,89 @@ enum Resolved {
     Other(serde::de::IgnoredAny),
 }
 
-impl Entry {
-    fn package(&self) -> Package {
-        let source = match &self.resolved {
-            Some(Resolved::Text(text)) if !self.link => Source::of(text),
-            _ => Source::Unknown,
-        };
-        Package {
-            source: if self.link { Source::Own } else { source },
+impl Entry<'_> {
+    fn package(&self, name: &str) -> Package {
+        let mut package = Package {
             hashes: self.integrity.iter().cloned().collect(),
             has_script: self.has_install_script,
+            ..Package::default()
+        };
+        match &self.resolved {
+            Some(Resolved::Text(folder)) if self.link && folder.starts_with("..") => {
+                package.source = Source::File(folder.clone());
+            }
+            _ if self.link => package.source = Source::Own,
+            Some(Resolved::Text(address)) => {
+                (package.source, package.alias) = tarball(name, address);
+                package.files.insert(address.clone());
+            }
+            _ => {}
         }
+        let real = self.name.clone().filter(|real| real != name);
+        package.alias = real.or(package.alias);
+        package
     }
 }
 
 /// Reads the packages.
-pub(super) fn parse(text: &str) -> Option<Packages> {
-    let lock: Lock = serde_json::from_str(text).ok()?;
-    let mut found = Packages::default();
-    if let Some(packages) = lock.packages {
-        for (path, entry) in packages {
-            // The empty path is the workspace's own package.
-            let Some((_, last)) = path.rsplit_once("node_modules/") else {
+pub(super) fn parse(text: &str) -> Option<Lock<'_>> {
+    let mut members: Members<'_> = serde_json::from_str(text).ok()?;
+    let mut found = Lock::default();
+    if let Some(packages) = members.remove("packages") {
+        let packages: Members<'_> = serde_json::from_str(packages.get()).ok()?;
+        for (path, raw) in packages {
+            // Other paths are the workspace's own packages.
+            let Some((_, name)) = path.rsplit_once("node_modules/") else {
+                found.add_text(format!("packages: {path:?}"), None, raw.get());
                 continue;
             };
-            let name = entry.name.clone().unwrap_or_else(|| last.to_owned());
-            let version = entry.version.clone().unwrap_or_default();
-            found.add(name, version, entry.package())?;
+            let entry: Entry<'_> = serde_json::from_str(raw.get()).ok()?;
+            let key: Key = (name.to_owned(), entry.version.clone().unwrap_or_default());
+            found.add(key.clone(), entry.package(name))?;
+            found.add_text(path.clone(), Some(key), raw.get());
         }
-        return Some(found);
+    } else if let Some(dependencies) = members.remove("dependencies") {
+        old_packages(&mut found, dependencies)?;
     }
-    let mut left = vec![lock.dependencies.unwrap_or_default()];
+    for (name, raw) in members {
+        found.add_text(name, None, raw.get());
+    }
+    Some(found)
+}
+
+/// Reads the packages of version 1, which are nested.
+fn old_packages<'t>(found: &mut Lock<'t>, dependencies: &'t RawValue) -> Option<()> {
+    let mut left = vec![dependencies];
     while let Some(entries) = left.pop() {
-        for (name, entry) in entries {
-            let mut package = entry.package();
+        let entries: Members<'t> = serde_json::from_str(entries.get()).ok()?;
+        for (name, raw) in entries {
+            let entry: Entry<'t> = serde_json::from_str(raw.get()).ok()?;
+            let mut package = entry.package(&name);
             let mut version = entry.version.clone().unwrap_or_default();
-            if version.contains(':') {
+            if let Some(real) = version.strip_prefix("npm:") {
+                package.alias = Some(real.to_owned());
+            } else if version.contains(':') {
                 package.source = Source::of(&version);
                 version = String::new();
             }
-            found.add(name, version, package)?;
+            let key = (name.clone(), version);
+            found.add(key.clone(), package)?;
             if let Some(nested) = entry.dependencies {
-                left.push(serde_json::from_value(nested).ok()?);
+                left.push(nested);
+            } else {
+                found.add_text(name, Some(key), raw.get());
             }
         }
     }
-    Some(found)
+    Some(())
+}
+
+/// Spreads a value over lines.
+pub(super) fn spread(raw: &str) -> String {
+    let value = serde_json::from_str::<serde_json::Value>(raw);
+    let pretty = value.and_then(|value| serde_json::to_string_pretty(&value));
+    let pretty = pretty.unwrap_or_else(|_| raw.to_owned());
+    // The last member of a map has no comma.
+    let lines = pretty.lines().map(|line| line.trim_end_matches(','));
+    lines.map(|line| format!("{line}\n")).collect()
 }
