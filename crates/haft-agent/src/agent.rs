@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use haft::{CancellationToken, Executor, Session, SkillSet};
 use haft_wire::request::Choice;
-use haft_wire::{Message, Part, Reply, Stop, Usage};
+use haft_wire::{Message, Part, Reply, Usage};
 use tokio::time::Instant;
 
 use crate::agent::broken::Broken;
@@ -17,6 +17,7 @@ use crate::end::{End, Exceeded, Finished};
 use crate::event::{AgentEvent, Watcher};
 use crate::history::{History, is_blank};
 use crate::model::{Model, ModelError, ModelEvent, ModelRequest};
+use crate::next::{self, Next};
 use crate::offer::Offer;
 use crate::options::Options;
 
@@ -30,6 +31,8 @@ mod prepare;
 mod settle;
 mod ticket;
 mod unknown;
+
+pub(crate) use unknown::MAY_HAVE_RUN;
 
 /// A model, an executor, a session, and their conversation.
 ///
@@ -76,13 +79,6 @@ pub enum AgentError {
         /// The error.
         why: String,
     },
-}
-
-/// What to do next.
-enum Next {
-    Ask,
-    Calls,
-    End(End),
 }
 
 impl Agent {
@@ -172,6 +168,11 @@ impl Agent {
     /// Returns whether calls of the last turn have no answer: [`resume`](Self::resume) continues with them.
     pub fn is_open(&self) -> bool {
         self.history.open().is_some()
+    }
+
+    /// Returns whether nothing is left to do without another prompt: [`resume`](Self::resume) would end at once.
+    pub fn is_over(&self) -> bool {
+        matches!(self.next(false), Next::End(_))
     }
 
     /// Adds a note to the model to the next request, in addition to the user's prompts.
@@ -298,51 +299,37 @@ impl Agent {
 
     /// Decides what to do next from the history alone. `asked` says whether the model was asked in this run.
     fn next(&self, asked: bool) -> Next {
-        if self.history.open().is_some() {
-            return Next::Calls;
-        }
-        if let Some((name, times)) = self.history.repeats.stopped() {
-            let declared = self.offer.now().names.canonical(name);
-            let tool = declared.unwrap_or(name).to_owned();
-            return Next::End(End::Repeating { tool, times });
-        }
-        match self.history.stop() {
-            None if self.history.messages().is_empty() => Next::End(End::Done),
-            None | Some(Stop::Pause) => Next::Ask,
-            // After a truncated reply, ask again.
-            Some(Stop::Length) if !asked => Next::Ask,
-            Some(Stop::Length) => Next::End(End::Length),
-            Some(Stop::Filter) => Next::End(End::Filtered),
-            Some(Stop::End | Stop::Calls) => Next::End(End::Done),
-            Some(Stop::Other(word)) => Next::End(End::Stopped(word.clone())),
+        match next::next(&self.history, asked) {
+            Next::End(End::Repeating { tool, times }) => {
+                let declared = self.offer.now().names.canonical(&tool);
+                let tool = declared.map_or(tool.clone(), str::to_owned);
+                Next::End(End::Repeating { tool, times })
+            }
+            next => next,
         }
     }
 
     /// Returns the end if the run or its session was cancelled.
     fn stopped(&self, stop: &CancellationToken) -> Option<End> {
         let ended = stop.is_cancelled() || self.session.cancellation().is_cancelled();
-        ended.then_some(End::Cancelled)
+        ended.then(|| self.cancelled())
+    }
+
+    /// Returns the end of a cancelled run.
+    fn cancelled(&self) -> End {
+        match self.session.ended_by_denial() {
+            Some(denial) => End::Denied(denial.to_owned()),
+            None => End::Cancelled,
+        }
     }
 
     /// Returns the budget that is used up, if any.
     fn exceeded(&self, deadline: Option<Instant>) -> Option<End> {
-        let (budget, spent) = (&self.options.budget, &self.history.spent);
-        let exceeded = match (budget.turns, budget.tokens, budget.money) {
-            (Some(limit), _, _) if spent.turns_of_prompt >= limit => Exceeded::Turns(limit),
-            (_, Some(limit), _) if spent.tokens() >= limit => Exceeded::Tokens(limit),
-            (_, _, Some(limit)) if spent.money.unwrap_or_default() >= limit => {
-                Exceeded::Money(limit)
-            }
-            _ if budget
-                .bytes
-                .is_some_and(|limit| self.history.bytes() as u64 > limit) =>
-            {
-                Exceeded::Bytes(budget.bytes.unwrap_or_default())
-            }
-            _ if deadline.is_some_and(|deadline| deadline <= Instant::now()) => self.out_of_time(),
-            _ => return None,
-        };
-        Some(End::Budget(exceeded))
+        let exceeded = next::exceeded(&self.options.budget, &self.history);
+        let late = || deadline.is_some_and(|deadline| deadline <= Instant::now());
+        exceeded
+            .or_else(|| late().then(|| self.out_of_time()))
+            .map(End::Budget)
     }
 
     fn out_of_time(&self) -> Exceeded {
@@ -380,7 +367,7 @@ impl Agent {
                 biased;
                 reply = answering => Answer::Reply(reply),
                 () = stop.cancelled() => Answer::End(End::Cancelled),
-                () = self.session.cancellation().cancelled() => Answer::End(End::Cancelled),
+                () = self.session.cancellation().cancelled() => Answer::End(self.cancelled()),
                 () = until(deadline) => Answer::End(End::Budget(self.out_of_time())),
             }
         };

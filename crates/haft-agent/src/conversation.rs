@@ -82,6 +82,8 @@ pub enum Entry {
         /// The tokens used.
         usage: Usage,
     },
+    /// A denial ended the run, in these words. It goes on with another prompt only.
+    Denied(String),
 }
 
 /// An answer to a call, without the call.

@@ -31,6 +31,8 @@ pub enum End {
     Budget(Exceeded),
     /// The run was cancelled.
     Cancelled,
+    /// A user denied a call and ended the run with that: who denied what.
+    Denied(String),
     /// The model repeated the same failing call.
     Repeating {
         /// The tool.
@@ -47,13 +49,14 @@ pub enum End {
 }
 
 impl End {
-    /// Returns its word in events: `done`, `suspended`, `budget`, `cancelled`, `repeating`, `length`, `filtered`, `stopped`.
+    /// Returns its word in events: `done`, `suspended`, `budget`, `cancelled`, `denied`, `repeating`, `length`, `filtered`, `stopped`.
     pub fn as_str(&self) -> &'static str {
         match self {
             Self::Done => "done",
             Self::Suspended(_) => "suspended",
             Self::Budget(_) => "budget",
             Self::Cancelled => "cancelled",
+            Self::Denied(_) => "denied",
             Self::Repeating { .. } => "repeating",
             Self::Length => "length",
             Self::Filtered => "filtered",
@@ -74,6 +77,7 @@ impl End {
             }
             Self::Budget(exceeded) => exceeded.describe(),
             Self::Cancelled => "the run was cancelled".to_owned(),
+            Self::Denied(why) => why.clone(),
             Self::Repeating { tool, times } => format!(
                 "the model made the same failing call of {tool} {times} times; the run was stopped: say what it should do instead"
             ),

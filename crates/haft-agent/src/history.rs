@@ -22,6 +22,8 @@ pub(crate) struct History {
     /// The active skills.
     pub(crate) skills: Vec<String>,
     pub(crate) repeats: Repeats,
+    /// The denial that ended the run, until the user's next prompt.
+    pub(crate) denied: Option<String>,
     last: Usage,
 }
 
@@ -153,6 +155,7 @@ impl History {
             Entry::User(parts) => {
                 self.spent.begin_prompt();
                 self.repeats.clear();
+                self.denied = None;
                 self.messages.push(Message::User(parts));
             }
             Entry::Host(text) => self.messages.push(Message::Host(text)),
@@ -191,6 +194,7 @@ impl History {
                 self.spent.count(&usage, self.prices.as_ref());
                 self.summarize(turn, text);
             }
+            Entry::Denied(why) => self.denied = Some(why),
         }
     }
 

@@ -1,29 +1,72 @@
 //! Where a recorded conversation stands, without an agent that continues it.
 
-use haft_wire::{Stop, Turn};
+use std::collections::HashMap;
 
-use crate::conversation::Entry;
+use haft_wire::Turn;
+
+use crate::agent::MAY_HAVE_RUN;
+use crate::budget::Prices;
+use crate::conversation::{AnswerText, Entry};
 use crate::end::{End, Finished};
-use crate::history::History;
+use crate::history::{History, Slot};
+use crate::next::{Next, exceeded, next};
+use crate::options::Options;
 
 /// Returns whether calls of a conversation's last turn have no answer: it is continued before it gets another prompt.
 pub fn has_open_calls(entries: Vec<Entry>) -> bool {
-    history(entries).open().is_some()
+    history(entries, None).open().is_some()
 }
 
-/// Returns the end of a conversation whose last message is the model's answer; `None` if anything is left to do.
-pub fn answered(entries: Vec<Entry>) -> Option<Finished> {
-    let history = history(entries);
-    let is_over = history.open().is_none() && matches!(history.stop(), Some(Stop::End));
-    is_over.then(|| Finished {
-        end: End::Done,
+/// Returns whether the model has not answered yet: the conversation is continued without another prompt.
+pub fn owes_reply(entries: Vec<Entry>) -> bool {
+    !matches!(next(&history(entries, None), false), Next::End(_))
+}
+
+/// Returns the end of a conversation in which nothing is left to do: an agent with these options that resumed it would do nothing.
+pub fn over(entries: Vec<Entry>, options: &Options) -> Option<Finished> {
+    let history = history(entries, options.prices);
+    let end = match next(&history, false) {
+        Next::End(end) => end,
+        Next::Ask => End::Budget(exceeded(&options.budget, &history)?),
+        Next::Calls => return None,
+    };
+    Some(Finished {
+        end,
         text: history.last_turn().map(Turn::text).unwrap_or_default(),
         spent: history.spent,
     })
 }
 
-fn history(entries: Vec<Entry>) -> History {
-    let mut history = History::default();
+/// Returns what is to be added to the conversation of a run that a denial ended: the answers to the calls that have none, and the denial.
+/// `denied` has the answers to those that were denied, by their approval requests.
+pub fn closed_by_denial(
+    entries: Vec<Entry>,
+    denial: &str,
+    denied: &HashMap<String, String>,
+) -> Vec<Entry> {
+    let history = history(entries, None);
+    let slots = history.open().map(|open| open.slots.iter().enumerate());
+    let open = slots.into_iter().flatten();
+    let open = open.filter(|(_, slot)| !slot.is_answered());
+    let answers = open.map(|(place, slot)| Entry::Answered {
+        place,
+        answer: AnswerText::error(closing(slot, denial, denied)),
+    });
+    answers.chain([Entry::Denied(denial.to_owned())]).collect()
+}
+
+/// Returns the answer to a call of a run that was ended.
+fn closing(slot: &Slot, denial: &str, denied: &HashMap<String, String>) -> String {
+    let request = slot.approval.as_ref();
+    match request.and_then(|request| denied.get(request)) {
+        Some(said) => said.clone(),
+        None if slot.begun => MAY_HAVE_RUN.to_owned(),
+        None => format!("not run: {denial}"),
+    }
+}
+
+fn history(entries: Vec<Entry>, prices: Option<Prices>) -> History {
+    let mut history = History::new(prices);
     for entry in entries {
         history.apply(entry);
     }

@@ -116,7 +116,7 @@ fn reason(end: &End) -> &'static str {
     match end {
         End::Length => "max_tokens",
         End::Filtered => "refusal",
-        End::Cancelled => "cancelled",
+        End::Cancelled | End::Denied(_) => "cancelled",
         End::Budget(Exceeded::Turns(_)) => "max_turn_requests",
         _ => "end_turn",
     }
@@ -138,6 +138,7 @@ mod tests {
             (End::Budget(Exceeded::Turns(1)), "max_turn_requests"),
             (End::Budget(Exceeded::Tokens(1)), "end_turn"),
             (End::Cancelled, "cancelled"),
+            (End::Denied("x".to_owned()), "cancelled"),
             (repeating, "end_turn"),
             (End::Length, "max_tokens"),
             (End::Filtered, "refusal"),

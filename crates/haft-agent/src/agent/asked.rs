@@ -1,7 +1,7 @@
 //! Calls that waited for a decision: the inbox says what became of each, and the conversation follows it. None is asked about or run twice.
 
-use haft::approval::ApprovalId;
 use haft::approval::inbox::{Ending, RequestStatus, StoredApproval};
+use haft::approval::{ApprovalId, ApprovalRequest, Choice};
 use haft::{Outcome, Status, Verdict};
 use serde::Deserialize;
 
@@ -42,13 +42,25 @@ impl Agent {
         mut ready: Ready,
         stored: &StoredApproval,
     ) -> Result<Plan, AgentError> {
+        let request = &stored.request;
+        if let Some(decision) = &stored.decision
+            && matches!(decision.choice, Choice::Deny { stop: true, .. })
+        {
+            self.session
+                .end_by_denial(&decision.by, request.tool.as_str());
+        }
+        let is_part = is_of_part(&ready, request);
+        // The call has more to say than that a part of it was denied: it is made again, and finds the denial.
+        let goes_on = is_part && request.run == *self.session.run();
+        if goes_on && stored.status == RequestStatus::Denied {
+            return Ok(Plan::Run(ready));
+        }
         if let Some(outcome) = self.outcome_of(&ready, stored) {
             self.deliver(stored).await;
             self.tell_call(&ready);
             self.settle(&ready, &outcome)?;
             return Ok(Plan::Settled);
         }
-        let request = &stored.request;
         // A script runs again from its journal, and a question is asked again: both find what was decided.
         if request.parent.is_some() || request.is_question() {
             return Ok(Plan::Run(ready));
@@ -60,8 +72,10 @@ impl Agent {
                 ready.decided = Some(request.id.clone());
                 Ok(Plan::Run(ready))
             }
+            // That rules allow the call says nothing about the part of it that waits: the call is made again, and finds its request.
+            RequestStatus::Pending if stored.is_open() && is_part => Ok(Plan::Run(ready)),
             RequestStatus::Pending if stored.is_open() => Ok(self.still_asked(ready, stored).await),
-            RequestStatus::Running if self.is_allowed_now(&ready) => {
+            RequestStatus::Running if is_part || self.is_allowed_now(&ready) => {
                 Ok(Plan::Waits(waiting(&ready, &request.id)))
             }
             RequestStatus::Running => Ok(Plan::Run(ready)),
@@ -136,6 +150,12 @@ impl Agent {
         self.answer(ready, answer, None)?;
         Ok(Plan::Settled)
     }
+}
+
+/// Returns whether a request is about a part of this call and not about the call itself: a command's changes. Those of a script's calls
+/// name the script.
+fn is_of_part(ready: &Ready, request: &ApprovalRequest) -> bool {
+    request.parent.is_none() && !request.is_question() && request.call != ready.id()
 }
 
 fn waiting(ready: &Ready, id: &ApprovalId) -> Waiting {

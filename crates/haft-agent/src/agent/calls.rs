@@ -77,6 +77,9 @@ impl Agent {
         let mut group = Vec::new();
         let mut from = 0;
         loop {
+            if self.session.ended_by_denial().is_some() {
+                return self.after(Vec::new(), false, stop);
+            }
             let place = self.history.open().and_then(|open| open.unanswered(from));
             let Some(place) = place else {
                 let end = self
@@ -241,9 +244,12 @@ impl Agent {
             self.give_up("the time of the run was used up before")?;
             return Ok(Some(End::Budget(self.out_of_time())));
         }
-        if self.stopped(stop).is_some() {
-            self.give_up("the user ended the run before")?;
-            return Ok(Some(End::Cancelled));
+        if let Some(end) = self.stopped(stop) {
+            self.give_up(match &end {
+                End::Denied(denial) => denial,
+                _ => "the user ended the run before",
+            })?;
+            return Ok(Some(end));
         }
         if self.control.calls().is_cancelled() {
             self.give_up("the user stopped the calls of this reply before")?;

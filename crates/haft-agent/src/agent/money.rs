@@ -157,7 +157,7 @@ impl Agent {
             }]));
         }
         if outcome.status == Status::Cancelled {
-            return Some(End::Cancelled);
+            return Some(self.cancelled());
         }
         Some(End::Budget(Exceeded::MoneyOf {
             limit: over.limit,

@@ -10,7 +10,7 @@ use crate::agent::{Agent, AgentError};
 use crate::conversation::{AnswerText, Entry};
 
 /// The answer to a call of which nothing is known but that it was about to run.
-const MAY_HAVE_RUN: &str = "unknown: the run was interrupted while this call was under way, so that it may have run. It was not run again. \
+pub(crate) const MAY_HAVE_RUN: &str = "unknown: the run was interrupted while this call was under way, so that it may have run. It was not run again. \
      Look at what it would have changed before you make it again.";
 
 /// Maximum number of requests of a run that are looked through for a call's own.

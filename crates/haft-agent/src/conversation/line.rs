@@ -78,6 +78,7 @@ enum Stored {
         text: String,
         usage: StoredUsage,
     },
+    Denied(String),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -212,6 +213,7 @@ impl From<&Entry> for Stored {
                 text: text.clone(),
                 usage: (*usage).into(),
             },
+            Entry::Denied(why) => Self::Denied(why.clone()),
         }
     }
 }
@@ -241,6 +243,7 @@ impl Stored {
                 text,
                 usage: usage.into(),
             },
+            Self::Denied(why) => Entry::Denied(why),
         })
     }
 }

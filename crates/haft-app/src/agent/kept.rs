@@ -10,8 +10,9 @@ use haft::audit::runs;
 use haft::call::RunId;
 use haft::future::run_blocking;
 use haft_agent::conversation::{Conversation as _, FileConversation};
-use haft_agent::{Finished, answered};
+use haft_agent::{Finished, over};
 
+use crate::agent::{AgentTask, model, options};
 use crate::app::App;
 use crate::config::Settings;
 use crate::conversation_file::{self, is_kept};
@@ -156,11 +157,19 @@ impl App {
         }
     }
 
-    /// Returns the answer that the conversation of a finished run ended with, and the run that has it; `None` if anything is left to do.
+    /// Returns how the finished run that this task resumes has ended, and the run that holds its conversation now; `None` if anything is
+    /// left to do in it. An agent that resumed it would do nothing without another prompt.
     ///
     /// # Errors
     /// The run's record or its conversation cannot be read.
-    pub async fn answer_of(&self, run: &RunId) -> Result<Option<(RunId, Finished)>, Problem> {
+    pub async fn end_of(
+        &self,
+        settings: &Settings,
+        task: &AgentTask,
+    ) -> Result<Option<(RunId, Finished)>, Problem> {
+        let Some(run) = &task.resume else {
+            return Ok(None);
+        };
         let folder = runs::run_dir(self.home(), run.as_str()).map_err(|e| view::problem(&e))?;
         if !is_kept(&folder) {
             return Ok(None);
@@ -172,7 +181,11 @@ impl App {
         let entries = open(&last.folder)?.entries().await;
         let entries =
             entries.map_err(|e| Problem::failed(format!("cannot read the conversation: {e}")))?;
-        Ok(answered(entries).map(|finished| (last.run, finished)))
+        let name = model::name_of(settings, task).unwrap_or_default();
+        // Wrong settings are reported when the agent is made.
+        let options = options::options(self, settings, &name, task.max_turns);
+        let over = over(entries, &options.unwrap_or_default());
+        Ok(over.map(|finished| (last.run, finished)))
     }
 
     /// Continues a finished run in a new one, with a copy of its conversation.

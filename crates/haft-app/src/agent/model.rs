@@ -47,6 +47,17 @@ pub(super) struct ModelChoice {
     pub(super) served: Option<Server>,
 }
 
+/// Returns the name of a task's model; `None` if none is set.
+pub(super) fn name_of(settings: &Settings, task: &AgentTask) -> Option<String> {
+    if let Some(model) = &task.own_model {
+        return Some(model.name().to_owned());
+    }
+    let text = task.model.as_deref();
+    let text = text.or_else(|| settings.text("model.default"))?;
+    let named: Result<ModelName, _> = text.parse();
+    Some(named.map_or_else(|_| text.to_owned(), |name| name.to_string()))
+}
+
 impl App {
     /// Returns the model that the task or the settings name.
     pub(super) async fn model(

@@ -1,10 +1,11 @@
 //! How a process releases a run: suspended, so that it can be resumed, or finished; once.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
-use haft::approval::inbox::{Ending, Filter, InboxError, RequestStatus};
-use haft::approval::listing;
+use haft::approval::inbox::{Ending, Filter, InboxError, RequestStatus, StoredApproval};
+use haft::approval::{Choice, Decision, listing};
 use haft::audit::runs;
 use haft::call::RunId;
 use haft::clock;
@@ -85,18 +86,23 @@ pub(crate) async fn end(
         }
         Phase::Recorded | Phase::Running => {
             parts.live.remove(session.run());
-            let waits = session.has_asked() || session.is_resumed();
-            let suspended = match how {
-                ReleaseMode::Release if session.has_asked() => suspend(parts, session).await,
-                ReleaseMode::Finish if waits => {
+            let may_wait = session.has_asked() || goes_on(life);
+            let denial = session.ended_by_denial();
+            let suspended = match denial.is_none() && how == ReleaseMode::Release {
+                true if may_wait => suspend(parts, life).await,
+                false if may_wait => {
                     withdraw(parts, session).await;
                     None
                 }
-                ReleaseMode::Release | ReleaseMode::Finish => None,
+                true | false => None,
+            };
+            let noted = match denial {
+                Some(denial) => end_conversation(parts, session, denial).await,
+                None => Ok(()),
             };
             match suspended {
                 Some(done) => (Event::Suspend, done),
-                None => (Event::Finish, finish(parts, session).await),
+                None => (Event::Finish, finish(parts, session).await.and(noted)),
             }
         }
     };
@@ -107,13 +113,14 @@ pub(crate) async fn end(
 
 /// Suspends a run with pending requests, with a call that can be resumed or with a conversation whose calls have no answer; returns `None`
 /// if it has none of these.
-async fn suspend(parts: &RunParts, session: &Session) -> Option<Result<(), Unrecorded>> {
+async fn suspend(parts: &RunParts, life: &HeldRun) -> Option<Result<(), Unrecorded>> {
+    let session = &life.session;
     session.suspend();
     // Waiting calls end at once; a running call gets more time below.
     let _ = tokio::time::timeout(NOTE_TIMEOUT, session.idle()).await;
     let pending = parts.executor.inbox().list(&left(session, 1)).await;
     let none = pending.as_ref().is_ok_and(Vec::is_empty);
-    let left = !none || session.has_resumable() || is_unfinished(parts, session).await;
+    let left = !none || session.has_resumable() || is_unfinished(parts, life).await;
     if !left || !parts.terms().durable {
         return None;
     }
@@ -132,15 +139,21 @@ async fn suspend(parts: &RunParts, session: &Session) -> Option<Result<(), Unrec
     Some(noted.map_err(|why| Unrecorded::Suspended(session.run().clone(), why)))
 }
 
-/// Returns whether the run's agent has calls without an answer: it goes on from there, whoever ran them. A decision that ended the run
-/// ends that, too.
-async fn is_unfinished(parts: &RunParts, session: &Session) -> bool {
+/// Returns whether a run continues an earlier part of its conversation: its own, or that of another run.
+fn goes_on(life: &HeldRun) -> bool {
+    life.session.is_resumed() || life.continues.is_some()
+}
+
+/// Returns whether the run's agent has calls without an answer: it goes on from there, whoever ran them. One that was continued already
+/// stays the same run until its model has answered: there is not another one for each attempt. A decision that ended the run ends that, too.
+async fn is_unfinished(parts: &RunParts, life: &HeldRun) -> bool {
+    let session = &life.session;
     if session.cancellation().is_cancelled() {
         return false;
     }
     let folder = runs::run_dir(parts.archive.home(), session.run().as_str());
     match folder {
-        Ok(folder) => conversation_file::is_open(&folder).await,
+        Ok(folder) => conversation_file::is_open(&folder, goes_on(life)).await,
         Err(_) => false,
     }
 }
@@ -174,6 +187,39 @@ async fn withdraw(parts: &RunParts, session: &Session) {
     if let Err(error) = ended {
         tracing::warn!(run = %session.run(), %error, "withdraw the requests of a finished run");
     }
+}
+
+/// Ends the conversation of a run that a denial ended: what is left of it does not go on, and the model hears that if the user continues
+/// with another prompt.
+async fn end_conversation(
+    parts: &RunParts,
+    session: &Session,
+    denial: &str,
+) -> Result<(), Unrecorded> {
+    let unrecorded = |why: String| Unrecorded::Finished(session.run().clone(), why);
+    let filter = Filter {
+        status: vec![RequestStatus::Denied],
+        ..left(session, PAGE_SIZE)
+    };
+    let mut denied = HashMap::new();
+    let keep = |entry: StoredApproval| {
+        if let Some(Decision {
+            by,
+            choice: Choice::Deny { message, .. },
+            ..
+        }) = entry.decision
+        {
+            let detail = message.map_or_else(String::new, |message| format!(": {message}"));
+            let said = format!("denied: {by} said no{detail}");
+            denied.insert(entry.request.id.to_string(), said);
+        }
+    };
+    let read = listing::each(&**parts.executor.inbox(), filter, keep).await;
+    read.map_err(|error| unrecorded(error.to_string()))?;
+    let folder = runs::run_dir(parts.archive.home(), session.run().as_str());
+    let folder = folder.map_err(|error| unrecorded(error.to_string()))?;
+    let ended = conversation_file::end_by_denial(&folder, denial, &denied).await;
+    ended.map_err(|error| unrecorded(error.to_string()))
 }
 
 /// Finishes a run: cancels running calls, seals its record and updates the index.

@@ -45,21 +45,14 @@ pub(crate) async fn run(
     args: &args::Run,
     dry: Option<&DryRun>,
 ) -> Done {
-    let signals = Signals::heard()?;
-    let prompt = prompt(args)?;
+    let mut signals = Signals::heard()?;
+    let mut prompt = prompt(args)?;
     let view = view(at, app, dry.is_some());
-    let resume = run_to_resume(app, args).await?;
-    if let (Some(run), None) = (&resume, &prompt)
-        && !converses(at)
-        && is_answered(app, run, args, &*view).await?
-    {
-        return Ok(Exit::Done);
-    }
     let task = AgentTask {
         model: args.model.clone(),
         base_url: args.base_url.clone(),
         skills: args.skills.clone(),
-        resume,
+        resume: run_to_resume(app, args).await?,
         max_turns: args.max_turns,
         watcher: Some(Arc::clone(&view) as _),
         run: Some(RunOptions {
@@ -70,6 +63,22 @@ pub(crate) async fn run(
         }),
         ..AgentTask::default()
     };
+    let mut goes_on = false;
+    if prompt.is_none()
+        && let Some((run, finished)) = app.end_of(settings, &task).await?
+    {
+        if !converses(at) || matches!(finished.end, End::Denied(_)) {
+            show_end(&run, &finished, args, &*view);
+            return Ok(exit(&finished.end));
+        }
+        // Nothing begins before the user has said what is to be done.
+        conversation::introduce(at, args.model.as_deref());
+        match conversation::read(at, &mut signals).await {
+            Ok(first) => prompt = Some(first),
+            Err(exit) => return Ok(exit),
+        }
+        goes_on = true;
+    }
     let agent = app.agent(settings, task).await?;
     view.begins(agent.id(), agent.model());
     for notice in agent.notices() {
@@ -81,6 +90,7 @@ pub(crate) async fn run(
         view,
         signals,
         is_resumed: args.resume.is_some(),
+        goes_on,
     };
     let done = talk.all(prompt).await;
     let (id, view) = (talk.agent.id().clone(), talk.view);
@@ -105,20 +115,11 @@ async fn run_to_resume(app: &App, args: &args::Run) -> Result<Option<RunId>, Pro
     })
 }
 
-/// Shows the answer that a finished run ended with; returns false if anything is left to do in it.
-async fn is_answered(
-    app: &App,
-    run: &RunId,
-    args: &args::Run,
-    view: &dyn View,
-) -> Result<bool, Problem> {
-    let Some((run, finished)) = app.answer_of(run).await? else {
-        return Ok(false);
-    };
-    view.begins(&run, args.model.as_deref().unwrap_or_default());
+/// Shows how a finished run has ended.
+fn show_end(run: &RunId, finished: &Finished, args: &args::Run, view: &dyn View) {
+    view.begins(run, args.model.as_deref().unwrap_or_default());
     view.works(true);
-    view.event(AgentEvent::Done(&finished));
-    Ok(true)
+    view.event(AgentEvent::Done(finished));
 }
 
 /// Returns the prompt; `None` if the user types it at the terminal, or if a run is resumed.
@@ -173,6 +174,8 @@ struct Talk<'a> {
     view: Arc<dyn View>,
     signals: Signals,
     is_resumed: bool,
+    /// Whether the user types another prompt after the first one.
+    goes_on: bool,
 }
 
 impl Talk<'_> {
@@ -186,9 +189,13 @@ impl Talk<'_> {
             }
         }
         match prompt {
+            Some(prompt) if self.goes_on => self.converse(Some(prompt)).await,
             Some(prompt) => self.step(Step::Prompt(prompt)).await,
             None if is_unfinished => Ok(Exit::Done),
-            None if converses(self.at) => self.converse().await,
+            None if converses(self.at) => {
+                conversation::introduce(self.at, Some(self.agent.model()));
+                self.converse(None).await
+            }
             None => self.step(Step::Resume).await,
         }
     }
@@ -197,7 +204,7 @@ impl Talk<'_> {
     fn is_unfinished(&self) -> bool {
         let agent = self.agent.agent();
         let is_answered = matches!(agent.messages().last(), None | Some(Message::Model(_)));
-        self.is_resumed && (agent.is_open() || !is_answered)
+        self.is_resumed && !agent.is_over() && (agent.is_open() || !is_answered)
     }
 
     /// Runs one prompt to its end. The first interrupt stops the calls of the current reply, the next one the run, whatever it does.
@@ -248,22 +255,16 @@ impl Talk<'_> {
                 .screen
                 .say(&format!("  `haft run --resume {id}` then continues"));
         }
-        Ok(self.exit(&finished.end))
+        Ok(exit(&finished.end))
     }
+}
 
-    fn exit(&self, end: &End) -> Exit {
-        match end {
-            End::Done => Exit::Done,
-            End::Suspended(_) => Exit::Suspended,
-            // The operator denied the call and ended the run.
-            End::Cancelled if self.view.was_denied() && self.is_ended() => Exit::Denied,
-            End::Cancelled => Exit::Interrupted,
-            _ => Exit::Failed,
-        }
-    }
-
-    /// Returns whether the session was ended, as an operator can do with a denial.
-    fn is_ended(&self) -> bool {
-        self.agent.agent().session().cancellation().is_cancelled()
+fn exit(end: &End) -> Exit {
+    match end {
+        End::Done => Exit::Done,
+        End::Suspended(_) => Exit::Suspended,
+        End::Denied(_) => Exit::Denied,
+        End::Cancelled => Exit::Interrupted,
+        _ => Exit::Failed,
     }
 }

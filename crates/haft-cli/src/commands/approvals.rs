@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use haft::approval::inbox::{Filter, RequestStatus, StoredApproval};
 use haft::approval::{ApprovalId, Choice, Decision, HoldFor};
-use haft::audit::runs::run_dir;
+use haft::audit::runs::{closed, run_dir};
 use haft::call::{CallId, RunId};
 use haft::result::Outcome;
 use serde_json::json;
@@ -333,9 +333,13 @@ fn print_settled(at: &Invocation, app: &App, settled: &Settled, denies: bool) ->
         Settled::Ran(outcome) => {
             call::print_outcome(at, outcome)?;
             let run = &outcome.run;
-            if run_dir(app.home(), run.as_str()).is_ok_and(|folder| is_kept(&folder)) {
-                at.screen
-                    .say(&format!("  `haft run --resume {run}` continues the run"));
+            if let Ok(folder) = run_dir(app.home(), run.as_str())
+                && is_kept(&folder)
+            {
+                at.screen.say(&match closed(&folder) {
+                    Ok(Some(_)) => format!("  run {run} has ended"),
+                    _ => format!("  `haft run --resume {run}` continues the run"),
+                });
             }
             Exit::of(outcome, true)
         }

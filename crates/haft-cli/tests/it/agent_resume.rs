@@ -11,7 +11,7 @@ use crate::harness::{Lab, ended};
 use crate::serve::Server;
 
 /// An allowed line before and after the call that is asked about.
-fn log(id: &str, text: &str) -> String {
+pub(crate) fn log(id: &str, text: &str) -> String {
     format!(
         r#"{{ id = "{id}", tool = "write_file", arguments = {{ path = "log.txt", content = "{text}\n", mode = "append" }} }}"#
     )
@@ -19,7 +19,7 @@ fn log(id: &str, text: &str) -> String {
 
 const CHAIN: &str = r#"{ id = "w", tool = "tool_chain", arguments = { code = "tools.write_file(path='log.txt', content='in\\n', mode='append')\ntools.write_file(path='a.txt', content='x\\n', mode='append')\n'ran'" } }"#;
 
-fn lab() -> Lab {
+pub(crate) fn lab() -> Lab {
     let lab = Lab::new();
     lab.user_settings(
         "agent.suggest = false\npolicy.allow = [\"Edit(/log.txt)\"]\nchain.approval_timeout_s = 1\n",
@@ -28,7 +28,7 @@ fn lab() -> Lab {
 }
 
 /// Returns a model that makes three calls, the second of which is asked about, and answers every prompt.
-fn model(lab: &Lab, asked: &str) -> String {
+pub(crate) fn model(lab: &Lab, asked: &str) -> String {
     let turns = [
         calls(&[&log("l", "1"), asked, &log("m", "2")]),
         says("So be it."),
@@ -38,13 +38,13 @@ fn model(lab: &Lab, asked: &str) -> String {
     script(lab, &turns.concat())
 }
 
-fn runs(lab: &Lab) -> Vec<Value> {
+pub(crate) fn runs(lab: &Lab) -> Vec<Value> {
     let listed = lab.run(&["runs", "list", "--json"]).json();
     listed.as_array().unwrap().clone()
 }
 
 /// Checks that there is one run, in this state, with a sound record.
-fn one_run(lab: &Lab, run: &str, state: &str, row: &str) {
+pub(crate) fn one_run(lab: &Lab, run: &str, state: &str, row: &str) {
     let all = runs(lab);
     let found: Vec<(&Value, &Value)> = all.iter().map(|one| (&one["run"], &one["state"])).collect();
     assert_eq!(found, [(&json!(run), &json!(state))], "{row}");
@@ -56,12 +56,12 @@ fn one_run(lab: &Lab, run: &str, state: &str, row: &str) {
     );
 }
 
-fn read(lab: &Lab, name: &str) -> String {
+pub(crate) fn read(lab: &Lab, name: &str) -> String {
     std::fs::read_to_string(lab.work().join(name)).unwrap_or_default()
 }
 
 /// Starts the task; returns the run and the request that it waits for.
-fn suspended(lab: &Lab, model: &str) -> (String, String) {
+pub(crate) fn suspended(lab: &Lab, model: &str) -> (String, String) {
     let (ran, lines) = run_json(lab, &["go", "--model", model]);
     assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
     let done = lines.last().unwrap();
@@ -88,15 +88,18 @@ fn resumer(lab: &Lab, run: &str, model: &str, id: &str) -> Child {
     child
 }
 
-fn by_command(lab: &Lab, id: &str, how: &[&str]) {
+pub(crate) fn by_command(lab: &Lab, id: &str, how: &[&str]) {
     let decided = lab.run(&[&["approvals", how[0], id], &how[1..]].concat());
     assert!(matches!(decided.code, 0 | 3), "{how:?}: {}", decided.stderr);
 }
 
 /// Has a server decide and follow the decision.
-fn by_server(lab: &Lab, id: &str, how: &[&str]) {
+pub(crate) fn by_server(lab: &Lab, id: &str, how: &[&str]) {
     let server = Server::start(lab, &[]);
-    let body = json!({"message": how.get(2)});
+    let mut body = json!({"message": how.get(2)});
+    if stops(how) {
+        body = json!({"message": how.last(), "stop": true});
+    }
     assert_eq!(decide(&server, id, how[0], &body).status, 200, "{how:?}");
     wait("the call", || {
         let shown = lab.run(&["approvals", "show", id, "--json"]).json();
@@ -104,12 +107,18 @@ fn by_server(lab: &Lab, id: &str, how: &[&str]) {
         outcome.filter(|outcome| outcome.is_object()).map(drop)
     });
     wait("the run", || {
-        (runs(lab)[0]["state"] == "suspended").then_some(())
+        let state = if stops(how) { "closed" } else { "suspended" };
+        (runs(lab)[0]["state"] == state).then_some(())
     });
 }
 
+/// Returns whether a decision ends the run.
+fn stops(how: &[&str]) -> bool {
+    how.contains(&"--stop")
+}
+
 /// Decides while a process that resumed the run waits for it.
-fn by_resumer(lab: &Lab, [run, model, id]: [&str; 3], how: &[&str]) {
+pub(crate) fn by_resumer(lab: &Lab, [run, model, id]: [&str; 3], how: &[&str]) {
     let child = resumer(lab, run, model, id);
     let other = lab.run(&["run", "--resume", run, "--model", model]);
     assert_eq!(other.code, 2, "{how:?}: {}", other.stderr);
@@ -117,7 +126,8 @@ fn by_resumer(lab: &Lab, [run, model, id]: [&str; 3], how: &[&str]) {
     assert!(other.stderr.contains(&says), "{how:?}: {}", other.stderr);
     by_command(lab, id, how);
     let ran = ended(child);
-    assert_eq!(ran.code, 0, "{how:?}: {}{}", ran.stdout, ran.stderr);
+    let code = if stops(how) { 3 } else { 0 };
+    assert_eq!(ran.code, code, "{how:?}: {}{}", ran.stdout, ran.stderr);
 }
 
 #[test]

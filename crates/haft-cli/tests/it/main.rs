@@ -7,6 +7,7 @@ mod agent_goes_on;
 mod agent_resume;
 mod agent_run;
 mod agent_six_turns;
+mod agent_waits;
 mod approvals;
 mod bounds;
 mod bucket;

@@ -229,7 +229,7 @@ async fn settle(
     match decision.choice {
         Choice::Deny { message, stop } => {
             if stop {
-                session.cancel();
+                session.end_by_denial(&by, shown.tool.as_str());
             }
             let detail = message.map_or_else(String::new, |m| format!(": {m}"));
             let denied = EarlyEnd::failed(ErrorKind::Denied, format!("{by} said no{detail}"));

@@ -4,13 +4,12 @@ use serde_json::{Map, Value};
 
 use crate::approval::form::Form;
 use crate::approval::{ApprovalRequest, Choice, Decision};
-use crate::context::Asking;
+use crate::context::{Asking, CallContext};
 use crate::error::{ErrorKind, ToolError};
 use crate::executor::Parts;
 use crate::executor::ask::{self, ClaimedDecision, Wait};
 use crate::executor::draft::{Caller, Draft};
 use crate::executor::question::again::{EarlierQuestion, RepeatKey};
-use crate::session::Session;
 
 mod again;
 
@@ -38,7 +37,7 @@ pub(super) async fn ask(
     let request = match again.find_earlier(parts).await? {
         EarlierQuestion::None => None,
         EarlierQuestion::Waits(request) => Some(*request),
-        EarlierQuestion::Decided(decision) => return to_answers(session, *decision),
+        EarlierQuestion::Decided(decision) => return to_answers(context, *decision),
     };
     let draft = Draft {
         entry: &context.entry,
@@ -70,7 +69,7 @@ pub(super) async fn ask(
         }
     };
     again.forget(parts, &claimed.decided.request.id).await;
-    user_answers(session, claimed).await
+    user_answers(context, claimed).await
 }
 
 /// Returns the request as the user sees it.
@@ -85,14 +84,14 @@ fn to_request(form: Form, drafted: ApprovalRequest) -> ApprovalRequest {
 
 /// Returns the user's answers to a question.
 async fn user_answers(
-    session: &Session,
+    context: &CallContext,
     claimed: ClaimedDecision,
 ) -> Result<Map<String, Value>, ToolError> {
     claimed.claimed.mark_answered().await;
-    to_answers(session, claimed.decided.decision)
+    to_answers(context, claimed.decided.decision)
 }
 
-fn to_answers(session: &Session, decision: Decision) -> Result<Map<String, Value>, ToolError> {
+fn to_answers(context: &CallContext, decision: Decision) -> Result<Map<String, Value>, ToolError> {
     let Decision { choice, by, .. } = decision;
     match choice {
         Choice::Answer { answers } => serde_json::from_str(&answers)
@@ -100,7 +99,8 @@ fn to_answers(session: &Session, decision: Decision) -> Result<Map<String, Value
         Choice::Approve { .. } => Ok(Map::new()),
         Choice::Deny { message, stop } => {
             if stop {
-                session.cancel();
+                let tool = context.entry.spec().name.as_str();
+                context.session.end_by_denial(&by, tool);
             }
             let detail = message.map_or_else(String::new, |m| format!(": {m}"));
             Err(ToolError::denied(format!("{by} will not answer{detail}")))

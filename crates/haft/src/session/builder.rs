@@ -160,8 +160,9 @@ impl SessionBuilder {
     }
 
     pub(super) fn into_session(self) -> Session {
-        let run = Arc::new(self.run);
-        let scope = self.scope;
+        let (mut run, scope) = (self.run, self.scope);
+        run.cancel = scope.cancel.clone();
+        let run = Arc::new(run);
         Session {
             parts: Arc::new(SessionParts { run, scope }),
         }

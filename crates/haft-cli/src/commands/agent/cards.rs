@@ -9,7 +9,7 @@ use std::time::Duration;
 use haft::audit::redact::Redactor;
 use haft::call::{CallId, RunId};
 use haft::progress::{ProgressEvent, ProgressSink};
-use haft::result::{Mark, Outcome, Status, milliseconds};
+use haft::result::{Mark, Outcome, milliseconds};
 use haft_agent::{AgentEvent, End, Finished, Spent, Watcher};
 use haft_app::problem::Problem;
 use haft_app::view::{argument, when};
@@ -53,7 +53,6 @@ struct State {
     /// The call whose output was printed last.
     last: Option<CallId>,
     waiting: Waiting,
-    denied: bool,
 }
 
 /// What was printed last.
@@ -95,7 +94,6 @@ impl Cards {
                 calls: HashMap::new(),
                 last: None,
                 waiting: Waiting::new(),
-                denied: false,
             }),
         });
         if screen.is_lively() {
@@ -402,7 +400,6 @@ impl Watcher for Cards {
                 text,
                 ..
             } => {
-                state.denied = outcome.is_some_and(|outcome| outcome.status == Status::Denied);
                 let ended = match outcome {
                     Some(outcome) => Ended::of(outcome),
                     None => Ended::without_outcome(text),
@@ -476,10 +473,6 @@ impl View for Cards {
         self.spend_text(state);
         self.begin_line(state);
         state.works = false;
-    }
-
-    fn was_denied(&self) -> bool {
-        self.state.lock().denied
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{Step, Talk};
 use crate::commands::Done;
+use crate::commands::signals::Signals;
 use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{BOLD, DIM, styled};
@@ -11,31 +12,25 @@ use crate::screen::{BOLD, DIM, styled};
 /// Lines that arrive within this time of each other are one prompt: they were pasted.
 const PASTED: Duration = Duration::from_millis(30);
 
+/// Tells the user that a conversation begins.
+pub(super) fn introduce(at: &Invocation, model: Option<&str>) {
+    let with = model.map_or_else(String::new, |model| format!(" with {model}"));
+    let says = format!("a conversation{with}; Ctrl-C stops what runs, Ctrl-D ends it");
+    at.screen.say(&styled(DIM, &says));
+}
+
 impl Talk<'_> {
-    /// Runs prompts until the user ends the conversation.
-    pub(super) async fn converse(&mut self) -> Done {
-        let how = "a conversation with ";
-        let end = "; Ctrl-C stops what runs, Ctrl-D ends it";
-        let model = self.agent.model().to_owned();
-        self.at
-            .screen
-            .say(&styled(DIM, &format!("{how}{model}{end}")));
+    /// Runs prompts, from this one on, until the user ends the conversation.
+    pub(super) async fn converse(&mut self, first: Option<String>) -> Done {
+        let mut first = first;
         loop {
-            let at = self.at;
-            let line = tokio::select! {
-                line = read(at) => line,
-                _ = self.signals.next() => {
-                    self.at.screen.err("");
-                    return Ok(Exit::Interrupted);
-                }
+            let line = match first.take() {
+                Some(first) => first,
+                None => match read(self.at, &mut self.signals).await {
+                    Ok(line) => line,
+                    Err(exit) => return Ok(exit),
+                },
             };
-            let Some(line) = line else {
-                self.at.screen.err("");
-                return Ok(Exit::Done);
-            };
-            if line.trim().is_empty() {
-                continue;
-            }
             let exit = self.step(Step::Prompt(line)).await?;
             if exit == Exit::Denied || self.agent.agent().is_open() {
                 // The run has ended, or waits for a decision.
@@ -45,8 +40,26 @@ impl Talk<'_> {
     }
 }
 
-/// Reads the user's next prompt; `None` at the end of the input.
-async fn read(at: &Invocation) -> Option<String> {
+/// Reads the user's next prompt; returns how the command ends if there is none.
+pub(super) async fn read(at: &Invocation, signals: &mut Signals) -> Result<String, Exit> {
+    loop {
+        let line = tokio::select! {
+            line = lines(at) => line.ok_or(Exit::Done),
+            _ = signals.next() => Err(Exit::Interrupted),
+        };
+        match line {
+            Ok(line) if line.trim().is_empty() => {}
+            Ok(line) => return Ok(line),
+            Err(exit) => {
+                at.screen.err("");
+                return Err(exit);
+            }
+        }
+    }
+}
+
+/// Reads the lines that the user typed or pasted at once; `None` at the end of the input.
+async fn lines(at: &Invocation) -> Option<String> {
     let mut reading = at.lines.read().await;
     let lines = reading.receiver();
     at.screen.err_text(&styled(BOLD, "> "));

@@ -1,11 +1,9 @@
 //! `Ndjson`: writes the events of a run to stdout, one line of JSON each (contract §6), and nothing else.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use haft::call::RunId;
 use haft::progress::{ProgressEvent, ProgressSink};
-use haft::result::Status;
 use haft_agent::{AgentEvent, Watcher};
 use haft_app::problem::Problem;
 use parking_lot::Mutex;
@@ -19,7 +17,6 @@ use crate::screen::Screen;
 pub(super) struct Ndjson {
     screen: Screen,
     run: OnceLock<RunId>,
-    denied: AtomicBool,
     /// The last line of a dry run, held until its report is added.
     held: Option<Mutex<Value>>,
 }
@@ -29,7 +26,6 @@ impl Ndjson {
         Self {
             screen,
             run: OnceLock::new(),
-            denied: AtomicBool::new(false),
             held: is_dry.then(Mutex::default),
         }
     }
@@ -50,14 +46,6 @@ impl Ndjson {
 
 impl Watcher for Ndjson {
     fn event(&self, event: AgentEvent<'_>) {
-        if let AgentEvent::ToolResult {
-            outcome: Some(outcome),
-            ..
-        } = &event
-        {
-            let denied = outcome.status == Status::Denied;
-            self.denied.store(denied, Ordering::Relaxed);
-        }
         match (event.to_json(), &self.held) {
             (Some(line), Some(held)) if matches!(event, AgentEvent::Done(_)) => *held.lock() = line,
             (Some(line), _) => self.line(line),
@@ -99,9 +87,5 @@ impl View for Ndjson {
 
     fn failed(&self, problem: &Problem) {
         self.line(json!({"type": "done", "end": "failed", "message": problem.what()}));
-    }
-
-    fn was_denied(&self) -> bool {
-        self.denied.load(Ordering::Relaxed)
     }
 }

@@ -24,7 +24,4 @@ pub(super) trait View: Watcher + ProgressSink {
 
     /// The run failed.
     fn failed(&self, problem: &Problem);
-
-    /// Returns whether the last finished call was denied.
-    fn was_denied(&self) -> bool;
 }
