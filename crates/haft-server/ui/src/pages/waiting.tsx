@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { errorText } from "../api";
-import { approvals, arrive, byUrgency, deadlineOf, details, loaded, moreWait, pinned, readExpired, readDetail, sweep, trouble, waiting } from "../approvals";
+import { approvals, arrive, byUrgency, deadlineOf, details, loaded, moreWait, openedByUser, pinned, readExpired, readDetail, sweep, trouble, waiting } from "../approvals";
 import { useKeys } from "../keys";
 import { follow, go, parts, pathOf } from "../route";
 import { session } from "../session";
@@ -144,11 +144,14 @@ function useAdvance(selected: string | undefined, fitting: Approval[], leaves: b
     known.current = last;
     if (last?.id === selected) decided.current = selected;
   }
+  // An effect of an earlier drawing must not move a user away who has opened another request since.
+  const latest = useRef(selected);
+  latest.current = selected;
   const goes = selected !== undefined && (decided.current === selected || leaves);
   const next = goes ? byUrgency(fitting.filter((approval) => approval.status === "pending" && approval.id !== selected), now.value)[0]?.id : undefined;
   useEffect(() => {
     if (next === undefined) return;
-    const timer = setTimeout(() => { arrive(next); open(next); }, leaves || !last ? 0 : Math.max(0, last.at + LOOK - Date.now()));
+    const timer = setTimeout(() => { if (latest.current === selected) { arrive(next); open(next); } }, leaves || !last ? 0 : Math.max(0, last.at + LOOK - Date.now()));
     return () => clearTimeout(timer);
   }, [next, leaves]);
 }
@@ -171,7 +174,7 @@ function QueueRow({ approval, group, current, chosen, choose }: { approval: Appr
     <div class={`queue-row ${current ? "current" : ""} ${waits ? "" : "settled"} ${group ? "heads" : ""}`} role="listitem">
       {group && <span class="group-name clipped"><SafeText text={group} /></span>}
       <input type="checkbox" checked={chosen} disabled={!waits} aria-label={`select ${spellOut(approval.fact.text).slice(0, 80)}`} onChange={choose} />
-      <a href={pathOf("waiting", approval.id)} onClick={follow} aria-current={current ? "true" : undefined}>
+      <a href={pathOf("waiting", approval.id)} onClick={(event) => { openedByUser(approval.id); follow(event); }} aria-current={current ? "true" : undefined}>
         <span class="queue-top"><span class={isTitle(approval) ? "queue-fact title" : "queue-fact"}><Deed approval={approval} /></span> <span class="dim small">{ago(approval.created, now.value)}</span></span>
         <span class="queue-meta"><span class="tool"><SafeText text={approval.tool} /></span> {waits ? <RiskWord risk={approval.risk} /> : <StateWord word={approval.status} />}
           <DeedLines approval={approval} />
