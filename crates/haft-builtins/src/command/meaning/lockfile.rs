@@ -3,6 +3,7 @@
 mod cargo;
 mod go;
 mod npm;
+mod package;
 mod pnpm;
 mod source;
 mod yarn;
@@ -10,56 +11,18 @@ mod yarn;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use haft::approval::meaning::{Meaning, MeaningKind};
 
-use self::source::Source;
+use self::package::{Package, Packages};
 use super::words::{count, one_line, size};
 
 /// Maximum size of a lockfile that is read, in bytes.
 const MAX_LOCKFILE: usize = 20 << 20;
-/// Maximum number of packages of a lockfile.
-const MAX_PACKAGES: usize = 200_000;
 /// Maximum number of lines, and of warnings.
 const MAX_LINES: usize = 200;
 const MAX_WARNINGS: usize = 20;
 /// Maximum number of characters of a name, a version or a source.
 const MAX_WORD: usize = 120;
-
-/// A package at one version.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Package {
-    source: Source,
-    /// The hashes of its files.
-    hashes: BTreeSet<String>,
-    /// Whether it runs a script when it is installed.
-    has_script: bool,
-}
-
-/// The packages of a lockfile by name and version.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Packages(BTreeMap<String, BTreeMap<String, Package>>);
-
-impl Packages {
-    /// Adds a package; `None` if there are too many.
-    fn add(&mut self, name: String, version: String, package: Package) -> Option<()> {
-        if self.0.len() >= MAX_PACKAGES {
-            return None;
-        }
-        let known = self.0.entry(name).or_default().entry(version).or_default();
-        known.hashes.extend(package.hashes);
-        known.has_script |= package.has_script;
-        if known.source == Source::Unknown {
-            known.source = package.source;
-        }
-        Some(())
-    }
-
-    fn get(&self, name: &str, version: &str) -> Option<&Package> {
-        self.0.get(name)?.get(version)
-    }
-}
 
 /// Reads the text of a lockfile; `None` if it is not understood.
 type Parse = fn(&str) -> Option<Packages>;
@@ -128,48 +91,39 @@ fn word(text: &str) -> String {
 }
 
 fn compare(path: &str, before: &Packages, after: &Packages) -> Meaning {
-    let (mut lines, mut warnings) = (Vec::new(), Vec::new());
+    let (mut lines, mut warnings) = (Clipped::new(MAX_LINES), Clipped::new(MAX_WARNINGS));
     let (mut added, mut removed, mut changed) = (0, 0, 0);
-    let usual = source::usual(
-        after
-            .0
-            .values()
-            .flat_map(BTreeMap::values)
-            .map(|one| &one.source),
-    );
-    let empty = BTreeMap::new();
-    let names: BTreeSet<&String> = before.0.keys().chain(after.0.keys()).collect();
-    for name in names {
-        let was = before.0.get(name).unwrap_or(&empty);
-        let is = after.0.get(name).unwrap_or(&empty);
-        for (version, package) in is {
+    let usual = source::usual(after.sources());
+    for name in before.names_with(after) {
+        let (was, is) = (before.versions(name), after.versions(name));
+        for (version, package) in &is {
             let title = format!("{} {}", word(name), word(version));
             let known = before.get(name, version);
             let oddities = oddities(package, known, usual.as_deref()).into_iter();
-            warnings.extend(oddities.map(|what| format!("{title} {what}")));
+            oddities.for_each(|what| warnings.push(format!("{title} {what}")));
         }
-        if was.keys().eq(is.keys()) {
+        let numbers = |(version, _): &(&str, &Package)| word(version);
+        if was.iter().map(|one| one.0).eq(is.iter().map(|one| one.0)) {
             continue;
         }
-        let versions = |all: &BTreeMap<String, Package>| {
-            let all: Vec<String> = all.keys().map(|version| word(version)).collect();
-            all.join(", ")
-        };
-        let from = is
-            .values()
-            .next()
-            .and_then(|package| package.source.words());
+        let versions =
+            |all: &[(&str, &Package)]| all.iter().map(numbers).collect::<Vec<_>>().join(", ");
+        let from = is.first().and_then(|(_, package)| package.source.words());
         let from = from.map_or_else(String::new, |from| format!(" ({})", word(&from)));
         let name = word(name);
         lines.push(if was.is_empty() {
             added += 1;
-            format!("added {name} {}{from}", versions(is))
+            format!("added {name} {}{from}", versions(&is))
         } else if is.is_empty() {
             removed += 1;
-            format!("removed {name} {}", versions(was))
+            format!("removed {name} {}", versions(&was))
         } else {
             changed += 1;
-            format!("changed {name} {} → {}{from}", versions(was), versions(is))
+            format!(
+                "changed {name} {} → {}{from}",
+                versions(&was),
+                versions(&is)
+            )
         });
     }
     let title = match (added, removed, changed) {
@@ -177,18 +131,42 @@ fn compare(path: &str, before: &Packages, after: &Packages) -> Meaning {
         _ => format!("packages in {path}: {added} added, {removed} removed, {changed} changed"),
     };
     let mut meaning = Meaning::new(MeaningKind::Lockfile, title);
-    meaning.lines = clipped(lines, MAX_LINES, "more package");
-    meaning.warnings = clipped(warnings, MAX_WARNINGS, "more warning");
+    meaning.lines = lines.with_count("more package");
+    meaning.warnings = warnings.with_count("more warning");
     meaning
 }
 
-fn clipped(mut lines: Vec<String>, most: usize, noun: &str) -> Vec<String> {
-    if lines.len() > most {
-        let more = format!("and {}", count(lines.len() - most, noun));
-        lines.truncate(most);
-        lines.push(more);
+/// The first lines of a list, and how many there are.
+struct Clipped {
+    lines: Vec<String>,
+    most: usize,
+    more: usize,
+}
+
+impl Clipped {
+    fn new(most: usize) -> Self {
+        Self {
+            lines: Vec::new(),
+            most,
+            more: 0,
+        }
     }
-    lines
+
+    fn push(&mut self, line: String) {
+        if self.lines.len() < self.most {
+            self.lines.push(line);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// Returns the lines, with how many more there are.
+    fn with_count(mut self, noun: &str) -> Vec<String> {
+        if self.more > 0 {
+            self.lines.push(format!("and {}", count(self.more, noun)));
+        }
+        self.lines
+    }
 }
 
 /// Returns what a person should know about a package before it is installed. `known` is what was recorded of the same version.
@@ -215,7 +193,7 @@ fn oddities(package: &Package, known: Option<&Package>, usual: Option<&str>) -> 
         found.push("has lost its hash".to_owned());
     } else if !known.hashes.is_subset(&package.hashes) {
         // Go keeps the hash of a module's `go.mod` when the module itself is no longer needed.
-        let is_unused = package.hashes.iter().all(|hash| go::is_of_settings(hash));
+        let is_unused = package.hashes.are_of_settings();
         if !package.hashes.is_subset(&known.hashes) {
             found.push("has another hash at the same version".to_owned());
         } else if !is_unused {

@@ -1,6 +1,7 @@
 //! `Cargo.lock`, `uv.lock` and `poetry.lock`: tables `[[package]]`, read line by line as their tools write them.
 
-use super::{Package, Packages, Source};
+use super::package::{Package, Packages};
+use super::source::Source;
 
 /// Reads the packages; `None` if a line of a package is none that these tools write.
 pub(super) fn parse(text: &str) -> Option<Packages> {
@@ -47,7 +48,7 @@ impl Table {
         match (key, is_source) {
             ("name", false) => text.clone_into(&mut self.name),
             ("version", false) => text.clone_into(&mut self.version),
-            ("checksum", _) => _ = self.package.hashes.insert(text.to_owned()),
+            ("checksum", _) => self.package.hashes.insert(text),
             ("type", true) if text == "git" => self.set(Source::Git(text.to_owned())),
             ("source", false) if value.starts_with('{') => self.set(inline(value)),
             ("url", true) | ("source", false) => self.set(Source::of(text)),
@@ -57,7 +58,7 @@ impl Table {
 
     fn add_hash(&mut self, rest: &str) {
         let hash = rest.split('"').next().unwrap_or_default();
-        self.package.hashes.insert(hash.to_owned());
+        self.package.hashes.insert(hash);
     }
 
     fn set(&mut self, source: Source) {

@@ -1,6 +1,6 @@
 //! `go.sum`: a module, a version and a hash on each line.
 
-use super::{Package, Packages};
+use super::package::{Package, Packages};
 
 /// What stands before the hash of a module's `go.mod`.
 const SETTINGS: &str = "go.mod ";
@@ -26,10 +26,8 @@ pub(super) fn parse(text: &str) -> Option<Packages> {
             Some(_) => format!("{SETTINGS}{hash}"),
             None => hash.to_owned(),
         };
-        let package = Package {
-            hashes: [hash].into(),
-            ..Package::default()
-        };
+        let mut package = Package::default();
+        package.hashes.insert(&hash);
         found.add(
             name.to_owned(),
             plain.unwrap_or(version).to_owned(),

@@ -1,14 +1,17 @@
 //! `package-lock.json` and `npm-shrinkwrap.json`, versions 1 to 3.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::Deserialize;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
-use super::{Package, Packages, Source};
+use super::package::{Package, Packages};
+use super::source::Source;
 
 #[derive(Deserialize)]
 struct Lock {
-    packages: Option<BTreeMap<String, Entry>>,
+    packages: Option<Listed>,
     dependencies: Option<BTreeMap<String, Entry>>,
 }
 
@@ -40,30 +43,63 @@ impl Entry {
             Some(Resolved::Text(text)) if !self.link => Source::of(text),
             _ => Source::Unknown,
         };
-        Package {
+        let mut package = Package {
             source: if self.link { Source::Own } else { source },
-            hashes: self.integrity.iter().cloned().collect(),
             has_script: self.has_install_script,
+            ..Package::default()
+        };
+        if let Some(hash) = &self.integrity {
+            package.hashes.insert(hash);
         }
+        package
+    }
+}
+
+/// The packages by their folders, added while they are read: the entries themselves would take several times the room of the file. `None`
+/// if there are too many.
+struct Listed(Option<Packages>);
+
+impl<'de> Deserialize<'de> for Listed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Self(Some(Packages::default())))
+    }
+}
+
+impl<'de> Visitor<'de> for Listed {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the packages by their folders")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self, A::Error> {
+        while let Some((path, entry)) = map.next_entry::<String, Entry>()? {
+            // The empty path is the workspace's own package.
+            let Some((_, last)) = path.rsplit_once("node_modules/") else {
+                continue;
+            };
+            let package = entry.package();
+            let name = entry.name.unwrap_or_else(|| last.to_owned());
+            let version = entry.version.unwrap_or_default();
+            let added = self
+                .0
+                .as_mut()
+                .and_then(|all| all.add(name, version, package));
+            if added.is_none() {
+                self.0 = None;
+            }
+        }
+        Ok(self)
     }
 }
 
 /// Reads the packages.
 pub(super) fn parse(text: &str) -> Option<Packages> {
     let lock: Lock = serde_json::from_str(text).ok()?;
-    let mut found = Packages::default();
     if let Some(packages) = lock.packages {
-        for (path, entry) in packages {
-            // The empty path is the workspace's own package.
-            let Some((_, last)) = path.rsplit_once("node_modules/") else {
-                continue;
-            };
-            let name = entry.name.clone().unwrap_or_else(|| last.to_owned());
-            let version = entry.version.clone().unwrap_or_default();
-            found.add(name, version, entry.package())?;
-        }
-        return Some(found);
+        return packages.0;
     }
+    let mut found = Packages::default();
     let mut left = vec![lock.dependencies.unwrap_or_default()];
     while let Some(entries) = left.pop() {
         for (name, entry) in entries {

@@ -1,6 +1,7 @@
 //! `pnpm-lock.yaml`: the section `packages`, read line by line as pnpm writes it.
 
-use super::{Package, Packages, Source};
+use super::package::{Package, Packages};
+use super::source::Source;
 
 /// Reads the packages; `None` if it does not look as pnpm writes it.
 pub(super) fn parse(text: &str) -> Option<Packages> {
@@ -75,7 +76,7 @@ fn read_line(content: &str, package: &mut Package) {
         };
         let value = value.trim().trim_matches(['\'', '"', '}']);
         match key.trim().trim_matches('{') {
-            "integrity" => _ = package.hashes.insert(value.to_owned()),
+            "integrity" => package.hashes.insert(value),
             "tarball" => package.source = Source::of(value),
             "repo" => package.source = Source::Git(value.to_owned()),
             "directory" => package.source = Source::File(value.to_owned()),

@@ -1,6 +1,7 @@
 //! Lockfiles as their tools write them: what a change says, and what it warns of.
 
 use super::meaning;
+use super::package::Package;
 
 const NPM: &str = r#"{"name":"x","lockfileVersion":3,"packages":{"":{"name":"x"},
  "node_modules/a":{"version":"1.0.0","resolved":"https://registry.npmjs.org/a/-/a-1.0.0.tgz","integrity":"sha512-AA"},
@@ -266,4 +267,56 @@ fn a_lockfile_of_20_mb_is_read_and_a_longer_one_is_not() {
     let long = vec![b'#'; 21 << 20];
     let found = meaning("Cargo.lock", None, Some(&long)).unwrap();
     assert!(found.title.contains("are not read"));
+}
+
+/// A package that is listed at many versions, or with many hashes, takes no more time than as many packages.
+#[test]
+fn a_lockfile_of_one_package_with_very_many_versions_or_hashes_is_compared_at_once() {
+    let versions: String = (0..15_000)
+        .rev()
+        .map(|at| format!("m.example/a v1.{at}.0 h1:{at}=\n"))
+        .collect();
+    let hashes: String = (0..30_000)
+        .rev()
+        .map(|at| format!("m.example/a v1.0.0 h1:{at}=\n"))
+        .collect();
+    for (text, added) in [(versions, "1 added"), (hashes, "1 added")] {
+        let found = meaning("go.sum", None, Some(text.as_bytes())).unwrap();
+        assert!(found.title.contains(added), "{}", found.title);
+        let same = meaning("go.sum", Some(text.as_bytes()), Some(text.as_bytes())).unwrap();
+        assert!(same.title.ends_with("the same as before"), "{}", same.title);
+        assert!(same.warnings.is_empty(), "{:?}", same.warnings);
+    }
+}
+
+/// A hundred thousand packages take about 30 MB.
+#[test]
+fn a_package_of_a_lockfile_takes_little_memory() {
+    assert!(size_of::<((String, String), Package)>() <= 120);
+}
+
+#[test]
+fn an_npm_lockfile_says_the_same_of_its_packages_however_many_they_are() {
+    let entries: Vec<String> = (0..1_000)
+        .map(|at| {
+            format!(
+                r#""node_modules/p{at}":{{"version":"1.0.0","resolved":"https://registry.npmjs.org/p{at}.tgz","integrity":"sha512-{at}"}}"#
+            )
+        })
+        .collect();
+    let lock = |entries: &str| format!(r#"{{"lockfileVersion":3,"packages":{{{entries}}}}}"#);
+    let before = lock(&entries.join(","));
+    let after = before.replace("sha512-77\"", "sha512-x\"");
+    let found = meaning("package-lock.json", None, Some(before.as_bytes())).unwrap();
+    assert!(
+        found.title.contains("1000 added, 0 removed"),
+        "{}",
+        found.title
+    );
+    assert_eq!(found.lines.len(), 201);
+    assert_eq!(found.lines.last().unwrap(), "and 800 more packages");
+    let bytes = (Some(before.as_bytes()), Some(after.as_bytes()));
+    let found = meaning("package-lock.json", bytes.0, bytes.1).unwrap();
+    let expect = ["p77 1.0.0 has another hash at the same version"];
+    assert_eq!(found.warnings, expect);
 }

@@ -1,6 +1,7 @@
 //! `yarn.lock`, of yarn 1 and of later versions, read line by line.
 
-use super::{Package, Packages, Source};
+use super::package::{Package, Packages};
+use super::source::Source;
 
 /// Reads the packages; `None` if it does not look as yarn writes it.
 pub(super) fn parse(text: &str) -> Option<Packages> {
@@ -35,7 +36,7 @@ pub(super) fn parse(text: &str) -> Option<Packages> {
             "version" => value.clone_into(version),
             "resolved" => package.source = Source::of(value.split('#').next().unwrap_or(value)),
             "resolution" => package.source = resolution(value),
-            "integrity" | "checksum" => _ = package.hashes.insert(value.to_owned()),
+            "integrity" | "checksum" => package.hashes.insert(value),
             _ => {}
         }
     }
