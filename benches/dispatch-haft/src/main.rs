@@ -7,6 +7,7 @@ mod audit;
 mod bench;
 mod list;
 mod render;
+mod request;
 mod tools;
 
 use bench::{Bench, Kind};
@@ -36,6 +37,11 @@ fn main() {
     let outcomes = render::Outcomes::new();
     interleave(rounds, outcomes.steps());
     drop(outcomes);
+
+    let changes = request::ChangeSet::new();
+    fact("request bytes", changes.bytes());
+    interleave(rounds, changes.steps());
+    drop(changes);
 
     let list = list::List::new(1_000);
     fact("list bytes", list.bytes());

@@ -286,6 +286,12 @@ const GOALS: &[Goal] = &[
         Rule::Most(30.0),
     ),
     (
+        "the request about changes of 1,000 files",
+        "haft/request/1000 files",
+        "",
+        Rule::Most(200.0),
+    ),
+    (
         "undoing changes of 1,000 files",
         "haft/undo/1000 files",
         "",

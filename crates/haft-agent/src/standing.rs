@@ -1,7 +1,5 @@
 //! Where a recorded conversation stands, without an agent that continues it.
 
-use std::collections::HashMap;
-
 use haft_wire::Turn;
 
 use crate::agent::MAY_HAVE_RUN;
@@ -38,11 +36,11 @@ pub fn over(entries: Vec<Entry>, options: &Options) -> Option<Finished> {
 }
 
 /// Returns what is to be added to the conversation of a run that a denial ended: the answers to the calls that have none, and the denial.
-/// `denied` has the answers to those that were denied, by their approval requests.
+/// `denied` returns the answer to a call whose approval request was denied.
 pub fn closed_by_denial(
     entries: Vec<Entry>,
     denial: &str,
-    denied: &HashMap<String, String>,
+    denied: &dyn Fn(&str) -> Option<String>,
 ) -> Vec<Entry> {
     let history = history(entries, None);
     let slots = history.open().map(|open| open.slots.iter().enumerate());
@@ -56,10 +54,9 @@ pub fn closed_by_denial(
 }
 
 /// Returns the answer to a call of a run that was ended.
-fn closing(slot: &Slot, denial: &str, denied: &HashMap<String, String>) -> String {
-    let request = slot.approval.as_ref();
-    match request.and_then(|request| denied.get(request)) {
-        Some(said) => said.clone(),
+fn closing(slot: &Slot, denial: &str, denied: &dyn Fn(&str) -> Option<String>) -> String {
+    match slot.approval.as_deref().and_then(denied) {
+        Some(said) => said,
         None if slot.begun => MAY_HAVE_RUN.to_owned(),
         None => format!("not run: {denial}"),
     }

@@ -59,7 +59,7 @@ pub(crate) async fn end_by_denial(
     }
     let conversation = FileConversation::open(path(folder))?;
     let entries = conversation.entries().await?;
-    for entry in closed_by_denial(entries, denial, denied) {
+    for entry in closed_by_denial(entries, denial, &|request| denied.get(request).cloned()) {
         conversation.append(&entry)?;
     }
     conversation.sync().await
