@@ -19,7 +19,9 @@ impl Scene {
         fs::create_dir(dir.path().join("ws")).unwrap();
         let workspace = Workspace::open(&dir.path().join("ws")).unwrap();
         let scene = Self { dir, workspace };
-        tree.iter().for_each(|path| scene.add(path));
+        for path in tree {
+            scene.add(path);
+        }
         scene
     }
 
