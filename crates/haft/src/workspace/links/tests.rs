@@ -1,3 +1,5 @@
+//! Links are those of the moment, and each leads where the kernel would follow it.
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
