@@ -50,6 +50,7 @@ mod secret_names;
 mod spelled;
 mod subject;
 mod suggest;
+mod texts;
 mod touched;
 mod untrusted;
 mod uses;

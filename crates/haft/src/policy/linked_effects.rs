@@ -132,7 +132,7 @@ impl Policy {
             let unknown = Permission::unknown_names(why);
             found.extend((!call.permissions.contains(&unknown)).then_some(unknown));
         }
-        let renamed = renamed(call, &names);
+        let renamed = under_names(call, &names);
         if renamed.is_empty() {
             return found;
         }
@@ -160,7 +160,7 @@ impl Policy {
 }
 
 /// Returns a call's effects under all further names of their files.
-fn renamed(call: &JudgedCall<'_>, names: &LinkedNames) -> Vec<Permission> {
+fn under_names(call: &JudgedCall<'_>, names: &LinkedNames) -> Vec<Permission> {
     let applies = |one: &Permission| matches!(one.effect, Effect::Apply { .. });
     // What a command changed on its copy has a path without links; a target is where a new link leads.
     let on_copy = call.permissions.iter().any(applies);
@@ -182,7 +182,7 @@ fn renamed(call: &JudgedCall<'_>, names: &LinkedNames) -> Vec<Permission> {
             let path = name.to_string_lossy().into_owned();
             let claim = PathClaim {
                 path,
-                target: Some(shown(&place)),
+                target: Some(claim_path(&place)),
             };
             let effect = match &permission.effect {
                 Effect::Read(_) => Effect::Read(claim),
@@ -220,7 +220,7 @@ fn within(path: &str) -> Option<PathBuf> {
     }
 }
 
-fn shown(place: &Path) -> String {
+fn claim_path(place: &Path) -> String {
     match place.to_string_lossy() {
         path if path.is_empty() => ".".to_owned(),
         path => path.into_owned(),

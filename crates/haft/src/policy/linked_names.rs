@@ -195,7 +195,7 @@ impl<'a> Search<'a> {
         for folder in way.outside {
             match self.found.outside.below(&folder, self.links.root()) {
                 Ok(links) => {
-                    beyond.extend(links.into_iter().map(|rest| (folder.join(&rest), rest)))
+                    beyond.extend(links.into_iter().map(|rest| (folder.join(&rest), rest)));
                 }
                 Err(TooMany) => self.cut(link),
             }

@@ -56,7 +56,7 @@ pub(super) fn is_protected_part(part: &str) -> bool {
 /// Returns the parts of protected names, and the texts of protected endings.
 pub(super) fn protected_parts() -> (Vec<&'static str>, Vec<String>) {
     let parts = protected_names().flat_map(|name| name.path.split('/'));
-    let endings = protected_endings().map(str::to_ascii_lowercase);
+    let endings = protected_endings().map(str::to_owned);
     (parts.collect(), endings.collect())
 }
 

@@ -7,6 +7,7 @@ use std::ffi::{OsStr, OsString};
 use super::denials::Denials;
 use super::name_progress::protected_parts;
 use super::paths::PathPattern;
+use super::texts::Texts;
 
 /// Parts of paths, each tested once.
 #[derive(Debug)]
@@ -16,35 +17,24 @@ pub(super) struct PlainParts<'a> {
     names: HashSet<String>,
     /// Patterns with wildcards.
     wild: Vec<&'a PathPattern>,
-    /// Texts, by their first byte and in lower case, of which a part has one if its name may be secret or its ending protected.
-    texts: Vec<Vec<String>>,
-    /// Whether every part has to be tested in full.
-    all: bool,
+    /// Texts of which a part has one if its name may be secret or its ending protected.
+    texts: Texts,
     known: HashMap<OsString, bool>,
 }
 
 impl<'a> PlainParts<'a> {
     /// Creates the test for what these rules name.
     pub(super) fn new(denials: &'a Denials) -> Self {
-        let mut parts = Self {
-            denials,
-            names: HashSet::new(),
-            wild: denials.patterns().filter(|one| one.has_wild()).collect(),
-            texts: vec![Vec::new(); 256],
-            all: false,
-            known: HashMap::new(),
-        };
         let named = denials.patterns().flat_map(PathPattern::names);
         let (protected, endings) = protected_parts();
         let names = named.chain(protected).map(str::to_ascii_lowercase);
-        parts.names.extend(names);
-        for text in denials.secret_texts().into_iter().chain(endings) {
-            match text.bytes().next() {
-                Some(first) => parts.texts[usize::from(first)].push(text),
-                None => parts.all = true,
-            }
+        Self {
+            denials,
+            names: names.collect(),
+            wild: denials.patterns().filter(|one| one.has_wild()).collect(),
+            texts: Texts::new(denials.secret_texts().into_iter().chain(endings)),
+            known: HashMap::new(),
         }
-        parts
     }
 
     /// Whether no rule, secret or protected name matches a path because of this part of it.
@@ -59,18 +49,8 @@ impl<'a> PlainParts<'a> {
     }
 
     fn may_match(&self, part: &str) -> bool {
-        let small = part.to_ascii_lowercase();
-        let has_text = || {
-            let bytes = small.as_bytes();
-            let mut each = bytes.iter().enumerate();
-            each.any(|(at, first)| {
-                let mut texts = self.texts[usize::from(*first)].iter();
-                texts.any(|text| bytes[at..].starts_with(text.as_bytes()))
-            })
-        };
-        self.all
-            || self.names.contains(&small)
-            || has_text()
+        self.names.contains(&part.to_ascii_lowercase())
+            || self.texts.are_in(part)
             || self.wild.iter().any(|pattern| pattern.concerns(part))
     }
 }

@@ -6,10 +6,13 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::clock;
 
 /// How long after its last change a folder's times tell further changes, in seconds: coarse clocks give two changes the same time.
-const SETTLED_AFTER: i64 = 3;
+const SETTLED_AFTER: i128 = 3;
+/// The number of nanoseconds in a second.
+const NANOSECONDS: i128 = 1_000_000_000;
 
 /// What a folder contributes to the links of its workspace.
 #[derive(Debug, Default)]
@@ -29,7 +32,7 @@ pub(super) struct FolderLinks {
 impl FolderLinks {
     /// Lists a folder, or slightly more than `most` of its entries; `None` if it is gone.
     pub(super) fn of(path: PathBuf, most: usize) -> Option<Self> {
-        let now = seconds_now();
+        let now = clock::now() / NANOSECONDS;
         let stamp = path.symlink_metadata().ok().map(|meta| Stamp::of(&meta));
         let found = match list(&path, most) {
             Ok(found) => found,
@@ -86,14 +89,9 @@ impl Stamp {
     }
 
     /// Whether a change at this time or later would show in it.
-    fn is_settled(&self, now: Option<i64>) -> bool {
-        now.is_some_and(|now| self.changed.0.saturating_add(SETTLED_AFTER) < now)
+    fn is_settled(&self, now: i128) -> bool {
+        i128::from(self.changed.0) + SETTLED_AFTER < now
     }
-}
-
-fn seconds_now() -> Option<i64> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-    i64::try_from(now.as_secs()).ok()
 }
 
 fn list(path: &Path, most: usize) -> io::Result<FolderLinks> {

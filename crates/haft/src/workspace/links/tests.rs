@@ -1,3 +1,5 @@
+//! Links are those of the moment, and each leads where the kernel would follow it.
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -19,7 +21,9 @@ impl Scene {
         fs::create_dir(dir.path().join("ws")).unwrap();
         let workspace = Workspace::open(&dir.path().join("ws")).unwrap();
         let scene = Self { dir, workspace };
-        tree.iter().for_each(|path| scene.add(path));
+        for path in tree {
+            scene.add(path);
+        }
         scene
     }
 
