@@ -63,8 +63,9 @@ fn said(meaning: &Meaning) -> String {
     let own = std::iter::once(&meaning.title).chain(&meaning.warnings);
     let own = own.chain(&meaning.lines);
     let folded = meaning.files.iter().filter_map(|file| file.folded.as_ref());
-    let own: String = own.chain(folded).map(|line| format!("{line}\n")).collect();
-    own + &meaning.parts.iter().map(said).collect::<String>()
+    let own: Vec<&str> = own.chain(folded).map(String::as_str).collect();
+    let parts: String = meaning.parts.iter().map(said).collect();
+    own.join("\n") + "\n" + &parts
 }
 
 async fn check(sandbox: &Sandbox, row: &Row) {
@@ -302,6 +303,11 @@ async fn what_is_stored_under_a_wrong_name_is_not_believed(sandbox: &Sandbox) {
             "echo good > good && git add good && git commit -qm good && cp -f $(at $evil) $(at $(git rev-parse HEAD:good))",
             "is not what its name says",
         ),
+        (
+            // The index of a pack gives the first object another name.
+            "git repack -adq && f=$(ls .git/objects/pack/*.idx) && chmod u+w $f && printf '\\001\\002' | dd of=$f bs=1 seek=1050 conv=notrunc 2>/dev/null && chmod 444 $f",
+            "1 stored object not what the name says",
+        ),
     ] {
         let scene = scene(sandbox, REPOSITORY);
         let found = meanings(&scene, &format!("{at}; {line}")).await;
@@ -313,6 +319,10 @@ async fn what_is_stored_under_a_wrong_name_is_not_believed(sandbox: &Sandbox) {
 /// A packed picture of one pixel, without its checksums: only its header is read.
 const PNG: &str =
     "printf '\\211PNG\\r\\n\\032\\n\\0\\0\\0\\rIHDR\\0\\0\\0\\020\\0\\0\\0\\010' > logo.png";
+
+/// A bomb: only its header is read.
+const BOMB: &str =
+    "printf '\\211PNG\\r\\n\\032\\n\\0\\0\\0\\rIHDR\\0\\0\\377\\377\\0\\0\\377\\377' > bomb.png";
 
 async fn single_files_say_what_they_mean(sandbox: &Sandbox) {
     let lock = r#"{"lockfileVersion":3,"packages":{"node_modules/a":{"version":"1.0.0","resolved":"http://evil.example/a.tgz"}}}"#;
@@ -332,13 +342,9 @@ async fn single_files_say_what_they_mean(sandbox: &Sandbox) {
             0,
         ),
         (
-            // A bomb: only its header is read.
-            PNG.replace(
-                "\\0\\0\\0\\020\\0\\0\\0\\010",
-                "\\0\\0\\377\\377\\0\\0\\377\\377",
-            ),
+            BOMB.to_owned(),
             MeaningKind::Image,
-            "picture logo.png: new, 65535×65535, 24 bytes",
+            "picture bomb.png: new, 65535×65535, 24 bytes",
             0,
         ),
         (

@@ -93,16 +93,14 @@ pub(super) fn meaning(
         return Some(Meaning::new(MeaningKind::Lockfile, title));
     }
     let conflict = after.is_some_and(has_conflict);
-    let mut meaning = match (read(format, before), read(format, after)) {
-        (Some(before), Some(after)) => {
-            let mut meaning = compare(&shown, &before, &after);
-            add_other_lines(&mut meaning, path, (&before, &after, format.shown), budget);
-            meaning
-        }
-        _ => {
-            let title = format!("packages in {shown} are not understood");
-            Meaning::new(MeaningKind::Lockfile, title)
-        }
+    let sides = (read(format, before), read(format, after));
+    let mut meaning = if let (Some(before), Some(after)) = &sides {
+        let mut meaning = compare(&shown, before, after);
+        add_other_lines(&mut meaning, path, (before, after, format.shown), budget);
+        meaning
+    } else {
+        let title = format!("packages in {shown} are not understood");
+        Meaning::new(MeaningKind::Lockfile, title)
     };
     if conflict {
         let why = format!("{shown} has conflict markers: a merge was left unfinished in it");

@@ -14,7 +14,8 @@ use super::update::Look;
 const MAX_VISITED: usize = 5_000;
 
 impl Look<'_, '_> {
-    /// Returns the known commit of which a new one is a copy: both are by the same author at the same second.
+    /// Returns the known commit of which a new one is a copy: both are by the same author at the same second, with the same
+    /// first line or the same changes.
     pub(super) fn original(&self, copy: &Commit) -> Option<Rc<Commit>> {
         let roots = self.roots_before.iter();
         let mut left: VecDeque<Id> = roots
@@ -26,7 +27,12 @@ impl Look<'_, '_> {
                 continue;
             };
             let is_same = commit.author == copy.author && commit.written == copy.written;
-            if is_same && commit.id != copy.id && commit.parents.len() < 2 {
+            // Several may be made within one second.
+            let is_copy = || {
+                commit.subject() == copy.subject()
+                    || changes(self.store, &commit) == changes(self.store, copy)
+            };
+            if is_same && commit.id != copy.id && commit.parents.len() < 2 && is_copy() {
                 return Some(commit);
             }
             if seen.len() >= MAX_VISITED || self.budget.is_over() {

@@ -164,6 +164,8 @@ struct Own {
     deleted: usize,
     packed: usize,
     odd: usize,
+    /// New packs that are too long to be checked.
+    unchecked: usize,
     /// Lists that git believes.
     believed: usize,
 }
@@ -187,7 +189,8 @@ impl Own {
             return;
         };
         let is_over = time.is_over();
-        if word == "object" && matches!(change.before, Some(State::File { .. })) {
+        let is_list = inside == Path::new("objects/info/packs");
+        if word == "object" && !is_list && matches!(change.before, Some(State::File { .. })) {
             // One that is in a pack afterwards is as good as there.
             let is_kept = || {
                 if inside.starts_with("objects/pack") {
@@ -204,6 +207,15 @@ impl Own {
         } else if is_over || !is_genuine(sides, change, word) {
             self.odd += usize::from(word == "object");
             return;
+        } else if inside.extension().is_some_and(|end| end == "pack") && change.after.is_some() {
+            match store.is_true(&change.path, time) {
+                Some(true) => {}
+                Some(false) => {
+                    self.odd += 1;
+                    return;
+                }
+                None => self.unchecked += 1,
+            }
         }
         self.covers.push(change.path.to_string_lossy().into_owned());
         let is_folder = |state: &Option<State>| matches!(state, Some(State::Folder { .. }));
@@ -229,6 +241,10 @@ impl Own {
                 "{} moved into a pack",
                 count(self.packed, "object")
             ));
+        }
+        if self.unchecked > 0 {
+            let packs = count(self.unchecked, "new pack");
+            lines.push(format!("{packs} not checked object by object"));
         }
         if self.believed > 0 {
             let why = "a list of commits or packs changes that git believes: haft reads the commits themselves";

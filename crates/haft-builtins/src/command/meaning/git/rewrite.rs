@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use haft::approval::meaning::{Meaning, MeaningKind};
 
-use super::commit::{commit_meaning, compare, list, list_of, named, parts, subject};
+use super::commit::{MAX_DETAILED, commit_meaning, compare, list, list_of, named, parts, subject};
 use super::history::{CommitRange, exclusive};
 use super::id::Id;
 use super::object::Commit;
@@ -55,7 +55,12 @@ impl Look<'_, '_> {
         let number = count(fresh.commits.len(), "commit");
         let title = format!("rebase {name}: {number} made anew{onto}; against the old tip");
         let mut meaning = Meaning::new(MeaningKind::Rebase, title);
-        self.add_tips(&mut meaning, old, tip, &fresh.commits);
+        // Fewer are shown with their files.
+        let between = match fresh.commits.len() {
+            0..=MAX_DETAILED => &[],
+            _ => &fresh.commits[..],
+        };
+        self.add_tips(&mut meaning, old, tip, between);
         let gone = list_of(&removed.commits, MAX_NAMED);
         meaning.lines.push(format!("no longer on {name}: {gone}"));
         meaning.warnings.extend(self.dropped(fresh, removed));

@@ -9,6 +9,7 @@ use super::id::Id;
 use super::object::{Commit, Object, ObjectKind, TreeEntry, id_of, loose, parse_tag, parse_tree};
 use super::pack::Pack;
 use crate::command::lexical::normalize;
+use crate::command::meaning::budget::Budget;
 use crate::command::meaning::sides::{Side, Sides};
 
 /// Maximum size of a commit or tag, in bytes.
@@ -188,6 +189,23 @@ impl<'s> Store<'s> {
             let content = object.and_then(|object| Some((object.kind, object.content?)));
             content.is_some_and(|(kind, content)| id_of(kind, &content) == id)
         })
+    }
+
+    /// Returns whether all objects of a new pack are what their names say; `None` if there are too many to be checked.
+    pub(super) fn is_true(&self, path: &Path, time: &Budget) -> Option<bool> {
+        const MAX_CHECKED: usize = 5_000;
+        let open = |path: &Path| self.sides.open(Side::After, path);
+        let (index, pack) = open(&path.with_extension("idx")).zip(open(path))?;
+        let pack = Pack::open(index, pack, true)?;
+        let ids = pack.ids().filter(|ids| ids.len() <= MAX_CHECKED)?;
+        for id in ids {
+            let object = pack.find(&id).and_then(|at| pack.read(at, MAX_TREE));
+            let object = object.filter(|_| !time.is_over())?;
+            if id_of(object.kind, &object.content?) != id {
+                return Some(false);
+            }
+        }
+        Some(true)
     }
 
     /// Returns true if all objects of a deleted pack are in other packs, or alone.

@@ -124,7 +124,8 @@ pub(super) fn other_lines(before: &Lock<'_>, after: &Lock<'_>, shown: Shown) -> 
             let spread: String = texts.map(|text| (shown.spread)(text)).collect();
             let lines = spread.lines().filter(|line| !line.trim().is_empty());
             let lines = lines.filter(|line| !(shown.is_known)(line.trim()));
-            lines.map(|line| format!("  {line}\n")).collect()
+            let lines: Vec<String> = lines.map(|line| format!("  {line}\n")).collect();
+            lines.concat()
         };
         let (was, is) = (lines(was), lines(is));
         if was == is {

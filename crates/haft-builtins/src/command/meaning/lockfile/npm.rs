@@ -117,5 +117,6 @@ pub(super) fn spread(raw: &str) -> String {
     let pretty = pretty.unwrap_or_else(|_| raw.to_owned());
     // The last member of a map has no comma.
     let lines = pretty.lines().map(|line| line.trim_end_matches(','));
-    lines.map(|line| format!("{line}\n")).collect()
+    let lines: Vec<&str> = lines.collect();
+    lines.join("\n") + "\n"
 }

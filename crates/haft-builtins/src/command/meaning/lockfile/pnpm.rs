@@ -77,7 +77,8 @@ fn linked(name: &str, value: &Node, found: &mut Lock<'_>) {
             .steering
             .insert(format!("{name} comes from {version}"));
     }
-    for (key, value) in value.members() {
+    let is_one = value.text("version").is_some();
+    for (key, value) in value.members().iter().filter(|_| !is_one) {
         linked(key, value, found);
     }
 }
