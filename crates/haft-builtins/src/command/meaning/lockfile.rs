@@ -5,6 +5,7 @@ mod compare;
 mod go;
 mod lock;
 mod npm;
+mod package;
 mod pnpm;
 mod source;
 mod yaml;

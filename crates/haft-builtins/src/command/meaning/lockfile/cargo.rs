@@ -2,7 +2,8 @@
 
 use toml::{Table, Value};
 
-use super::lock::{Lock, Package};
+use super::lock::Lock;
+use super::package::Package;
 use super::source::Source;
 
 /// Reads the packages; `None` if it is not what these tools write.

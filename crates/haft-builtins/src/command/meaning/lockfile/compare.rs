@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use haft::approval::meaning::{Meaning, MeaningKind};
 
 use super::go;
-use super::lock::{Lock, Package, Packages};
+use super::lock::Lock;
+use super::package::{Package, Packages, Versions};
 use super::source::{Source, usual};
 use crate::command::meaning::words::{count, one_line};
 
@@ -17,8 +18,6 @@ const MAX_WORD: usize = 120;
 /// Maximum number of packages that a warning names.
 const MAX_NAMED: usize = 5;
 
-type Versions = BTreeMap<String, Package>;
-
 fn word(text: &str) -> String {
     one_line(text, MAX_WORD)
 }
@@ -26,15 +25,9 @@ fn word(text: &str) -> String {
 /// Returns what the change from one lockfile to another means.
 pub(super) fn compare(path: &str, before: &Lock<'_>, after: &Lock<'_>) -> Meaning {
     let mut of = Comparison::new(&before.packages, &after.packages);
-    let empty = Versions::new();
-    let (was, is) = (&before.packages.0, &after.packages.0);
-    let names: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
-    for name in names {
-        of.package(
-            name,
-            was.get(name).unwrap_or(&empty),
-            is.get(name).unwrap_or(&empty),
-        );
+    let (was, is) = (&before.packages, &after.packages);
+    for name in &was.names() | &is.names() {
+        of.package(name, &was.versions(name), &is.versions(name));
     }
     let mut warnings = of.sources();
     let new = after.steering.difference(&before.steering);
@@ -80,10 +73,10 @@ struct Comparison {
 impl Comparison {
     fn new(before: &Packages, after: &Packages) -> Self {
         let usual_of = |all: &Packages| usual(all.all().map(|one| &one.source));
-        let files = before.all().flat_map(|package| &package.files);
+        let files = before.all().flat_map(|package| package.files.iter());
         Self {
             usual: usual_of(before).or_else(|| usual_of(after)),
-            hosts: files.filter_map(|file| host(file)).collect(),
+            hosts: files.filter_map(host).collect(),
             places: BTreeMap::new(),
             lines: Vec::new(),
             warnings: Vec::new(),
@@ -94,11 +87,12 @@ impl Comparison {
     }
 
     /// Compares the versions of one package.
-    fn package(&mut self, name: &str, was: &Versions, is: &Versions) {
-        for (version, package) in is {
+    fn package(&mut self, name: &str, was: &Versions<'_>, is: &Versions<'_>) {
+        for &(version, package) in is {
             let title = format!("{} {}", word(name), word(version));
-            self.place(&title, package, was, was.get(version));
-            let oddities = self.oddities(package, was, was.get(version));
+            let known = find(was, version);
+            self.place(&title, package, was, known);
+            let oddities = self.oddities(package, was, known);
             let oddities = oddities.into_iter();
             self.warnings
                 .extend(oddities.map(|what| format!("{title} {what}")));
@@ -106,11 +100,14 @@ impl Comparison {
         if was == is {
             return;
         }
-        let versions = |all: &Versions| {
-            let all: Vec<String> = all.keys().map(|version| word(version)).collect();
+        let versions = |all: &Versions<'_>| {
+            let all: Vec<String> = all.iter().map(|(version, _)| word(version)).collect();
             all.join(", ")
         };
-        let from: BTreeSet<String> = is.values().filter_map(|one| one.source.words()).collect();
+        let from: BTreeSet<String> = is
+            .iter()
+            .filter_map(|(_, one)| one.source.words())
+            .collect();
         let from: Vec<String> = from.iter().map(|from| word(from)).collect();
         let from = match &from[..] {
             [] => String::new(),
@@ -126,7 +123,7 @@ impl Comparison {
         } else {
             self.changed += 1;
             let versions_is = versions(is);
-            if was.keys().eq(is.keys()) {
+            if was.iter().map(|one| one.0).eq(is.iter().map(|one| one.0)) {
                 format!("changed {name} {versions_is}, at the same version{from}")
             } else {
                 format!("changed {name} {} → {versions_is}{from}", versions(was))
@@ -135,10 +132,16 @@ impl Comparison {
     }
 
     /// Notes where a package comes from, if that is unusual or new.
-    fn place(&mut self, title: &str, package: &Package, was: &Versions, known: Option<&Package>) {
+    fn place(
+        &mut self,
+        title: &str,
+        package: &Package,
+        was: &Versions<'_>,
+        known: Option<&Package>,
+    ) {
         let old: BTreeSet<&Source> = match known {
             Some(known) => [&known.source].into(),
-            None => was.values().map(|one| &one.source).collect(),
+            None => was.iter().map(|(_, one)| &one.source).collect(),
         };
         let source = &package.source;
         if old.contains(source) {
@@ -179,14 +182,19 @@ impl Comparison {
     }
 
     /// Returns what a person should know about a package before it is installed. `known` is what was recorded of the same version.
-    fn oddities(&self, package: &Package, was: &Versions, known: Option<&Package>) -> Vec<String> {
+    fn oddities(
+        &self,
+        package: &Package,
+        was: &Versions<'_>,
+        known: Option<&Package>,
+    ) -> Vec<String> {
         let mut found = Vec::new();
         if let Some(real) = &package.alias
-            && !was.values().any(|one| one.alias == package.alias)
+            && !was.iter().any(|(_, one)| one.alias == package.alias)
         {
             found.push(format!("is the package {} under this name", word(real)));
         }
-        let hosts: BTreeSet<String> = package.files.iter().filter_map(|file| host(file)).collect();
+        let hosts: BTreeSet<String> = package.files.iter().filter_map(host).collect();
         let mut new = hosts.difference(&self.hosts);
         if let Some(host) = new.next().filter(|_| !self.hosts.is_empty()) {
             found.push(format!("has a file from {}, unlike before", word(host)));
@@ -205,7 +213,7 @@ impl Comparison {
         let is_moved = known.source == package.source && known.hashes == package.hashes;
         if is_moved && known.files != package.files {
             let new = package.files.difference(&known.files).next();
-            let new = new.map_or("none", |file| file);
+            let new = new.unwrap_or("none");
             let address = word(new);
             found.push(format!(
                 "has another address at the same version: {address}"
@@ -214,6 +222,12 @@ impl Comparison {
         found.extend(hashes(package, known));
         found
     }
+}
+
+/// Returns a package at a version.
+fn find<'p>(all: &Versions<'p>, version: &str) -> Option<&'p Package> {
+    let at = all.binary_search_by_key(&version, |(one, _)| one).ok()?;
+    Some(all[at].1)
 }
 
 /// Returns what is odd about the hashes of a version that was known before.
@@ -225,7 +239,7 @@ fn hashes(package: &Package, known: &Package) -> Option<String> {
         return Some("has lost its hash".to_owned());
     }
     // Go keeps the hash of a module's `go.mod` when the module itself is not needed.
-    let is_unused = |of: &Package| of.hashes.iter().all(|hash| go::is_of_settings(hash));
+    let is_unused = |of: &Package| of.hashes.iter().all(go::is_of_settings);
     if known.hashes.is_subset(&package.hashes) {
         let more = count(package.hashes.len() - known.hashes.len(), "more file");
         return (!is_unused(known)).then(|| format!("has {more} at the same version"));

@@ -1,6 +1,7 @@
 //! `go.sum`: a module, a version and a hash on each line.
 
-use super::lock::{Lock, Package};
+use super::lock::Lock;
+use super::package::Package;
 
 /// What stands before the hash of a module's `go.mod`.
 const SETTINGS: &str = "go.mod ";
@@ -27,7 +28,7 @@ pub(super) fn parse(text: &str) -> Option<Lock<'_>> {
             None => hash.to_owned(),
         };
         let package = Package {
-            hashes: [hash].into(),
+            hashes: [hash].into_iter().collect(),
             ..Package::default()
         };
         let version = plain.unwrap_or(version).to_owned();

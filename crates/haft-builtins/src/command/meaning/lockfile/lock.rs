@@ -2,40 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::source::Source;
+use super::package::{Package, Packages};
 
-/// Maximum number of packages of a lockfile.
-const MAX_PACKAGES: usize = 200_000;
 /// Maximum length of the blocks that are shown, in bytes.
 const MAX_TEXT: usize = 256 << 10;
-
-/// A package at one version.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Package {
-    pub(super) source: Source,
-    /// The addresses of its files, as far as they are named.
-    pub(super) files: BTreeSet<String>,
-    /// The hashes of its files.
-    pub(super) hashes: BTreeSet<String>,
-    /// Whether it runs a script when it is installed.
-    pub(super) has_script: bool,
-    /// The package that it really is, if that has another name.
-    pub(super) alias: Option<String>,
-}
-
-/// The packages of a lockfile by name and version.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Packages(pub(super) BTreeMap<String, BTreeMap<String, Package>>);
-
-impl Packages {
-    pub(super) fn get(&self, name: &str, version: &str) -> Option<&Package> {
-        self.0.get(name)?.get(version)
-    }
-
-    pub(super) fn all(&self) -> impl Iterator<Item = &Package> {
-        self.0.values().flat_map(BTreeMap::values)
-    }
-}
 
 /// The name and the version of a package.
 pub(super) type Key = (String, String);
@@ -60,19 +30,7 @@ pub(super) struct Lock<'t> {
 impl<'t> Lock<'t> {
     /// Adds a package; `None` if there are too many.
     pub(super) fn add(&mut self, (name, version): Key, package: Package) -> Option<()> {
-        let all = &mut self.packages.0;
-        if all.len() >= MAX_PACKAGES {
-            return None;
-        }
-        let known = all.entry(name).or_default().entry(version).or_default();
-        known.files.extend(package.files);
-        known.hashes.extend(package.hashes);
-        known.has_script |= package.has_script;
-        known.alias = known.alias.take().or(package.alias);
-        if known.source == Source::Unknown {
-            known.source = package.source;
-        }
-        Some(())
+        self.packages.add(&name, &version, package)
     }
 
     /// Adds a part of the text, about a package or about anything else.

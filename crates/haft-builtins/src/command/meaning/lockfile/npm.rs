@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::lock::{Key, Lock, Package};
+use super::lock::{Key, Lock};
+use super::package::Package;
 use super::source::{Source, tarball};
 
 type Members<'t> = BTreeMap<String, &'t RawValue>;
@@ -47,7 +48,7 @@ impl Entry<'_> {
             _ if self.link => package.source = Source::Own,
             Some(Resolved::Text(address)) => {
                 (package.source, package.alias) = tarball(name, address);
-                package.files.insert(address.clone());
+                package.files.extend([address.clone()]);
             }
             _ => {}
         }

@@ -1,6 +1,7 @@
 //! `pnpm-lock.yaml`: the section `packages`, and what else decides which packages are installed.
 
-use super::lock::{Key, Lock, Package};
+use super::lock::{Key, Lock};
+use super::package::Package;
 use super::source::Source;
 use super::yaml::{self, Node};
 

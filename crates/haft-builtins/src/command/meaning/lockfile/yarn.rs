@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::lock::{Lock, Package};
+use super::lock::Lock;
+use super::package::Package;
 use super::source::{Source, tarball};
 use super::yaml::{self, Node};
 
@@ -146,7 +147,7 @@ fn old_package(name: &str, node: &Node) -> Package {
     if let Some(resolved) = node.text("resolved") {
         let address = resolved.split('#').next().unwrap_or(resolved);
         (package.source, package.alias) = tarball(name, address);
-        package.files.insert(resolved.to_owned());
+        package.files.extend([resolved.to_owned()]);
     }
     package
 }
