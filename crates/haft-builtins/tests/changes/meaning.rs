@@ -59,12 +59,12 @@ fn texts(meaning: &Meaning) -> String {
 }
 
 /// Returns what a meaning says in words.
-fn said(meaning: &Meaning) -> String {
+fn sentences(meaning: &Meaning) -> String {
     let own = std::iter::once(&meaning.title).chain(&meaning.warnings);
     let own = own.chain(&meaning.lines);
     let folded = meaning.files.iter().filter_map(|file| file.folded.as_ref());
     let own: Vec<&str> = own.chain(folded).map(String::as_str).collect();
-    let parts: String = meaning.parts.iter().map(said).collect();
+    let parts: String = meaning.parts.iter().map(sentences).collect();
     own.join("\n") + "\n" + &parts
 }
 
@@ -79,8 +79,8 @@ async fn check(sandbox: &Sandbox, row: &Row) {
     assert_eq!(warnings.is_empty(), row.warning.is_empty(), "{shown}");
     assert!(warnings.contains(row.warning), "{shown}");
     assert!(texts(first).contains(row.shows), "{shown}");
-    let said: String = found.iter().map(said).collect();
-    assert!(said.contains(row.says), "{shown}");
+    let all: String = found.iter().map(sentences).collect();
+    assert!(all.contains(row.says), "{shown}");
     let last = found.last().unwrap();
     assert_eq!(last.kind, MeaningKind::GitInternals, "{shown}");
     assert!(
@@ -281,7 +281,7 @@ async fn states_and_places_are_named(sandbox: &Sandbox) {
     ] {
         let scene = scene(sandbox, &format!("{REPOSITORY} && {make}"));
         let found = meanings(&scene, line).await;
-        let all: String = found.iter().map(said).collect();
+        let all: String = found.iter().map(sentences).collect();
         assert!(all.contains(says), "{line}: {found:#?}");
         let warnings: usize = found.iter().map(|one| one.warnings.len()).sum();
         assert_eq!(warnings, 0, "{line}: {found:#?}");
@@ -311,7 +311,7 @@ async fn what_is_stored_under_a_wrong_name_is_not_believed(sandbox: &Sandbox) {
     ] {
         let scene = scene(sandbox, REPOSITORY);
         let found = meanings(&scene, &format!("{at}; {line}")).await;
-        let all: String = found.iter().map(said).collect();
+        let all: String = found.iter().map(sentences).collect();
         assert!(all.contains(says), "{line}: {found:#?}");
     }
 }

@@ -18,7 +18,7 @@ use haft::approval::meaning::{Meaning, MeaningKind};
 use haft::approval::preview::FileChange;
 
 use self::compare::compare;
-use self::lock::{Lock, Shown, other_lines};
+use self::lock::{Lock, OtherLines, Style, other_lines};
 use super::budget::Budget;
 use super::lines::count_lines;
 use super::words::{count, name, size};
@@ -31,24 +31,24 @@ const MAX_LOCKFILE: usize = 20 << 20;
 struct Format {
     /// Reads the text; `None` if it is not understood.
     parse: for<'t> fn(&'t str) -> Option<Lock<'t>>,
-    shown: Shown,
+    style: Style,
 }
 
 /// Returns how to read a file of this name.
 fn format_of(path: &str) -> Option<Format> {
-    let json = Shown {
+    let json = Style {
         spread: npm::spread,
         is_known: |line| {
             let facts = ["\"version\": ", "\"resolved\": ", "\"integrity\": "];
             facts.iter().any(|fact| line.starts_with(fact))
         },
     };
-    let lines = |is_known| Shown {
+    let lines = |is_known| Style {
         spread: str::to_owned,
         is_known,
     };
     let name = path.rsplit('/').next().unwrap_or(path);
-    let (parse, shown): (for<'t> fn(&'t str) -> Option<Lock<'t>>, _) = match name {
+    let (parse, style): (for<'t> fn(&'t str) -> Option<Lock<'t>>, _) = match name {
         "package-lock.json" | "npm-shrinkwrap.json" => (npm::parse, json),
         "pnpm-lock.yaml" => (
             pnpm::parse,
@@ -66,7 +66,7 @@ fn format_of(path: &str) -> Option<Format> {
         "go.sum" => (go::parse, lines(|_| true)),
         _ => return None,
     };
-    Some(Format { parse, shown })
+    Some(Format { parse, style })
 }
 
 /// Returns true if the path names a lockfile.
@@ -97,7 +97,8 @@ pub(super) fn meaning(
     let sides = (read(format, before), read(format, after));
     let mut meaning = if let (Some(before), Some(after)) = &sides {
         let mut meaning = compare(&shown, before, after);
-        add_other_lines(&mut meaning, path, (before, after, format.shown), budget);
+        let others = other_lines(before, after, format.style);
+        add_other_lines(&mut meaning, path, &others, budget);
         meaning
     } else {
         let title = format!("packages in {shown} are not understood");
@@ -124,13 +125,7 @@ fn has_conflict(bytes: &[u8]) -> bool {
 }
 
 /// Adds the changed lines that say nothing of which packages there are, such as what depends on what.
-fn add_other_lines(
-    meaning: &mut Meaning,
-    path: &str,
-    (before, after, shown): (&Lock<'_>, &Lock<'_>, Shown),
-    budget: &mut Budget,
-) {
-    let others = other_lines(before, after, shown);
+fn add_other_lines(meaning: &mut Meaning, path: &str, others: &OtherLines, budget: &mut Budget) {
     let lines = count_lines(others.before.as_bytes(), others.after.as_bytes());
     let number = lines.added.max(lines.removed);
     if number == 0 && !others.clipped {

@@ -1,6 +1,6 @@
 //! Walks the history: which commits are reachable from some and not from others.
 
-use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::rc::Rc;
 
 use super::id::Id;
@@ -18,6 +18,22 @@ pub(super) struct CommitRange {
     pub(super) commits: Vec<Rc<Commit>>,
     /// True if the history goes on beyond what was visited or can be read.
     pub(super) incomplete: bool,
+}
+
+/// The commits that a branch gets, and those that it loses.
+pub(super) struct Exchange {
+    pub(super) fresh: CommitRange,
+    pub(super) removed: CommitRange,
+}
+
+/// Returns the first commit outside `fresh` on the way from a tip over first parents; `None` if the way ends inside.
+pub(super) fn exit_of(store: &Store<'_>, tip: Id, fresh: &[Rc<Commit>]) -> Option<Id> {
+    let inside: BTreeSet<Id> = fresh.iter().map(|commit| commit.id).collect();
+    let mut at = tip;
+    while inside.contains(&at) {
+        at = *store.commit(&at).ok()?.parents.first()?;
+    }
+    Some(at)
 }
 
 /// Returns the commits that are reachable from `from` and not from `not`.

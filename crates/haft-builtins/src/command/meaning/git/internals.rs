@@ -155,6 +155,13 @@ fn is_named(repository: &Path) -> bool {
     parts.any(|part| part.ends_with(b".git"))
 }
 
+/// What stored objects are checked with.
+struct Check<'c, 's> {
+    sides: &'c Sides<'s>,
+    store: Store<'c>,
+    time: Budget,
+}
+
 /// Git's own files that change, by what they are.
 #[derive(Debug, Default)]
 struct Own {
@@ -172,13 +179,8 @@ struct Own {
 
 impl Own {
     /// Looks at a changed file. `inside` is its path in the repository.
-    fn add(
-        &mut self,
-        sides: &Sides<'_>,
-        change: &PathChange,
-        inside: &Path,
-        (store, time): (&Store<'_>, &Budget),
-    ) {
+    fn add(&mut self, check: &Check<'_, '_>, change: &PathChange, inside: &Path) {
+        let Check { sides, store, time } = check;
         self.believed += usize::from(is_believed(inside) && change.after.is_some());
         let word = if inside.as_os_str().is_empty() {
             Some("folder")
@@ -279,12 +281,16 @@ pub(super) fn internals(
     select: &dyn Fn(&Path) -> bool,
     not_understood: Option<&str>,
 ) -> Option<Meaning> {
-    let store = Store::new(sides, repository, None);
-    let (mut own, is_named, time) = (Own::default(), is_named(repository), Budget::new(MAX_TIME));
+    let check = Check {
+        sides,
+        store: Store::new(sides, repository, None),
+        time: Budget::new(MAX_TIME),
+    };
+    let (mut own, is_named) = (Own::default(), is_named(repository));
     for change in sides.below(repository) {
         let inside = change.path.strip_prefix(repository).ok()?;
         if is_named && select(&change.path) {
-            own.add(sides, change, inside, (&store, &time));
+            own.add(&check, change, inside);
         }
     }
     let (lines, warnings) = (own.lines(), own.warnings());

@@ -7,10 +7,9 @@ use std::rc::Rc;
 use haft::approval::meaning::{Meaning, MeaningKind};
 
 use super::commit::{MAX_DETAILED, commit_meaning, compare, list, list_of, named, parts, subject};
-use super::history::{CommitRange, exclusive};
+use super::history::{CommitRange, Exchange, exclusive};
 use super::id::Id;
 use super::object::Commit;
-use super::store::Store;
 use super::tree::{Difference, differences};
 use super::update::Look;
 use crate::command::meaning::words::{count, name};
@@ -20,16 +19,6 @@ const MAX_NAMED: usize = 20;
 /// Maximum number of commits whose files are looked at to find those that come and go again.
 const MAX_BETWEEN: usize = 1_000;
 
-/// Returns the first commit outside `fresh` on the way from a tip over first parents; `None` if the way ends inside.
-pub(super) fn exit_of(store: &Store<'_>, tip: Id, fresh: &[Rc<Commit>]) -> Option<Id> {
-    let inside: BTreeSet<Id> = fresh.iter().map(|commit| commit.id).collect();
-    let mut at = tip;
-    while inside.contains(&at) {
-        at = *store.commit(&at).ok()?.parents.first()?;
-    }
-    Some(at)
-}
-
 impl Look<'_, '_> {
     /// A branch loses commits, and may get others instead.
     pub(super) fn replaced(
@@ -37,8 +26,9 @@ impl Look<'_, '_> {
         name: &str,
         old: Option<Id>,
         tip: &Rc<Commit>,
-        (fresh, removed): (&CommitRange, &CommitRange),
+        exchange: &Exchange,
     ) -> Meaning {
+        let Exchange { fresh, removed } = exchange;
         if let ([only], [was]) = (&fresh.commits[..], &removed.commits[..])
             && only.parents == was.parents
         {

@@ -5,11 +5,10 @@ use std::rc::Rc;
 use haft::approval::meaning::{Meaning, MeaningKind};
 
 use super::commit::{MAX_DETAILED, commit_meaning, compare, list, named, parts, quoted, subject};
-use super::history::{CommitRange, exclusive};
+use super::history::{CommitRange, Exchange, exclusive, exit_of};
 use super::id::Id;
 use super::object::Commit;
 use super::refs::{RefUpdate, Refs, Target};
-use super::rewrite::exit_of;
 use super::store::Store;
 use crate::command::meaning::budget::Budget;
 use crate::command::meaning::words::{self, cited, count};
@@ -152,12 +151,14 @@ impl Look<'_, '_> {
         let removed = old.map_or_else(CommitRange::default, |old| {
             exclusive(self.store, &[old], &[new])
         });
-        let mut meaning = if removed.commits.is_empty() {
-            self.forward(name, old, &tip, &fresh)
+        let incomplete = fresh.incomplete || removed.incomplete;
+        let exchange = Exchange { fresh, removed };
+        let mut meaning = if exchange.removed.commits.is_empty() {
+            self.forward(name, old, &tip, &exchange.fresh)
         } else {
-            self.replaced(name, old, &tip, (&fresh, &removed))
+            self.replaced(name, old, &tip, &exchange)
         };
-        if fresh.incomplete || removed.incomplete {
+        if incomplete {
             let why = "the history cannot be read whole, so there may be more commits".to_owned();
             meaning.warnings.push(why);
         }

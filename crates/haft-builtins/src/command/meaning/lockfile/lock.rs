@@ -29,7 +29,8 @@ pub(super) struct Lock<'t> {
 
 impl<'t> Lock<'t> {
     /// Adds a package; `None` if there are too many.
-    pub(super) fn add(&mut self, (name, version): Key, package: Package) -> Option<()> {
+    pub(super) fn add(&mut self, key: Key, package: Package) -> Option<()> {
+        let (name, version) = key;
         self.packages.add(&name, &version, package)
     }
 
@@ -52,7 +53,7 @@ pub(super) struct OtherLines {
 
 /// How a format shows its blocks.
 #[derive(Clone, Copy)]
-pub(super) struct Shown {
+pub(super) struct Style {
     /// Spreads a block over lines.
     pub(super) spread: fn(&str) -> String,
     /// Whether a line says what is compared of packages.
@@ -60,7 +61,7 @@ pub(super) struct Shown {
 }
 
 /// Returns the other lines that differ. A package that is added or removed is named as such, with all of its lines.
-pub(super) fn other_lines(before: &Lock<'_>, after: &Lock<'_>, shown: Shown) -> OtherLines {
+pub(super) fn other_lines(before: &Lock<'_>, after: &Lock<'_>, style: Style) -> OtherLines {
     let mut found = OtherLines::default();
     let names: BTreeSet<&String> = before.blocks.keys().chain(after.blocks.keys()).collect();
     for name in names {
@@ -79,9 +80,9 @@ pub(super) fn other_lines(before: &Lock<'_>, after: &Lock<'_>, shown: Shown) -> 
         }
         let lines = |block: Option<&Block<'_>>| -> String {
             let texts = block.iter().flat_map(|block| &block.texts);
-            let spread: String = texts.map(|text| (shown.spread)(text)).collect();
+            let spread: String = texts.map(|text| (style.spread)(text)).collect();
             let lines = spread.lines().filter(|line| !line.trim().is_empty());
-            let lines = lines.filter(|line| !(shown.is_known)(line.trim()));
+            let lines = lines.filter(|line| !(style.is_known)(line.trim()));
             let lines: Vec<String> = lines.map(|line| format!("  {line}\n")).collect();
             lines.concat()
         };
