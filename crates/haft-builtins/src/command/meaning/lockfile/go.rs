@@ -1,14 +1,6 @@
 //! `go.sum`: a module, a version and a hash on each line.
 
-use super::package::{Package, Packages};
-
-/// What stands before the hash of a module's `go.mod`.
-const SETTINGS: &str = "go.mod ";
-
-/// Returns whether it is the hash of a module's `go.mod` alone.
-pub(super) fn is_of_settings(hash: &str) -> bool {
-    hash.starts_with(SETTINGS)
-}
+use super::package::{GO_SETTINGS, Package, Packages};
 
 /// Reads the modules; `None` if a line is none that go writes.
 pub(super) fn parse(text: &str) -> Option<Packages> {
@@ -23,7 +15,7 @@ pub(super) fn parse(text: &str) -> Option<Packages> {
         // The module's own `go.mod` has a hash, too.
         let plain = version.strip_suffix("/go.mod");
         let hash = match plain {
-            Some(_) => format!("{SETTINGS}{hash}"),
+            Some(_) => format!("{GO_SETTINGS}{hash}"),
             None => hash.to_owned(),
         };
         let mut package = Package::default();
