@@ -25,10 +25,13 @@ test: needs check
 
 check:
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path benches/Cargo.toml --all --check
 	$(CARGO) clippy --workspace --all-targets --all-features --quiet -- -D warnings
 	$(CARGO) clippy -p haft -p haft-store -p haft-builtins --no-default-features --quiet -- -D warnings
 	@for feature in commands web images; do \
 	  $(CARGO) clippy -p haft-builtins --no-default-features --features $$feature --quiet -- -D warnings || exit 1; done
+# In the same target folder, so that little is built for them alone.
+	$(CARGO) check --manifest-path benches/Cargo.toml --workspace --locked --quiet --target-dir "$(or $(CARGO_TARGET_DIR),target)"
 
 ## install what the tests need (MCP clients in Python and Node, cargo-deny) below target/
 needs:

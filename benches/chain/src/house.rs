@@ -10,7 +10,7 @@ use haft::journal::Journal;
 use haft::journal::dir::DirJournal;
 use haft::result::Content;
 use haft::{
-    CallContext, Executor, RunLimits, Outcome, Policy, Session, ToolCall, ToolError, ToolRegistry,
+    CallContext, Executor, Outcome, Policy, RunLimits, Session, ToolCall, ToolError, ToolRegistry,
     ToolResult, Toolset, TypedTool,
 };
 use haft_chain::python::PythonEngine;

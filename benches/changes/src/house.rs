@@ -52,9 +52,14 @@ impl House {
         builtins.changes = Some(changes.clone());
         let (tools, own) = (ToolRegistry::new(), ToolRegistry::new());
         let all = builtins.tools().expect("tools").into_iter();
-        tools.add_all(all.map(|builtin| builtin.tool)).expect("tools");
-        tools.add_all([undo.into_tool().expect("a tool")]).expect("a tool");
-        own.add_all([changes.tool().expect("a tool")]).expect("a tool");
+        tools
+            .add_all(all.map(|builtin| builtin.tool))
+            .expect("tools");
+        tools
+            .add_all([undo.into_tool().expect("a tool")])
+            .expect("a tool");
+        own.add_all([changes.tool().expect("a tool")])
+            .expect("a tool");
         let executor = Executor::new(policy.build().expect("a policy"))
             .with_changes(log)
             .with_internal_tools(Arc::new(own));
@@ -65,7 +70,9 @@ impl House {
                 .build()
                 .expect("a runtime"),
             executor,
-            session: Session::builder(Arc::new(tools)).build().expect("a session"),
+            session: Session::builder(Arc::new(tools))
+                .build()
+                .expect("a session"),
             changes,
             _folder: folder,
         }
@@ -73,7 +80,9 @@ impl House {
 
     /// Returns `works` if commands can work on copies here, otherwise the reason.
     pub(crate) fn usable(&self) -> String {
-        self.changes.usable().map_or_else(|why| why, |()| "works".to_owned())
+        self.changes
+            .usable()
+            .map_or_else(|why| why, |()| "works".to_owned())
     }
 
     pub(crate) fn run(&self, line: &str) {
@@ -82,7 +91,9 @@ impl House {
 
     fn call(&self, tool: &str, arguments: &serde_json::Value) -> Outcome {
         let call = ToolCall::new(tool, arguments.to_string());
-        let outcome = self.runtime.block_on(self.executor.execute(&self.session, call));
+        let outcome = self
+            .runtime
+            .block_on(self.executor.execute(&self.session, call));
         assert!(outcome.is_ok(), "{tool}: {:?}", outcome.error);
         outcome
     }

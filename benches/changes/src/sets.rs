@@ -41,7 +41,10 @@ fn of(make: &dyn Fn(&Path, &Path), applying: bool) -> f64 {
     }
     make(&root, &upper);
     // Excludes what the scene left unwritten in memory.
-    let synced = std::process::Command::new("sync").arg("-f").arg(&root).status();
+    let synced = std::process::Command::new("sync")
+        .arg("-f")
+        .arg(&root)
+        .status();
     assert!(synced.is_ok_and(|status| status.success()), "sync");
     let since = folder.path().join("since");
     fs::create_dir(&since).expect("a folder");

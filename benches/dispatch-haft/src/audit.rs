@@ -6,6 +6,7 @@ use std::time::Duration;
 use haft::audit::archive::Archive;
 use haft::audit::redact::Redactor;
 use haft::audit::{AuditSink, CallRecord, Event, EventKind};
+use haft::budget::Uses;
 use haft::{CallId, Executor, Origin, Session, Verdict, clock};
 use measure::{Row, Step, case, each};
 use tempfile::TempDir;
@@ -109,6 +110,8 @@ impl<'r> Recorded<'r> {
                     rule: Some("profile workspace".into()),
                     decided_by: None,
                     approval: None,
+                    untrusted: Vec::new(),
+                    uses: Uses::default(),
                 };
                 let event = Event {
                     run: self.session.run().clone(),

@@ -9,6 +9,7 @@ use haft::approval::inbox::{Filter, Inbox, Submission};
 use haft::approval::{ApprovalId, ApprovalRequest, Decision, Snapshot};
 use haft::call::{CallId, Origin, Principal, RunId};
 use haft::clock;
+use haft::policy::Safeguards;
 use haft::spec::{Risk, ToolName};
 use haft_store::postgres::PostgresStore;
 use haft_store::sqlite::SqliteInbox;
@@ -41,7 +42,10 @@ fn request(n: usize, tenant: &str) -> ApprovalRequest {
         client: None,
         principal: Principal::new(tenant.to_owned(), "ada".to_owned()),
         workspace: "/home/ada/project".into(),
-        arguments: format!(r#"{{"path":"notes/{n}.md","content":"{}"}}"#, "text ".repeat(80)),
+        arguments: format!(
+            r#"{{"path":"notes/{n}.md","content":"{}"}}"#,
+            "text ".repeat(80)
+        ),
         args_digest: format!("{n:064x}"),
         bound: serde_json::Map::new(),
         unstated: String::new(),
@@ -51,16 +55,22 @@ fn request(n: usize, tenant: &str) -> ApprovalRequest {
         rule: "profile workspace".into(),
         suggested: vec!["Edit(notes/**)".into()],
         verdicts: Vec::new(),
+        causes: Vec::new(),
+        safeguards: Safeguards::default(),
         form: None,
         spec_hash: "0".repeat(64),
         fingerprint: format!("{tenant}{n:064x}"),
         created: clock::now(),
         expires: clock::now() + 3_600_000_000_000,
+        waits_until: None,
     }
 }
 
 fn main() {
-    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
     let here = &runtime.expect("a runtime");
     let folder = tempfile::tempdir().expect("a folder");
     let folder = folder.path();
@@ -76,20 +86,33 @@ fn main() {
         let row = Row::new(format!("bare/sqlite/{writers}"), "us");
         steps.push((row, Box::new(move || bare_sqlite(folder, writers))));
         let row = Row::new(format!("haft/sqlite/{writers}"), "us");
-        steps.push((row, Box::new(move || {
-            let home = tempfile::tempdir_in(folder).expect("a folder");
-            file(here, &(Arc::new(SqliteInbox::new(home.path())) as Arc<dyn Inbox>), writers)
-        })));
+        steps.push((
+            row,
+            Box::new(move || {
+                let home = tempfile::tempdir_in(folder).expect("a folder");
+                file(
+                    here,
+                    &(Arc::new(SqliteInbox::new(home.path())) as Arc<dyn Inbox>),
+                    writers,
+                )
+            }),
+        ));
     }
     if let Some(cluster) = &cluster {
         for writers in [1, MANY] {
             let row = Row::new(format!("raw/postgres/{writers}"), "us");
-            steps.push((row, Box::new(move || raw_postgres(here, &cluster.database(), writers))));
+            steps.push((
+                row,
+                Box::new(move || raw_postgres(here, &cluster.database(), writers)),
+            ));
             let row = Row::new(format!("haft/postgres/{writers}"), "us");
-            steps.push((row, Box::new(move || {
-                let store = PostgresStore::new(&cluster.database()).expect("a URL");
-                file(here, &(Arc::new(store) as Arc<dyn Inbox>), writers)
-            })));
+            steps.push((
+                row,
+                Box::new(move || {
+                    let store = PostgresStore::new(&cluster.database()).expect("a URL");
+                    file(here, &(Arc::new(store) as Arc<dyn Inbox>), writers)
+                }),
+            ));
         }
     } else {
         fact("PostgreSQL", "MISSING PEER: install the package postgresql");
@@ -129,15 +152,24 @@ fn file(runtime: &Runtime, inbox: &Arc<dyn Inbox>, writers: usize) -> f64 {
 
 fn texts() -> Arc<[(String, String)]> {
     let text = |n| serde_json::to_string(&request(n, "t")).expect("JSON");
-    (0..REQUESTS).map(|n| (format!("ap-{n:024x}"), text(n))).collect()
+    (0..REQUESTS)
+        .map(|n| (format!("ap-{n:024x}"), text(n)))
+        .collect()
 }
 
 fn open_bare(path: &Path) -> Connection {
     let connection = Connection::open(path).expect("a database");
-    connection.busy_timeout(Duration::from_secs(60)).expect("a timeout");
-    connection.pragma_update(None, "journal_mode", "WAL").expect("a log");
-    connection.pragma_update(None, "synchronous", "FULL").expect("care");
-    let table = "CREATE TABLE IF NOT EXISTS requests (id TEXT PRIMARY KEY, request TEXT NOT NULL) STRICT";
+    connection
+        .busy_timeout(Duration::from_secs(60))
+        .expect("a timeout");
+    connection
+        .pragma_update(None, "journal_mode", "WAL")
+        .expect("a log");
+    connection
+        .pragma_update(None, "synchronous", "FULL")
+        .expect("care");
+    let table =
+        "CREATE TABLE IF NOT EXISTS requests (id TEXT PRIMARY KEY, request TEXT NOT NULL) STRICT";
     connection.execute_batch(table).expect("a table");
     connection
 }
@@ -168,7 +200,9 @@ fn bare_sqlite(folder: &Path, writers: usize) -> f64 {
 fn raw_postgres(runtime: &Runtime, url: &str, writers: usize) -> f64 {
     let texts = texts();
     runtime.block_on(async {
-        let pool = PgPoolOptions::new().max_connections(32).test_before_acquire(false);
+        let pool = PgPoolOptions::new()
+            .max_connections(32)
+            .test_before_acquire(false);
         let pool: PgPool = pool.connect(url).await.expect("a server");
         let table = "CREATE TABLE requests (id text PRIMARY KEY, request text NOT NULL)";
         sqlx::query(table).execute(&pool).await.expect("a table");
@@ -240,7 +274,10 @@ fn decided_to_claimed(runtime: &Runtime, folder: &Path) -> Vec<f64> {
             tokio::time::sleep(Duration::from_micros(137 * (n as u64 % 50))).await;
             let decision = Decision::approve("ada", "terminal");
             let began = Instant::now();
-            person.decide(&request.id, &decision).await.expect("a decision");
+            person
+                .decide(&request.id, &decision)
+                .await
+                .expect("a decision");
             loop {
                 // It is notified of its own writes, too.
                 if heard.recv().await.expect("a change") == request.id

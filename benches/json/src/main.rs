@@ -38,7 +38,13 @@ fn long() -> String {
     let mut text = r#"{"query":"q","list":["#.to_owned();
     for id in 0..ITEMS {
         let comma = if id == 0 { "" } else { "," };
-        write!(text, r#"{comma}{{"id":{id},"name":"käse {id}","ok":{},"price":{}.25}}"#, id % 2 == 0, id % 97).expect("a String");
+        write!(
+            text,
+            r#"{comma}{{"id":{id},"name":"käse {id}","ok":{},"price":{}.25}}"#,
+            id % 2 == 0,
+            id % 97
+        )
+        .expect("a String");
     }
     text + "]}"
 }
@@ -52,13 +58,26 @@ fn main() {
     fact("long arguments", format!("{} bytes", long.len()));
     let rounds = rounds(15);
     for (name, text, times) in [("arguments", ARGUMENTS, 20_000), ("long list", &*long, 10)] {
-        assert!(schema.admit(text, false).is_ok() && peer.is_valid(&read(text)), "{name}");
+        assert!(
+            schema.admit(text, false).is_ok() && peer.is_valid(&read(text)),
+            "{name}"
+        );
         let steps = vec![
-            step(&format!("haft-json/scan/{name}"), times, move || scan_object(text).is_ok()),
-            step(&format!("haft-json/scan and schema/{name}"), times, || schema.admit(text, true).is_ok()),
-            step(&format!("haft-json/digest/{name}"), times, move || args_digest(text)),
-            step(&format!("serde_json/value/{name}"), times, move || read(text)),
-            step(&format!("serde_json and jsonschema/{name}"), times, || peer.is_valid(&read(text))),
+            step(&format!("haft-json/scan/{name}"), times, move || {
+                scan_object(text).is_ok()
+            }),
+            step(&format!("haft-json/scan and schema/{name}"), times, || {
+                schema.admit(text, true).is_ok()
+            }),
+            step(&format!("haft-json/digest/{name}"), times, move || {
+                args_digest(text)
+            }),
+            step(&format!("serde_json/value/{name}"), times, move || {
+                read(text)
+            }),
+            step(&format!("serde_json and jsonschema/{name}"), times, || {
+                peer.is_valid(&read(text))
+            }),
         ];
         interleave(rounds, steps);
     }

@@ -31,7 +31,11 @@ fn main() {
         ("rare word", |random| word(5_000 + random.below(10_000))),
         ("common word", |random| word(random.below(10))),
         ("three words", |random| {
-            let words = [50 + random.below(500), 500 + random.below(2_000), 3_000 + random.below(9_000)];
+            let words = [
+                50 + random.below(500),
+                500 + random.below(2_000),
+                3_000 + random.below(9_000),
+            ];
             words.map(word).join(" ")
         }),
         ("question", |random| {
@@ -113,7 +117,11 @@ fn memory(random: &mut Random) -> Draft {
 /// Returns a word's number, small ones more often, as in a language (Zipf).
 fn draw(random: &mut Random) -> usize {
     let share = random.below(1 << 30) as f64 / f64::from(1 << 30);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below the vocabulary")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "below the vocabulary"
+    )]
     let number = (VOCABULARY as f64).powf(share) as usize;
     number - 1
 }
@@ -121,8 +129,8 @@ fn draw(random: &mut Random) -> usize {
 /// Returns the word of a number: syllables, so that none stems to another.
 fn word(number: usize) -> String {
     const SYLLABLES: [&str; 28] = [
-        "ba", "ko", "mi", "tu", "ra", "lo", "ni", "pu", "ga", "do", "fi", "su", "wa", "jo", "ki", "mu",
-        "ta", "ro", "li", "nu", "pa", "go", "di", "fu", "sa", "wo", "ji", "ku",
+        "ba", "ko", "mi", "tu", "ra", "lo", "ni", "pu", "ga", "do", "fi", "su", "wa", "jo", "ki",
+        "mu", "ta", "ro", "li", "nu", "pa", "go", "di", "fu", "sa", "wo", "ji", "ku",
     ];
     let mut rest = number + 28 * 28;
     let mut word = String::new();

@@ -34,11 +34,31 @@ const LINES: &[(&str, &str, Verdict)] = &[
 fn policy() -> Policy {
     let texts = |rules: &[&str]| rules.iter().map(|rule| RuleText::new(*rule)).collect();
     let rules = RuleSet {
-        deny: texts(&["Bash(sudo *)", "Bash(rm -rf *)", "Bash(git push *)", "Read(.env)", "Edit(secrets/**)", "Bash(curl *)"]),
-        ask: texts(&["Bash(npm publish *)", "Bash(docker *)", "Bash(terraform *)", "Edit(/migrations/**)"]),
+        deny: texts(&[
+            "Bash(sudo *)",
+            "Bash(rm -rf *)",
+            "Bash(git push *)",
+            "Read(.env)",
+            "Edit(secrets/**)",
+            "Bash(curl *)",
+        ]),
+        ask: texts(&[
+            "Bash(npm publish *)",
+            "Bash(docker *)",
+            "Bash(terraform *)",
+            "Edit(/migrations/**)",
+        ]),
         allow: texts(&[
-            "Bash(cargo build *)", "Bash(cargo test *)", "Bash(cargo fmt *)", "Bash(cargo clippy *)", "Bash(npm run *)",
-            "Bash(make *)", "Edit(/src/**)", "Bash(git add *)", "Bash(git commit *)", "Bash(* --version)",
+            "Bash(cargo build *)",
+            "Bash(cargo test *)",
+            "Bash(cargo fmt *)",
+            "Bash(cargo clippy *)",
+            "Bash(npm run *)",
+            "Bash(make *)",
+            "Edit(/src/**)",
+            "Bash(git add *)",
+            "Bash(git commit *)",
+            "Bash(* --version)",
         ]),
     };
     let built = Policy::builder(Profile::Workspace).rules(rules).build();
@@ -69,16 +89,22 @@ fn main() {
             });
             milliseconds * 1e3 / EACH as f64
         };
-        steps.push((Row::new(format!("haft/judge/{name}"), "us"), Box::new(judge)));
+        steps.push((
+            Row::new(format!("haft/judge/{name}"), "us"),
+            Box::new(judge),
+        ));
         steps.push(alone(format!("haft-shell/parse/{name}"), move || {
             black_box(parse(black_box(line))).expect("the line is read");
         }));
         steps.push(alone(format!("haft-shell/fragments/{name}"), move || {
             black_box(fragments(black_box(line)));
         }));
-        steps.push(alone(format!("haft-shell/direct words/{name}"), move || {
-            black_box(direct_words(black_box(line)));
-        }));
+        steps.push(alone(
+            format!("haft-shell/direct words/{name}"),
+            move || {
+                black_box(direct_words(black_box(line)));
+            },
+        ));
     }
     interleave(rounds, steps);
 }

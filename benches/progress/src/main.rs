@@ -24,7 +24,10 @@ fn main() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("output");
     fill(&file);
-    let workers = Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let workers = Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
     let here = Here {
         runtime: workers.expect("a runtime"),
         file: file.display().to_string(),
@@ -33,8 +36,14 @@ fn main() {
     let here = &here;
     let steps: Vec<Step<'_>> = vec![
         (Row::new("raw/read", "MB/s"), Box::new(move || here.raw())),
-        (Row::new("haft/channel", "MB/s"), Box::new(move || here.channel(false))),
-        (Row::new("haft/channel and JSON", "MB/s"), Box::new(move || here.channel(true))),
+        (
+            Row::new("haft/channel", "MB/s"),
+            Box::new(move || here.channel(false)),
+        ),
+        (
+            Row::new("haft/channel and JSON", "MB/s"),
+            Box::new(move || here.channel(true)),
+        ),
     ];
     let rows = interleave(measure::rounds(9), steps);
     let median = |nth: usize| {
@@ -43,8 +52,14 @@ fn main() {
         rounds[rounds.len() / 2]
     };
     if rows.len() == 3 {
-        fact("channel beside raw", format!("{:.2}", median(1) / median(0)));
-        fact("channel and JSON beside raw", format!("{:.2}", median(2) / median(0)));
+        fact(
+            "channel beside raw",
+            format!("{:.2}", median(1) / median(0)),
+        );
+        fact(
+            "channel and JSON beside raw",
+            format!("{:.2}", median(2) / median(0)),
+        );
     }
 }
 
@@ -84,7 +99,9 @@ impl Here {
             self.runtime.block_on(async {
                 let reading = tokio::spawn(hear(listener, json));
                 let executor = Executor::new(Policy::trusted());
-                let outcome = executor.execute(&session, ToolCall::new("shows", "{}")).await;
+                let outcome = executor
+                    .execute(&session, ToolCall::new("shows", "{}"))
+                    .await;
                 assert!(outcome.is_ok(), "{outcome:?}");
                 reading.await.expect("a reader")
             })
@@ -100,7 +117,11 @@ impl Here {
 /// Runs the command and passes its output on as it arrives.
 fn pieces(file: &str, mut take: impl FnMut(&[u8])) {
     let mut command = Command::new("cat");
-    let mut child = command.arg(file).stdout(Stdio::piped()).spawn().expect("cat");
+    let mut child = command
+        .arg(file)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("cat");
     let mut pipe = child.stdout.take().expect("a pipe");
     let mut buffer = vec![0; CHUNK];
     loop {
@@ -152,7 +173,8 @@ async fn hear(mut listener: Listener, json: bool) -> usize {
 /// Writes lines like those of a build.
 fn fill(path: &Path) {
     let mut file = File::create(path).expect("a file");
-    let line = "   Compiling something v0.1.0 (registry+https://example.com/index) [release] in 0.42s\n";
+    let line =
+        "   Compiling something v0.1.0 (registry+https://example.com/index) [release] in 0.42s\n";
     // As in most output, few characters are not ASCII.
     let block = format!("{}   größe → 7\n", line.repeat(50));
     let mut text = block.repeat(BYTES / block.len());

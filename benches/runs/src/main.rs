@@ -106,6 +106,7 @@ fn note(nth: u64, at: i128) -> NoteEntry {
         hour,
         tool: tool.to_owned(),
         status,
+        exit: status == Status::Error,
         count: CallCount {
             calls,
             total_ms: 40 * calls,
@@ -130,7 +131,9 @@ fn note(nth: u64, at: i128) -> NoteEntry {
                 argument: Some(format!("src/part_{}.rs", nth % 400)),
             }),
             outcome: calls.last().map(|(_, status, _)| *status),
+            exit_code: failed.then_some(1),
             statuses,
+            exits: u64::from(failed),
             changes: Some(ChangeCount {
                 files: 1,
                 added: nth % 40,

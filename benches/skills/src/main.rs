@@ -13,7 +13,11 @@ const SKILLS: usize = 1_000;
 fn main() {
     let folder = tempfile::tempdir().expect("a folder");
     for n in 0..SKILLS {
-        write(folder.path(), n, "Read, fill in and sign the forms of this kind.");
+        write(
+            folder.path(),
+            n,
+            "Read, fill in and sign the forms of this kind.",
+        );
     }
     // A file that changed a moment ago is read again, because its next change might keep its timestamp.
     std::thread::sleep(Duration::from_millis(200));

@@ -124,9 +124,9 @@ impl Message {
         let parts: Parts = serde_json::from_slice(line).map_err(|e| Fault {
             id: None,
             error: if e.is_data() {
-                RpcError::new(INVALID_REQUEST, format!("the line is no message: {e}"))
+                RpcError::new(INVALID_REQUEST, format!("the line is not a message: {e}"))
             } else {
-                RpcError::new(PARSE, format!("the line is no JSON: {e}"))
+                RpcError::new(PARSE, format!("the line is not JSON: {e}"))
             },
         })?;
         let has_id = parts.id.is_some();

@@ -238,7 +238,11 @@ fn headers(
         headers.insert(version, HeaderValue::from_static(ANTHROPIC_VERSION));
     }
     for (name, value) in further {
-        let wrong = || ModelError::Setting(format!("{name:?} is no header, or its value none"));
+        let wrong = || {
+            ModelError::Setting(format!(
+                "{name:?} is not a valid header name, or its value is not a valid header value"
+            ))
+        };
         let name = HeaderName::try_from(name).map_err(|_| wrong())?;
         let value = HeaderValue::try_from(value).map_err(|_| wrong())?;
         headers.insert(name, value);

@@ -69,8 +69,10 @@ impl Outside {
         let folder = places::start(self, cwd);
         folder.ok_or_else(|| {
             let cwd: String = cwd.unwrap_or_default().chars().take(200).collect();
-            ToolError::invalid_arguments(format!("cwd: {cwd:?} is no folder that can be known"))
-                .with_advice("give an absolute path")
+            ToolError::invalid_arguments(format!(
+                "cwd: {cwd:?} is not a folder that haft can determine"
+            ))
+            .with_advice("give an absolute path")
         })
     }
 
@@ -178,7 +180,7 @@ impl Outside {
         };
         let parsed = Url::parse(&whole).map_err(|error| {
             let shown: String = text.chars().take(200).collect();
-            ToolError::invalid_arguments(format!("url: {shown:?} is no URL: {error}"))
+            ToolError::invalid_arguments(format!("url: {shown:?} is not a URL: {error}"))
         })?;
         if parsed.scheme() == "file" {
             return match spelling::file_path(&whole) {

@@ -168,7 +168,7 @@ pub(crate) fn read_patterns(input: &Input<'_>, names: &[&str]) -> Vec<Action> {
 
 fn below(input: &Input<'_>, own: &[&str], names: &[&str]) -> Vec<Action> {
     if !input.is_object() {
-        return vec![Action::other("its input is no object")];
+        return vec![Action::other("its input is not an object")];
     }
     let patterns = input.texts(names);
     let folders = input.texts(&FOLDERS);

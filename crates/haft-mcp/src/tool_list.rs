@@ -95,7 +95,7 @@ fn name_in(cursor: &str) -> Result<String, RpcError> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).ok();
     bytes
         .and_then(|bytes| String::from_utf8(bytes).ok())
-        .ok_or_else(|| RpcError::invalid_params("params.cursor is none of this server's"))
+        .ok_or_else(|| RpcError::invalid_params("params.cursor was not issued by this server"))
 }
 
 #[cfg(test)]

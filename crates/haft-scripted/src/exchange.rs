@@ -182,7 +182,7 @@ pub(crate) fn authorize(
 pub(crate) fn parse(dialect: Dialect, body: &[u8]) -> Result<Value, Refusal> {
     let why = match serde_json::from_slice::<Value>(body) {
         Ok(value) if value.is_object() => return Ok(value),
-        Ok(_) => "it is no object".to_owned(),
+        Ok(_) => "it is not an object".to_owned(),
         Err(error) => error.to_string(),
     };
     Err(Refusal::invalid(match dialect {

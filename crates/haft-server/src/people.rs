@@ -49,7 +49,7 @@ impl People {
                 person.map_err(|error| TokenRefusal::Challenged(self.refused(error)))?
             }
             (None, Some(_)) => {
-                let unknown = TokenError::Invalid("it is none of this server's".to_owned());
+                let unknown = TokenError::Invalid("this server did not issue it".to_owned());
                 return Err(TokenRefusal::Challenged(self.refused(unknown)));
             }
             (None, None) => return Err(TokenRefusal::Unknown),

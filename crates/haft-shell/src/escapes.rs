@@ -51,7 +51,7 @@ pub(crate) fn ansi_c(body: &str, tolerant: bool) -> Result<String, ParseError> {
         }
     }
     String::from_utf8(bytes).or_else(|error| {
-        refuse("$'…' holds bytes that are no text")?;
+        refuse("$'…' holds bytes that are not text")?;
         Ok(String::from_utf8_lossy(error.as_bytes()).into_owned())
     })
 }

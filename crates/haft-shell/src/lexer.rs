@@ -200,7 +200,7 @@ impl<'a> Lexer<'a> {
             _ if copies => Redirect::NoFile,
             "<<<" => Redirect::Text(target.word),
             "<&" => {
-                self.walk.refuse("a descriptor that is none")?;
+                self.walk.refuse("a descriptor that is not a number")?;
                 Redirect::NoFile
             }
             // The target is a process substitution, so it is not a file.

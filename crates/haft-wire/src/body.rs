@@ -28,7 +28,9 @@ pub(crate) fn extra(
     for (at, (name, value)) in extra.iter().enumerate() {
         let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\');
         if name.is_empty() || !name.bytes().all(plain) {
-            let what = format!("the further member {name:?}: its name is no word");
+            let what = format!(
+                "the further member {name:?}: its name must be printable ASCII without quotes, backslashes and blanks"
+            );
             return Err(inexpressible(dialect, what));
         }
         let is_twice = extra[..at].iter().any(|(other, _)| other == name);

@@ -57,7 +57,7 @@ impl fmt::Display for Dialect {
 
 /// The error for a word that does not name a dialect.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no dialect: openai-chat, openai-responses, anthropic or gemini")]
+#[error("{0:?} is not a dialect; use openai-chat, openai-responses, anthropic or gemini")]
 pub struct UnknownDialect(String);
 
 impl FromStr for Dialect {

@@ -165,7 +165,7 @@ pub(crate) fn utf8<'b>(
     std::str::from_utf8(bytes).map_err(|error| WireError::Malformed {
         dialect: dialect.as_str(),
         what,
-        reason: format!("it is no UTF-8: {error}"),
+        reason: format!("it is not UTF-8: {error}"),
     })
 }
 

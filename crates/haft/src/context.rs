@@ -20,7 +20,7 @@ use crate::future::{BoxFuture, run_blocking};
 use crate::json::canonical::args_digest;
 use crate::judgement::Judgement;
 use crate::permission::Effect;
-use crate::policy::{Denials, Policy, RuleText, SecretFiles};
+use crate::policy::{AllNames, Denials, Policy, RuleText, SecretFiles};
 use crate::progress::{Live, Progress};
 use crate::result::{Outcome, Status, TracedCall};
 use crate::session::nest::Nest;
@@ -154,22 +154,29 @@ impl CallContext {
     pub fn view(&self, workspace: &Workspace) -> WorkspaceView {
         let policy = self.host.policy();
         let tool = self.entry.spec().name.clone();
+        let names = Arc::new(AllNames::new(Arc::clone(&policy), workspace));
         let filter = policy.withholds_from(tool.as_str()).then(|| {
-            let shows = move |path: &str| policy.may_show(tool.as_str(), path);
+            let names = Arc::clone(&names);
+            let shows = move |path: &str| {
+                names.all(path, &|policy, name| policy.may_show(tool.as_str(), name))
+            };
             Arc::new(shows) as Arc<dyn Fn(&str) -> bool + Send + Sync>
         });
-        let readable = self.secret_filter();
+        let readable = self.secret_filter(names);
         workspace.filtered(filter).reading(readable)
     }
 
     /// Returns a filter for files whose content may be read although the call was not judged by their paths.
-    fn secret_filter(&self) -> Option<Arc<PathFilter>> {
-        let policy = self.host.policy();
-        if policy.secret_files() == SecretFiles::Allow {
+    fn secret_filter(&self, names: Arc<AllNames>) -> Option<Arc<PathFilter>> {
+        if self.host.policy().secret_files() == SecretFiles::Allow {
             return None;
         }
         let (spec, released) = (Arc::clone(self.entry.spec()), self.session.released());
-        let reads = move |path: &str| !policy.withholds_secret(&spec, path, &released);
+        let reads = move |path: &str| {
+            names.all(path, &|policy, name| {
+                !policy.withholds_secret(&spec, name, &released)
+            })
+        };
         Some(Arc::new(reads))
     }
 

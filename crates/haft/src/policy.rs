@@ -18,7 +18,10 @@ mod guard;
 mod instead;
 mod judge;
 mod judged_call;
+mod linked_effects;
 mod linked_names;
+mod misplaced;
+mod name_progress;
 mod names;
 mod network;
 mod network_bundle;
@@ -29,6 +32,7 @@ mod paths;
 mod pattern;
 mod phrase;
 mod places;
+mod plain_parts;
 mod proposal;
 mod protected;
 mod readers;
@@ -46,6 +50,7 @@ mod secret_names;
 mod spelled;
 mod subject;
 mod suggest;
+mod texts;
 mod touched;
 mod untrusted;
 mod uses;
@@ -63,6 +68,7 @@ use serde::{Deserialize, Serialize};
 use crate::arguments::Arguments;
 use crate::budget::Budgets;
 use crate::permission::Verdict;
+use crate::policy::linked_effects::NameCache;
 use crate::policy::secret_files::SecretRule;
 use crate::spec::{ToolClass, ToolSpec};
 use crate::workspace::Workspace;
@@ -84,6 +90,9 @@ pub use guard::{
 pub use haft_shell::{join_words, plain_words, reads_alike};
 pub use judge::EffectVerdict;
 pub use judged_call::JudgedCall;
+pub(crate) use linked_effects::AllNames;
+pub use linked_effects::{UNKNOWN_NAMES, UnknownNames};
+pub use linked_names::LinkedNames;
 pub use names::UnknownName;
 pub use network_bundle::NetworkBundle;
 pub use own_commands::OwnCommands;
@@ -200,6 +209,9 @@ pub struct Policy {
     secrets: SecretRule,
     commands: Commands,
     budgets: Option<Arc<EffectBudgets>>,
+    /// The workspace that calls work in, if it is opened here, and the further names of its files.
+    workspace: Option<Workspace>,
+    names: Arc<NameCache>,
 }
 
 impl Default for Policy {
@@ -224,6 +236,8 @@ impl Policy {
             secrets: SecretRule::default(),
             commands: Commands::default(),
             budgets: None,
+            workspace: None,
+            names: Arc::default(),
         }
     }
 
@@ -253,6 +267,7 @@ impl Policy {
             guards: Vec::new(),
             tools: None,
             commands: Commands::default(),
+            workspace: None,
         }
     }
 
@@ -263,6 +278,7 @@ impl Policy {
     pub fn with_rules(mut self, rules: RuleSet) -> Result<Self, RulesError> {
         self.rules = Arc::new(rules::Rules::new(&rules, &self.places)?);
         self.written = Arc::new(rules);
+        self.names = Arc::default();
         Ok(self)
     }
 
@@ -300,6 +316,7 @@ impl Policy {
             guards: self.added,
             tools: None,
             commands: self.commands,
+            workspace: None,
         };
         let policy = builder.workspace(workspace).build()?;
         Ok(match &self.budgets {
@@ -375,22 +392,6 @@ impl Policy {
         self.rules.withholds_from(tool)
     }
 
-    /// Checks that this is the workspace that the policy judges.
-    ///
-    /// # Errors
-    /// What differs, and how the host can make the two agree.
-    pub(crate) fn judges(&self, workspace: &Workspace) -> Result<(), Misplaced> {
-        let root = workspace.root().to_string_lossy();
-        match &self.places.workspace {
-            None => Err(Misplaced::Nowhere(root.into_owned())),
-            Some(own) if *own != root => Err(Misplaced::Elsewhere(root.into_owned(), own.clone())),
-            Some(_) if self.hidden != *workspace.hidden() => {
-                Err(Misplaced::Hidden(root.into_owned()))
-            }
-            Some(_) => Ok(()),
-        }
-    }
-
     /// Returns the deny rule without specifier that removes this tool from every list, if any.
     pub fn removes(&self, tool: &str) -> Option<&str> {
         self.rules
@@ -409,25 +410,12 @@ fn standard_guards(places: &Places) -> Vec<Arc<dyn Guard>> {
         Arc::new(WorkspaceEdge),
         Arc::new(ProtectedPaths),
         Arc::new(CommandChanges),
+        Arc::new(UnknownNames),
         Arc::new(PrivateAddresses),
         Arc::new(RuleProposals),
         Arc::new(CommandLines::new(places.clone())),
         Arc::new(OwnCommands),
     ]
-}
-
-/// Why a policy does not judge a tool's workspace.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Misplaced {
-    /// The policy has no workspace.
-    #[error("the tool works in {0:?}, but the policy has no workspace")]
-    Nowhere(String),
-    /// The policy has a different workspace.
-    #[error("the tool works in {0:?}, but the policy judges paths in {1:?}")]
-    Elsewhere(String, String),
-    /// The policy has different hidden paths.
-    #[error("the tool and the policy hide different paths of {0:?}")]
-    Hidden(String),
 }
 
 /// What a [`PolicyBuilder`] has collected, for a host that adds places and rules of its own.
@@ -458,6 +446,7 @@ pub struct PolicyBuilder {
     guards: Vec<Arc<dyn Guard>>,
     tools: Option<Vec<Arc<ToolSpec>>>,
     commands: Commands,
+    workspace: Option<Workspace>,
 }
 
 impl PolicyBuilder {
@@ -491,6 +480,7 @@ impl PolicyBuilder {
     pub fn workspace(mut self, workspace: &Workspace) -> Self {
         self.hidden = Arc::clone(workspace.hidden());
         self.secrets.names = workspace.secret_names().clone();
+        self.workspace = Some(workspace.clone());
         self.workspace_root(workspace.root())
     }
 
@@ -581,6 +571,8 @@ impl PolicyBuilder {
             secrets: self.secrets,
             commands: self.commands,
             budgets: None,
+            workspace: self.workspace,
+            names: Arc::default(),
         };
         let unknown = self.tools.map(|tools| policy.unknown_names(&tools, &[]));
         let unknown = unknown.into_iter().flatten().find(|name| !name.of_server);

@@ -22,6 +22,7 @@ mod error;
 mod folder;
 mod import;
 mod kind;
+mod links;
 mod list;
 mod place;
 mod put_back;
@@ -38,6 +39,9 @@ pub use error::WorkspaceError;
 pub use folder::Folder;
 pub(crate) use import::{Import, OutsideFile, next_data, open_within};
 pub use kind::Kind;
+use links::LinkCache;
+pub use links::Links;
+pub(crate) use links::{OutsideLinks, TooMany};
 pub use list::DirEntry;
 pub use place::Place;
 pub use read::{FileStamp, OpenFile};
@@ -71,6 +75,8 @@ struct Inner {
     secrets: SecretNames,
     /// Whether files of a `.git` folder may be changed.
     git: bool,
+    /// The links below the root, which all copies of this workspace share.
+    links: Arc<LinkCache>,
 }
 
 impl fmt::Debug for Workspace {
@@ -102,6 +108,7 @@ impl Workspace {
                 hidden: Arc::default(),
                 secrets: SecretNames::default(),
                 git: false,
+                links: Arc::default(),
             }),
         };
         // Test openat2 now, so that a kernel or outer jail without it fails here and not at the first call.
@@ -150,6 +157,11 @@ impl Workspace {
         Self {
             inner: Arc::new(inner),
         }
+    }
+
+    /// Returns all links below the root, as they are now. The first call searches the whole workspace, later ones look at each folder.
+    pub fn links(&self) -> Arc<Links> {
+        self.inner.links.links(&self.inner.root)
     }
 
     /// Returns the root, without links.

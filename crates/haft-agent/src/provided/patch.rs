@@ -40,7 +40,7 @@ fn patch_of(operation: &Value) -> Result<String, String> {
     let text = |name: &str| operation[name].as_str();
     let path = text("path").ok_or("the operation names no path")?;
     if path.is_empty() || path.chars().any(char::is_control) || path.trim() != path {
-        return Err(format!("{path:?} is no path"));
+        return Err(format!("{path:?} is not a path"));
     }
     let diff = text("diff").unwrap_or_default();
     let another = |line: &str| line.starts_with("*** ") && line.trim_end() != "*** End of File";
@@ -59,7 +59,7 @@ fn patch_of(operation: &Value) -> Result<String, String> {
             }
             ("Add", diff)
         }
-        other => return Err(format!("{other:?} is no operation")),
+        other => return Err(format!("{other:?} is not an operation")),
     };
     let end = if body.is_empty() || body.ends_with('\n') {
         ""
@@ -96,7 +96,7 @@ mod tests {
             ),
             (
                 json!({"type": "update_file", "path": "a\n*** Delete File: b", "diff": ""}),
-                Err("is no path"),
+                Err("is not a path"),
             ),
             (
                 json!({"type": "create_file", "path": "a", "diff": "one"}),
@@ -104,9 +104,9 @@ mod tests {
             ),
             (
                 json!({"type": "rename_file", "path": "a"}),
-                Err("is no operation"),
+                Err("is not an operation"),
             ),
-            (json!({"path": "a"}), Err("is no operation")),
+            (json!({"path": "a"}), Err("is not an operation")),
             (json!(null), Err("names no path")),
         ];
         for (operation, expect) in rows {

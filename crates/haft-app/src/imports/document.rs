@@ -160,7 +160,7 @@ impl Entries {
                 Value::Object(entry) => self.servers.push((name, entry)),
                 _ => self
                     .notes
-                    .push(format!("not carried over: `{name}` is no server")),
+                    .push(format!("not carried over: `{name}` is not a server")),
             }
         }
         true

@@ -93,7 +93,7 @@ fn object(part: &str, what: &str) -> Result<String, String> {
     let bytes = URL_SAFE_NO_PAD.decode(part).ok();
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
     let text = text.ok_or_else(|| format!("its {what} is not base64url of text"))?;
-    scan_object(&text).map_err(|error| format!("its {what} is no JSON object: {error}"))?;
+    scan_object(&text).map_err(|error| format!("its {what} is not a JSON object: {error}"))?;
     Ok(text)
 }
 

@@ -267,7 +267,7 @@ async fn tokens_count_where_this_issuer_made_them_for_this_server_and_no_others(
         ("crit", ec.sign(&json!({"alg": "ES256", "kid": "one", "crit": ["exp"]}), &good), Err("its header has `crit`")),
         ("a key of its own", stranger.sign(&json!({"alg": "ES256", "kid": "nope", "jwk": stranger.jwk("nope"), "jku": "https://evil.example"}), &good), Err("its issuer has no key")),
         ("another type", ec.sign(&json!({"alg": "ES256", "kid": "one", "typ": "logout+jwt"}), &good), Err("its type is not")),
-        ("a claim twice", ec.sign_text(&ok.to_string(), &good.to_string().replacen('{', r#"{"aud":"x","#, 1)), Err("its payload is no JSON object")),
+        ("a claim twice", ec.sign_text(&ok.to_string(), &good.to_string().replacen('{', r#"{"aud":"x","#, 1)), Err("its payload is not a JSON object")),
         ("no JWT", "abc".to_owned(), Err("it is not a signed JWT")),
         ("five parts", "a.b.c.d.e".to_owned(), Err("it is not a signed JWT")),
         ("no base64", "!.b.c".to_owned(), Err("its header is not base64url")),

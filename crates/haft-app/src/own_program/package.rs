@@ -4,6 +4,8 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
+use haft_builtins::command::normalize;
+
 pub(super) const NODE_MODULES: &str = "node_modules";
 /// Maximum size of a package's list of files or description, in bytes.
 const MAX_LIST: u64 = 8 << 20;
@@ -102,16 +104,4 @@ pub(super) fn read(file: &Path) -> String {
         let _ = file.take(MAX_LIST).read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn normalize(path: &Path) -> PathBuf {
-    let mut clean = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => _ = clean.pop(),
-            Component::CurDir => {}
-            part => clean.push(part),
-        }
-    }
-    clean
 }

@@ -10,13 +10,12 @@ use std::path::{Path, PathBuf};
 
 use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::policy::{Denials, protected_from_commands, protected_names};
+use haft::policy::{Denials, LinkedNames, protected_from_commands, protected_names};
 use haft::workspace::Workspace;
 use haft_sandbox::Guard;
 use tokio::task::JoinError;
 
-use crate::command::linked_names::LinkedNames;
-use crate::command::links::TooMany;
+use crate::command::linked_names;
 use crate::command::walk::{GuardSets, Stop, Walk};
 
 /// Maximum number of workspace entries to search. With more, the command is refused, because unfound paths would be uncovered.
@@ -92,7 +91,10 @@ fn look(
     let linked = if on_view {
         Vec::new()
     } else {
-        let names = LinkedNames::find(workspace, denials).map_err(|TooMany| Stop::TooMany)?;
+        let names = linked_names::in_workspace(workspace, denials);
+        if let Some(why) = names.unknown() {
+            return Err(Stop::UnknownNames(why.to_owned()));
+        }
         linked_guards(workspace, denials, &names)
     };
     Ok(WorkspaceGuards {
@@ -173,6 +175,13 @@ fn stopped(stop: Stop) -> ToolError {
             ToolError::unavailable(message).for_operator(
                 "start haft in a smaller workspace; or exclude large folders with policy.secret_names = [\"!FOLDER/\"], and anchor deny rules at the root, as in Read(/config/.env)",
             )
+        }
+        Stop::UnknownNames(why) => {
+            let message = format!(
+                "links may give files names that rules protect, and not all are known: {why}"
+            );
+            ToolError::unavailable(message)
+                .for_operator("run the command on a copy, with sandbox.changes = \"copy\"")
         }
         Stop::Unlistable(error) => {
             let message = "the workspace cannot be listed: the files that no command may read or change cannot be found in it";

@@ -49,7 +49,7 @@ pub(crate) fn tracked_files(workspace: &Workspace) -> Option<Vec<Vec<u8>>> {
     let mut whole = true;
     each_entry(
         &read(workspace, ".git/index", MAX_INDEX)?,
-        &mut |mode, _, name| {
+        &mut |mode, _, name, _| {
             // A folder entry stands for all of its contents.
             whole &= mode >> 12 != 0o4;
             names.push(name.to_vec());
@@ -62,6 +62,31 @@ pub(crate) fn tracked_files(workspace: &Workspace) -> Option<Vec<Vec<u8>>> {
 /// The record of a file in an index: its mode and its object.
 pub(super) type Recorded = (u32, [u8; OBJECT_BYTES]);
 
+/// What an index says of a file besides its record.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Flags {
+    /// Git does not look whether the file changes.
+    pub(super) assume_unchanged: bool,
+    /// Git leaves the file alone, whether it is there or not.
+    pub(super) skip_worktree: bool,
+    /// A merge left several records of it.
+    pub(super) in_conflict: bool,
+}
+
+impl Flags {
+    const ASSUME_UNCHANGED: u16 = 0x8000;
+    const STAGE: u16 = 0x3000;
+    const SKIP_WORKTREE: u16 = 0x4000;
+
+    fn new(flags: u16, more: u16) -> Self {
+        Self {
+            assume_unchanged: flags & Self::ASSUME_UNCHANGED != 0,
+            skip_worktree: more & Self::SKIP_WORKTREE != 0,
+            in_conflict: flags & Self::STAGE != 0,
+        }
+    }
+}
+
 /// Returns the record of each file in the index at this path, or `None` if that cannot be determined.
 pub(crate) fn recorded(folder: &Workspace, path: &Path) -> Option<BTreeMap<Vec<u8>, Recorded>> {
     recorded_in(&read(folder, path.to_str()?, MAX_INDEX)?)
@@ -70,7 +95,7 @@ pub(crate) fn recorded(folder: &Workspace, path: &Path) -> Option<BTreeMap<Vec<u
 /// Returns the record of each file in an index, or `None` if that cannot be determined.
 pub(super) fn recorded_in(index: &[u8]) -> Option<BTreeMap<Vec<u8>, Recorded>> {
     let (mut files, mut all) = (BTreeMap::new(), true);
-    each_entry(index, &mut |mode, object, name| {
+    each_entry(index, &mut |mode, object, name, _| {
         // A folder entry stands for all of its contents.
         all &= mode >> 12 != 0o4;
         all &= object.try_into().is_ok_and(|object| {
@@ -80,6 +105,18 @@ pub(super) fn recorded_in(index: &[u8]) -> Option<BTreeMap<Vec<u8>, Recorded>> {
         all
     })?;
     all.then_some(files)
+}
+
+/// Returns the flags of the files in an index that have any, or `None` if that cannot be determined.
+pub(super) fn flags_in(index: &[u8]) -> Option<BTreeMap<Vec<u8>, Flags>> {
+    let mut files = BTreeMap::new();
+    each_entry(index, &mut |_, _, name, flags| {
+        if flags != Flags::default() {
+            files.insert(name.to_vec(), flags);
+        }
+        true
+    })?;
+    Some(files)
 }
 
 /// Returns true if parts of the index are in separate files.
@@ -104,7 +141,7 @@ fn read(workspace: &Workspace, path: &str, most: u64) -> Option<Vec<u8>> {
 /// Returns true if an entry is a nested repository or a folder that stands for its contents. Returns `None` for an invalid index.
 fn holds_repositories(index: &[u8]) -> Option<bool> {
     let mut found = false;
-    each_entry(index, &mut |mode, _, _| {
+    each_entry(index, &mut |mode, _, _, _| {
         // 016 is a nested repository, 004 a folder.
         found |= matches!(mode >> 12, 0o16 | 0o4);
         !found
@@ -112,10 +149,10 @@ fn holds_repositories(index: &[u8]) -> Option<bool> {
     Some(found)
 }
 
-/// Receives the mode, the object and the name of an entry and returns whether to continue.
-type Look<'a> = dyn FnMut(u32, &[u8], &[u8]) -> bool + 'a;
+/// Receives the mode, the object, the name and the flags of an entry and returns whether to continue.
+type Look<'a> = dyn FnMut(u32, &[u8], &[u8], Flags) -> bool + 'a;
 
-/// Calls `look` with the mode, the object and the name of each entry until it returns false. Returns `None` for an invalid index,
+/// Calls `look` with the mode, the object, the name and the flags of each entry until it returns false. Returns `None` for an invalid index,
 /// and for one with longer object names or with parts in other files.
 fn each_entry(index: &[u8], look: &mut Look<'_>) -> Option<()> {
     let word = |at: usize| {
@@ -133,8 +170,13 @@ fn each_entry(index: &[u8], look: &mut Look<'_>) -> Option<()> {
             word(at + MODE_OFFSET)?,
             index.get(at + OBJECT_OFFSET..flags)?,
         );
-        let bytes = index.get(flags..flags + 2)?;
-        let extended = u16::from_be_bytes(bytes.try_into().ok()?) & EXTENDED_FLAG != 0;
+        let flag = |at: usize| {
+            let bytes = index.get(at..at + 2)?;
+            Some(u16::from_be_bytes(bytes.try_into().ok()?))
+        };
+        let word_of_flags = flag(flags)?;
+        let extended = word_of_flags & EXTENDED_FLAG != 0;
+        let more = if extended { flag(flags + 2)? } else { 0 };
         let mut begin = flags + if extended { 4 } else { 2 };
         if version == 4 {
             let (cut, bytes) = read_prefix_cut(index.get(begin..)?)?;
@@ -146,7 +188,7 @@ fn each_entry(index: &[u8], look: &mut Look<'_>) -> Option<()> {
         let rest = index.get(begin..)?;
         let length = rest.iter().position(|byte| *byte == 0)?;
         name.extend_from_slice(rest.get(..length)?);
-        if !look(mode, object, &name) {
+        if !look(mode, object, &name, Flags::new(word_of_flags, more)) {
             return Some(());
         }
         let end = begin + length;

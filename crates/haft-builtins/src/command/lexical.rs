@@ -2,8 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
-/// Removes `.` and `..` from an absolute path.
-pub(crate) fn normalize(path: &Path) -> PathBuf {
+/// Removes `.` and `..` from an absolute path; links are not followed.
+pub fn normalize(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for part in path.components() {
         match part {

@@ -20,3 +20,4 @@ pub use picture::PictureReader;
 pub(in crate::command) use picture::{MAX_PIXELS, MAX_THUMBNAIL};
 pub use read::{ReadOptions, read};
 pub use sides::{Content, PathChange, Side, Sides};
+pub(in crate::command) use words::one_line;

@@ -37,6 +37,8 @@ pub(super) enum Stop {
     TooMany,
     /// The workspace itself cannot be listed.
     Unlistable(io::Error),
+    /// Links may give files more names than those that were found, for this reason.
+    UnknownNames(String),
 }
 
 struct Entry {

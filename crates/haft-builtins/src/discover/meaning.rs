@@ -306,7 +306,10 @@ fn normalize(vector: Vec<f32>) -> Result<Box<[f32]>, EmbedError> {
     let length = dot(&vector, &vector).sqrt();
     let usable = !vector.is_empty() && vector.len() <= MAX_LENGTH && length.is_normal();
     if !usable {
-        let message = format!("a vector of {} numbers that is none", vector.len());
+        let message = format!(
+            "a vector of {} numbers that cannot be normalized",
+            vector.len()
+        );
         return Err(EmbedError(message.into()));
     }
     Ok(vector.into_iter().map(|x| x / length).collect())

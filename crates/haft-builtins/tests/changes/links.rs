@@ -12,7 +12,7 @@ use crate::scene::{Scene, Settings};
 /// A workspace with links, and commands that try to change what one of them guards.
 struct Row {
     name: &'static str,
-    /// `path`, `link -> text` or `other = path` for a hard link; `ROOT` is the workspace's path.
+    /// `path`, `link -> text` or `other = path` for a hard link; `ROOT` is the workspace's path, `OUT` a folder beside it.
     tree: &'static [&'static str],
     deny: &'static [&'static str],
     lines: &'static [&'static str],
@@ -179,6 +179,57 @@ const ROWS: &[Row] = &[
         guarded: &["db/c"],
     },
     Row {
+        name: "a link elsewhere that leads back to a file that is not there yet",
+        tree: &["a", "OUT/m -> ROOT/ign/m.json", ".mcp.json -> ../out/m"],
+        deny: &[],
+        lines: &["mkdir -p ign; echo evil > ign/m.json; true"],
+        guarded: &[".mcp.json"],
+    },
+    Row {
+        name: "a link elsewhere that leads back to a folder that is not there yet",
+        tree: &["a", "OUT/back -> ROOT/db", "migrations -> ../out/back"],
+        deny: MIGRATIONS,
+        lines: &["mkdir db; echo evil > db/1.sql; true"],
+        guarded: &["migrations/1.sql"],
+    },
+    Row {
+        name: "a link of the workspace behind one elsewhere",
+        tree: &[
+            "db/1.sql",
+            "db2/1.sql",
+            "mid -> db",
+            "OUT/back -> ROOT/mid",
+            "migrations -> ../out/back",
+        ],
+        deny: MIGRATIONS,
+        lines: &["echo evil > db2/1.sql; ln -sfn db2 mid; true"],
+        guarded: &["migrations/1.sql"],
+    },
+    Row {
+        name: "a link elsewhere to the workspace",
+        tree: &[
+            "db/1.sql",
+            "db2/1.sql",
+            "mid -> db",
+            "OUT/ws -> ROOT",
+            "migrations -> OUT/ws/mid",
+        ],
+        deny: MIGRATIONS,
+        lines: &["echo evil > db2/1.sql; ln -sfn db2 mid; true"],
+        guarded: &["migrations/1.sql"],
+    },
+    Row {
+        name: "a folder elsewhere with a link into the workspace",
+        tree: &[
+            "db/1.sql",
+            "OUT/sub/1.sql -> ROOT/db/1.sql",
+            "migrations -> ../out",
+        ],
+        deny: MIGRATIONS,
+        lines: &["echo evil > db/1.sql; true"],
+        guarded: &["db/1.sql"],
+    },
+    Row {
         name: "a link to the whole workspace",
         tree: &["db/c", "all -> ."],
         deny: &["Edit(/all/db/**)"],
@@ -188,17 +239,18 @@ const ROWS: &[Row] = &[
 ];
 
 fn make(scene: &Scene, tree: &[&str]) {
+    let root = scene.at("").canonicalize().unwrap();
+    let out = root.with_file_name("out");
     for path in tree {
-        let root = scene.at("");
-        let root = root.canonicalize().unwrap();
+        let path = path.replace("ROOT", root.to_str().unwrap());
+        let path = path.replace("OUT", out.to_str().unwrap());
         if let Some((link, text)) = path.split_once(" -> ") {
             fs::create_dir_all(scene.at(link).parent().unwrap()).unwrap();
-            let text = text.replace("ROOT", root.to_str().unwrap());
             symlink(text, scene.at(link)).unwrap();
         } else if let Some((name, other)) = path.split_once(" = ") {
             fs::hard_link(scene.at(other), scene.at(name)).unwrap();
         } else {
-            scene.put(path, "old");
+            scene.put(&path, "old");
         }
     }
 }
@@ -208,6 +260,8 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     links_that_name_nothing_guarded_ask_nothing(sandbox).await;
     a_request_names_the_link(sandbox).await;
     links_that_cannot_be_listed_are_asked_about(sandbox).await;
+    many_ways_hide_no_name(sandbox).await;
+    a_link_made_after_the_request_is_judged(sandbox).await;
 }
 
 async fn links_hold_in_both_modes(sandbox: &Sandbox) {
@@ -307,6 +361,55 @@ async fn links_that_cannot_be_listed_are_asked_about(sandbox: &Sandbox) {
     let outcome = scene.run("echo new > a; true").await;
     set(0o755).unwrap();
     // Root lists every folder.
-    assert_eq!(scene.questions().len(), usize::from(!listed), "{outcome:?}");
+    let questions = scene.questions();
+    assert_eq!(questions.len(), usize::from(!listed), "{outcome:?}");
+    let asked = serde_json::to_string(&questions).unwrap();
+    assert_eq!(asked.contains("but not list it"), !listed, "{asked}");
     assert_eq!(outcome.is_ok(), listed, "{outcome:?}");
+}
+
+/// Each of these links has two texts, the old and the new one, so the last one has hundreds of ways.
+async fn many_ways_hide_no_name(sandbox: &Sandbox) {
+    let settings = Settings {
+        profile: Profile::Trusted,
+        deny: MIGRATIONS,
+        ..Settings::default()
+    };
+    let scene = Scene::with(sandbox, &settings);
+    let links: Vec<String> = (2..=9)
+        .map(|at| format!("ign/l{at} -> l{}", at - 1))
+        .collect();
+    let links: Vec<&str> = links.iter().map(String::as_str).collect();
+    let tree = [
+        "db/1.sql",
+        "ign/a/x",
+        "ign/b/x",
+        "migrations -> db",
+        "ign/l1 -> a",
+    ];
+    make(&scene, &[&tree[..], &links].concat());
+    let line = "for i in 2 3 4 5 6 7 8 9; do ln -sfn ../ign/l$((i-1)) ign/l$i; done; ln -sfn b ign/l1; echo evil > db/1.sql; true";
+    let outcome = scene.run(line).await;
+    assert!(scene.questions().is_empty(), "{outcome:?}");
+    let kept = fs::read_to_string(scene.at("db/1.sql")).unwrap();
+    assert_eq!(kept, "old", "{outcome:?}");
+    let moved = fs::read_link(scene.at("ign/l1")).unwrap();
+    assert_eq!(moved.to_str(), Some("b"), "{outcome:?}");
+}
+
+/// The user makes the link before approving.
+async fn a_link_made_after_the_request_is_judged(sandbox: &Sandbox) {
+    let settings = Settings {
+        profile: Profile::Trusted,
+        ask: &["Edit(/db/**)"],
+        deny: MIGRATIONS,
+        acts: Some(|root| symlink("db", root.join("migrations")).unwrap()),
+        ..Settings::default()
+    };
+    let scene = Scene::with(sandbox, &settings);
+    make(&scene, &["db/1.sql"]);
+    let outcome = scene.run("echo evil > db/1.sql; true").await;
+    assert_eq!(scene.questions().len(), 1, "{outcome:?}");
+    let kept = fs::read_to_string(scene.at("migrations/1.sql")).unwrap();
+    assert_eq!(kept, "old", "{outcome:?}");
 }

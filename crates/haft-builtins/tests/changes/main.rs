@@ -18,6 +18,7 @@ mod programs;
 mod prompts;
 mod rows;
 mod scene;
+mod speed;
 mod undo;
 
 use haft_sandbox::{Config, Sandbox, Strength};
@@ -51,6 +52,7 @@ fn main() {
         input::all(&sandbox).await;
         git::all(&sandbox).await;
         meaning::all(&sandbox).await;
+        speed::measure();
         programs::all(&sandbox).await;
         prompts::all().await;
         disk::all();

@@ -1,173 +1,15 @@
 //! What a request says about commits, branches, tags, stashes and resets that real git made on a copy of the workspace.
 
+mod rows;
+
 use haft::approval::meaning::{Meaning, MeaningKind};
 use haft::approval::preview::FileChange;
 use haft::policy::Profile;
 use haft_sandbox::Sandbox;
 
+use self::rows::{REPOSITORY, ROWS, Row};
 use crate::git::host;
 use crate::scene::{Scene, Settings};
-
-/// The repository in which each command line runs: two commits on `main`, two on `side`.
-const REPOSITORY: &str = "git init -q -b main . && git config user.name Ada && git config user.email ada@localhost && \
-    printf '1\\n2\\n3\\n' > file && echo one > other && git add . && git commit -q -m one && \
-    git switch -q -c side && echo s1 > side1 && git add . && git commit -q -m s1 && \
-    echo s2 > side2 && git add . && git commit -q -m s2 && \
-    git switch -q main && echo 4 >> file && git commit -q -am two && git tag v1";
-
-/// A command line, with what the request must say about it.
-struct Row {
-    line: &'static str,
-    kind: MeaningKind,
-    /// The title, without what differs from run to run.
-    title: &'static str,
-    /// A part of a warning; empty if there must be none.
-    warning: &'static str,
-    /// A line that the shown files must have.
-    shows: &'static str,
-}
-
-const fn row(line: &'static str, kind: MeaningKind, title: &'static str) -> Row {
-    Row {
-        line,
-        kind,
-        title,
-        warning: "",
-        shows: "",
-    }
-}
-
-const fn warned(row: &Row, warning: &'static str) -> Row {
-    Row { warning, ..*row }
-}
-
-const fn showing(row: &Row, shows: &'static str) -> Row {
-    Row { shows, ..*row }
-}
-
-const ROWS: &[Row] = &[
-    showing(
-        &row(
-            "echo price=3 >> file && git add -A && git commit -qm 'Fix discount'",
-            MeaningKind::Commit,
-            "commit 'Fix discount' on main: 1 file, +1 −0",
-        ),
-        "price=3",
-    ),
-    row(
-        "git mv other renamed && chmod +x file && git commit -qam moved",
-        MeaningKind::Commit,
-        "commit 'moved' on main: 2 files",
-    ),
-    row(
-        "printf 'evil\\033[2J\\nbranch' > 'a\nb' && git add . && git commit -qm \"$(printf 'a\\033[31mb')\"",
-        MeaningKind::Commit,
-        "commit 'a\\u{1b}[31mb' on main: 1 file, +2 −0",
-    ),
-    row(
-        "echo 1 > a && git add a && git commit -qm A && echo 2 > b && git add b && git commit -qm B",
-        MeaningKind::Commit,
-        "2 commits on main",
-    ),
-    row(
-        "git switch -qc new && echo 1 > a && git add a && git commit -qm A",
-        MeaningKind::Commit,
-        "commit 'A' on new branch new: 1 file, +1 −0",
-    ),
-    showing(
-        &row(
-            "echo 5 >> file && git commit -qa --amend -m changed",
-            MeaningKind::Amend,
-            "amend 'changed' on main: 1 file, +2 −0",
-        ),
-        "5",
-    ),
-    row(
-        "git merge -q side -m joined",
-        MeaningKind::Merge,
-        "merge 'joined' on main: 2 files, +2 −0",
-    ),
-    row(
-        "git switch -q side && git rebase -q main",
-        MeaningKind::Rebase,
-        "rebase side: 2 commits made anew on",
-    ),
-    row(
-        "git cherry-pick side~1 side >/dev/null",
-        MeaningKind::CherryPick,
-        "cherry-pick 2 commits on main",
-    ),
-    row("git tag v2", MeaningKind::Tag, "tag v2 on"),
-    row(
-        "git tag -a v3 -m 'third time'",
-        MeaningKind::Tag,
-        "tag v3 on",
-    ),
-    warned(
-        &row(
-            "git tag -f v1 HEAD~1",
-            MeaningKind::Tag,
-            "tag v1 moves from",
-        ),
-        "keeps the old one",
-    ),
-    row(
-        "git tag -d v1",
-        MeaningKind::Tag,
-        "delete tag v1 (it was at",
-    ),
-    row("git branch next", MeaningKind::Branch, "new branch next at"),
-    row(
-        "git branch -m side aside",
-        MeaningKind::Branch,
-        "rename branch side to aside",
-    ),
-    warned(
-        &row(
-            "git branch -qD side",
-            MeaningKind::Branch,
-            "delete branch side (it was at",
-        ),
-        "2 commits are on no branch or tag any more",
-    ),
-    warned(
-        &row(
-            "git tag -d v1 && git reset -q --hard HEAD~1",
-            MeaningKind::Reset,
-            "reset main to",
-        ),
-        "1 commit is on no branch or tag any more",
-    ),
-    row(
-        "git switch -q side",
-        MeaningKind::Checkout,
-        "switch from main to side",
-    ),
-    row(
-        "git checkout -q HEAD~1",
-        MeaningKind::Checkout,
-        "switch from main to",
-    ),
-    row(
-        "echo 6 >> file && git stash -q",
-        MeaningKind::Stash,
-        "stash 'WIP on main:",
-    ),
-    showing(
-        &row(
-            "echo 7 >> file && git add file",
-            MeaningKind::Staged,
-            "staged for the next commit: 1 file, +1 −0",
-        ),
-        "7",
-    ),
-    row(
-        "git switch -q -c a main~1 && echo a > a && git add a && git commit -qm a && git switch -q -c b main~1 && echo b > b && \
-            git add b && git commit -qm b && git switch -q main && git merge -q a b side -m octopus",
-        MeaningKind::Merge,
-        "merge 'octopus' of 3 branches on main: 4 files, +4 −0",
-    ),
-];
 
 pub(crate) async fn all(sandbox: &Sandbox) {
     for row in ROWS {
@@ -179,6 +21,8 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     packed_repositories_are_read(sandbox).await;
     what_is_not_understood_stays_visible(sandbox).await;
     large_and_odd_repositories_are_read(sandbox).await;
+    states_and_places_are_named(sandbox).await;
+    what_is_stored_under_a_wrong_name_is_not_believed(sandbox).await;
     single_files_say_what_they_mean(sandbox).await;
     eprintln!("changes: {} meanings of git commands: ok", ROWS.len());
 }
@@ -214,6 +58,16 @@ fn texts(meaning: &Meaning) -> String {
     own.concat() + &parts
 }
 
+/// Returns what a meaning says in words.
+fn said(meaning: &Meaning) -> String {
+    let own = std::iter::once(&meaning.title).chain(&meaning.warnings);
+    let own = own.chain(&meaning.lines);
+    let folded = meaning.files.iter().filter_map(|file| file.folded.as_ref());
+    let own: Vec<&str> = own.chain(folded).map(String::as_str).collect();
+    let parts: String = meaning.parts.iter().map(said).collect();
+    own.join("\n") + "\n" + &parts
+}
+
 async fn check(sandbox: &Sandbox, row: &Row) {
     let scene = scene(sandbox, REPOSITORY);
     let found = meanings(&scene, row.line).await;
@@ -225,6 +79,8 @@ async fn check(sandbox: &Sandbox, row: &Row) {
     assert_eq!(warnings.is_empty(), row.warning.is_empty(), "{shown}");
     assert!(warnings.contains(row.warning), "{shown}");
     assert!(texts(first).contains(row.shows), "{shown}");
+    let said: String = found.iter().map(said).collect();
+    assert!(said.contains(row.says), "{shown}");
     let last = found.last().unwrap();
     assert_eq!(last.kind, MeaningKind::GitInternals, "{shown}");
     assert!(
@@ -309,6 +165,12 @@ async fn packed_repositories_are_read(sandbox: &Sandbox) {
             "echo x >> file && git commit -qam shallow",
             "commit 'shallow' on main: 1 file, +1 −0",
         ),
+        (
+            "git config uploadpack.allowFilter true && git clone -q --filter=blob:none file://$PWD part && rm -rf .git && mv part/.git . && \
+                rm -r part && git config user.name A && git config user.email a@b",
+            "echo x >> file && git commit -qam partial",
+            "commit 'partial' on main: 1 file, +1 −0",
+        ),
     ] {
         let scene = scene(sandbox, &format!("{REPOSITORY} && {make}"));
         let found = meanings(&scene, line).await;
@@ -330,6 +192,7 @@ async fn what_is_not_understood_stays_visible(sandbox: &Sandbox) {
             "is a link or no file",
         ),
         (REPOSITORY, "echo junk > .git/refs/heads/odd", "is damaged"),
+        (REPOSITORY, "echo junk > .git/index", "index is damaged"),
     ] {
         let scene = scene(sandbox, make);
         let found = meanings(&scene, line).await;
@@ -381,9 +244,85 @@ async fn large_and_odd_repositories_are_read(sandbox: &Sandbox) {
     assert!(found[0].title.starts_with("tag t on "), "{found:#?}");
 }
 
+async fn states_and_places_are_named(sandbox: &Sandbox) {
+    let two = "git switch -qc x && echo x >> file && git commit -qam x && git switch -q main && echo y >> file && git commit -qam y";
+    let lib = "git init -q -b main lib && git -C lib config user.name A && git -C lib config user.email a@b";
+    for (make, line, says) in [
+        (
+            two,
+            "git merge -q x || true",
+            "a merge is left unfinished, with conflicts in 1 file: file",
+        ),
+        (
+            two,
+            "git cherry-pick x || true",
+            "a cherry-pick is left unfinished, with conflicts in 1 file: file",
+        ),
+        (
+            two,
+            "git rebase -q x || true",
+            "a rebase is left unfinished, with conflicts in 1 file: file",
+        ),
+        (
+            lib,
+            "git -C lib commit -q --allow-empty -m l",
+            "commit 'l' on main (its first): no files (in lib)",
+        ),
+        (
+            "true",
+            "git checkout -q --orphan fresh",
+            "switch from main to fresh, which has no commit yet",
+        ),
+        (
+            "git gc -q && for i in 1 2 3; do echo $i > f; git add f; git commit -qm $i; done",
+            "git gc -q --prune=now",
+            "moved into a pack",
+        ),
+    ] {
+        let scene = scene(sandbox, &format!("{REPOSITORY} && {make}"));
+        let found = meanings(&scene, line).await;
+        let all: String = found.iter().map(said).collect();
+        assert!(all.contains(says), "{line}: {found:#?}");
+        let warnings: usize = found.iter().map(|one| one.warnings.len()).sum();
+        assert_eq!(warnings, 0, "{line}: {found:#?}");
+    }
+}
+
+async fn what_is_stored_under_a_wrong_name_is_not_believed(sandbox: &Sandbox) {
+    let at = "at() { echo .git/objects/$(echo $1 | cut -c1-2)/$(echo $1 | cut -c3-); }; evil=$(echo evil | git hash-object -w --stdin)";
+    for (line, says) in [
+        (
+            "mkdir -p .git/objects/aa && cp $(at $evil) .git/objects/aa/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+            "1 stored object not what the name says",
+        ),
+        (
+            "cp -f $(at $evil) $(at $(git rev-parse HEAD:other))",
+            "1 stored object deleted or changed",
+        ),
+        (
+            "echo good > good && git add good && git commit -qm good && cp -f $(at $evil) $(at $(git rev-parse HEAD:good))",
+            "is not what its name says",
+        ),
+        (
+            // The index of a pack gives the first object another name.
+            "git repack -adq && f=$(ls .git/objects/pack/*.idx) && chmod u+w $f && printf '\\001\\002' | dd of=$f bs=1 seek=1050 conv=notrunc 2>/dev/null && chmod 444 $f",
+            "1 stored object not what the name says",
+        ),
+    ] {
+        let scene = scene(sandbox, REPOSITORY);
+        let found = meanings(&scene, &format!("{at}; {line}")).await;
+        let all: String = found.iter().map(said).collect();
+        assert!(all.contains(says), "{line}: {found:#?}");
+    }
+}
+
 /// A packed picture of one pixel, without its checksums: only its header is read.
 const PNG: &str =
     "printf '\\211PNG\\r\\n\\032\\n\\0\\0\\0\\rIHDR\\0\\0\\0\\020\\0\\0\\0\\010' > logo.png";
+
+/// A bomb: only its header is read.
+const BOMB: &str =
+    "printf '\\211PNG\\r\\n\\032\\n\\0\\0\\0\\rIHDR\\0\\0\\377\\377\\0\\0\\377\\377' > bomb.png";
 
 async fn single_files_say_what_they_mean(sandbox: &Sandbox) {
     let lock = r#"{"lockfileVersion":3,"packages":{"node_modules/a":{"version":"1.0.0","resolved":"http://evil.example/a.tgz"}}}"#;
@@ -400,6 +339,12 @@ async fn single_files_say_what_they_mean(sandbox: &Sandbox) {
             format!("printf '%s' '{notebook}' > a.ipynb"),
             MeaningKind::Notebook,
             "notebook a.ipynb: 1 cell added",
+            0,
+        ),
+        (
+            BOMB.to_owned(),
+            MeaningKind::Image,
+            "picture bomb.png: new, 65535×65535, 24 bytes",
             0,
         ),
         (

@@ -15,6 +15,7 @@ mod full_disk;
 mod grants;
 mod guards;
 mod http;
+mod linked;
 mod office;
 mod patches;
 mod pictures;

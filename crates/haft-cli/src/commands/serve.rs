@@ -4,7 +4,7 @@ use haft_app::app::App;
 use haft_app::config::Settings;
 use haft_app::problem::Problem;
 use haft_app::reload::Reloader;
-use haft_sandbox::Sandbox;
+use haft_sandbox::{Sandbox, Strength};
 use haft_server::server::{self, Background, Ready, ServeOptions};
 use serde_json::json;
 
@@ -68,6 +68,14 @@ async fn release_start(sandbox: Sandbox) {
     }
 }
 
+/// Says what confines commands, in words that read as a fact and not as something that is missing.
+fn confinement(required: Strength) -> String {
+    match required {
+        Strength::None => "commands may run without a jail".to_owned(),
+        _ => format!("commands run only in {}", required.meaning()),
+    }
+}
+
 /// Says that all routes are ready, then how to connect; a background server keeps its login link out of its log.
 fn print(at: &Invocation, app: &App, ready: &Ready, background: bool) -> Result<(), Problem> {
     let (screen, url) = (at.screen, &ready.url);
@@ -100,9 +108,9 @@ fn print(at: &Invocation, app: &App, ready: &Ready, background: bool) -> Result<
     ));
     let profile = styled(BOLD, app.profile());
     screen.say(&format!(
-        "workspace  {} · profile {profile} · commands need {}",
+        "workspace  {} · profile {profile} · {}",
         app.workspace(),
-        app.sandbox().config().require.meaning()
+        confinement(app.sandbox().config().require)
     ));
     screen.say(&format!(
         "tokens     {} (call), {} (operator)",

@@ -84,7 +84,7 @@ fn work(program: &std::path::Path, project: &Project, way: Way) {
         "claude-sonnet-4-5",
     ];
     let servers = serde_json::json!({"mcpServers": {"haft": {
-        "command": lab.path("real/haft"), "args": ["serve", "--stdio", "--workspace", folder],
+        "command": lab::HAFT, "args": ["serve", "--stdio", "--workspace", folder],
     }}})
     .to_string();
     if way == Way::Mcp {
@@ -100,6 +100,13 @@ fn work(program: &std::path::Path, project: &Project, way: Way) {
     let mut command = lab.command(program, &args);
     for (name, value) in row.variables {
         command.env(name, value.replace("@URL@", &model.url()));
+    }
+    if way == Way::Mcp {
+        // The model is offered the server's tools with its first request.
+        command.envs([
+            ("ENABLE_TOOL_SEARCH", "false"),
+            ("MCP_CONNECTION_NONBLOCKING", "false"),
+        ]);
     }
     put_toolchain(&mut command);
     let ran = lab::ended(command);

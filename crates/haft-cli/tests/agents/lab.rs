@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 use haft_scripted::{Scenario, Server};
 use serde_json::Value;
 
-const HAFT: &str = env!("CARGO_BIN_EXE_haft");
+pub(crate) const HAFT: &str = env!("CARGO_BIN_EXE_haft");
 
 /// The text of a denial that the model reads.
 pub(crate) const REASON: &str = "Bash(echo *)";

@@ -154,6 +154,16 @@ fn a_person_decides_and_the_disk_shows_it() {
 }
 
 #[test]
+fn no_row_of_the_queue_moves_under_the_pointer() {
+    check("rows_stay.mjs");
+}
+
+#[test]
+fn a_new_user_follows_the_first_page_to_an_approval_and_an_undo() {
+    check("first_steps.mjs");
+}
+
+#[test]
 fn a_decision_is_pinned_and_the_next_request_opens() {
     check("verdicts.mjs");
 }
@@ -166,6 +176,11 @@ fn what_waits_and_what_exits_look_like_no_failure() {
 #[test]
 fn a_card_shows_first_what_a_change_set_amounts_to() {
     check("meanings.mjs");
+}
+
+#[test]
+fn a_person_approves_a_commit_a_rebase_and_an_update_of_packages() {
+    check("real_changes.mjs");
 }
 
 #[test]

@@ -62,8 +62,13 @@ await play({ expected: [/status of 404/] }, async ({ server, page }) => {
     await picture.waitFor();
     assert.ok(await picture.evaluate((image) => image.decode().then(() => image.naturalWidth > 0)), `the picture ${side} is not drawn`);
   }
+  // A few commits are open at once, and fold.
+  const part = meanings.locator(".meaning-part .path", { hasText: "test.js" });
+  await part.waitFor();
   await meanings.getByRole("button", { name: "Add <b>a</b> test" }).click();
-  await meanings.locator(".meaning-part .path", { hasText: "test.js" }).waitFor();
+  await part.waitFor({ state: "detached" });
+  await meanings.getByRole("button", { name: "Add <b>a</b> test" }).click();
+  await part.waitFor();
 
   // The paths that this explains are one line, and unfold.
   const covered = card.getByRole("button", { name: "git's own files: 3, files explained above: 2" });

@@ -1,6 +1,8 @@
-// The README's images: `scripts/screenshots` builds haft and runs this; HAFT_PICTURES names their folder.
+// The images of the README and the guide: `scripts/screenshots` builds haft and runs this; HAFT_PICTURES names their folder.
 
 import { assert, fs, path, play, until, visit } from "./stage.mjs";
+import { COMMIT, LOCKFILE, REBASE, edit, git, shop } from "./shop.mjs";
+import { smaller } from "./smaller.mjs";
 
 const settings = `
 [tools]
@@ -68,7 +70,7 @@ for page in range(6):
 tools.edit_file(path="src/retry.rs", edits=[{"find": "TRIES: u32 = 3", "replace": "TRIES: u32 = 4"}])
 `;
 
-const picture = (page, name) => page.screenshot({ path: path.join(process.env.HAFT_PICTURES, `${name}.png`) });
+const picture = async (of, name) => fs.writeFileSync(path.join(process.env.HAFT_PICTURES, `${name}.png`), smaller(await of.screenshot()));
 
 /** Calls and contents of other clients, so that lists have different entries. */
 async function others(server) {
@@ -175,4 +177,32 @@ await play({ settings, args: ["--trust"], expected: [/status of 404/] }, async (
   }
   await everyPage(page, server);
   for (const one of await waiting()) await server.api("POST", `/approvals/${one.id}/deny`, {});
+});
+
+/** Maximum height of the picture of a card, in pixels. */
+const TALL = 960;
+
+// What commands did in a repository: the cards of a commit, a rebase and an update of packages, in light and in dark.
+await play({}, async ({ server, page }) => {
+  await page.evaluate(() => localStorage.setItem("haft-notify", "no"));
+  shop(server);
+  const steps = [["commit", COMMIT, () => edit(server)], ["rebase", REBASE, () => git(server, "switch", "-q", "vat")], ["packages", LOCKFILE, () => {}]];
+  for (const [name, command, prepare] of steps) {
+    prepare();
+    const made = server.call("run_command", { command });
+    const request = await until(`${name} waits`, async () => (await server.api("GET", "/approvals")).value.find((one) => one.tool === "apply_changes"));
+    await page.setViewportSize({ width: 960, height: TALL });
+    await visit(page, server, `/waiting/${request.id}`);
+    await page.locator(".card.seen").waitFor();
+    // As high as the card is, so that nothing is cut and nothing is empty.
+    const height = await page.evaluate(() => { const detail = document.querySelector(".detail"); return innerHeight - detail.clientHeight + detail.scrollHeight; });
+    await page.setViewportSize({ width: 960, height: Math.min(TALL, height) });
+    for (const scheme of ["light", "dark"]) {
+      await page.emulateMedia({ colorScheme: scheme, reducedMotion: "reduce" });
+      await page.waitForTimeout(300);
+      await picture(page.locator(".detail"), `${name}-${scheme}`);
+    }
+    await server.api("POST", `/approvals/${request.id}/approve`, {});
+    assert.equal((await made).status, "ok");
+  }
 });

@@ -117,7 +117,7 @@ impl Search {
         let shown = clip(&mark.to_string(), 100).into_owned();
         let wrong = |why: &str| Err(format!("its mark {MARK_KEY} {shown} {why}"));
         let Some(name) = mark.as_str() else {
-            return wrong("is no text");
+            return wrong("is not text");
         };
         if name.is_empty() || !name.bytes().all(is_token) {
             return wrong("is not the name of a header");
@@ -182,7 +182,7 @@ mod tests {
             ),
             (text(json!("Région")), Err("not the name of a header")),
             (text(json!("Region\t1")), Err("not the name of a header")),
-            (text(json!(1)), Err("is no text")),
+            (text(json!(1)), Err("is not text")),
             (
                 json!({"a": marked, "b": {"type": "string", "x-mcp-header": "x"}}),
                 Err("comes twice"),

@@ -115,7 +115,7 @@ impl Pending {
             Heard::Nothing => {}
             Heard::Garbage => tracing::debug!(
                 bytes = bytes.len(),
-                "a server sent something that is no message"
+                "a server sent something that is not a message"
             ),
         }
         None

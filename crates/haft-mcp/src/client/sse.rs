@@ -217,7 +217,7 @@ fn address(base: &Url, named: &str) -> Result<Url, ClientError> {
             "the address that it takes messages at, {named:?}, {why}"
         ))
     };
-    let url = base.join(named.trim()).map_err(|_| wrong("is none"))?;
+    let url = base.join(named.trim()).map_err(|_| wrong("is not a URL"))?;
     if url.origin() != base.origin() {
         return Err(wrong("is of another origin than the server's"));
     }
@@ -280,7 +280,7 @@ mod tests {
             ("/\\other.example/m", Err("another origin")),
             ("https://a:b@tickets.example:8443/m", Err("holds a login")),
             ("file:///etc/passwd", Err("another origin")),
-            ("http://[", Err("is none")),
+            ("http://[", Err("is not a URL")),
         ] {
             match (address(&base, named), expect) {
                 (Ok(url), Ok(expect)) => assert_eq!(url.as_str(), expect),

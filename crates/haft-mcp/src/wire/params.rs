@@ -291,7 +291,7 @@ fn level(word: &str, member: &str) -> Result<LogLevel, RpcError> {
     LogLevel::parse(word).ok_or_else(|| {
         let known = LogLevel::ALL.map(LogLevel::as_str).join(", ");
         let shown = clip(word, 64);
-        RpcError::invalid_params(format!("params.{member} {shown:?} is none of {known}"))
+        RpcError::invalid_params(format!("params.{member} {shown:?} is not one of {known}"))
     })
 }
 

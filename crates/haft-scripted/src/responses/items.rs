@@ -131,7 +131,7 @@ impl Reader<'_> {
                 Ok(())
             }
             _ => {
-                let words = format!("Invalid value: '{kind}'. It is no type of an input item.");
+                let words = format!("Invalid value: '{kind}'. It is not a type of an input item.");
                 let place = format!("input[{at}].type");
                 Err(Refusal::invalid(words).at(place).code("invalid_value"))
             }

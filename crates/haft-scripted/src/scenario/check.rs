@@ -103,7 +103,7 @@ fn check_piece(piece: &Piece) -> Why {
             let unknown = items.keys().find(|word| word.parse::<Dialect>().is_err());
             match (unknown, items.values().find(|item| !item.is_object())) {
                 (Some(word), _) => Err(format!(
-                    "{word:?} is no dialect: openai-chat, openai-responses, anthropic or gemini"
+                    "{word:?} is not a dialect; use openai-chat, openai-responses, anthropic or gemini"
                 )),
                 (_, Some(item)) => Err(format!("an item must be an object, not `{item}`")),
                 _ => Ok(()),
@@ -163,7 +163,7 @@ fn check_patch(patch: &Patch) -> Why {
 fn check_status(status: &Status) -> Why {
     if !(400..600).contains(&status.code) {
         return Err(format!(
-            "the status {} is none of an error; 400 to 599 are",
+            "the status {} is not an error; use 400 to 599",
             status.code
         ));
     }
@@ -176,7 +176,7 @@ fn headers<'h>(mut headers: impl Iterator<Item = (&'h String, &'h String)>) -> W
             || http::HeaderValue::from_str(value).is_err()
     });
     match wrong {
-        Some((name, value)) => Err(format!("`{name}: {value}` is no header")),
+        Some((name, value)) => Err(format!("`{name}: {value}` is not a header")),
         None => Ok(()),
     }
 }

@@ -395,7 +395,7 @@ async fn other_paths_and_bodies_that_are_no_json_are_refused() {
             400,
             "could not parse the JSON body",
         ),
-        ("/v1/chat/completions", "[]", 400, "it is no object"),
+        ("/v1/chat/completions", "[]", 400, "it is not an object"),
     ];
     for (path, body, status, expect) in rows {
         let answer = send(server.address(), path, key, body).await;

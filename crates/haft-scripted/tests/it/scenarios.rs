@@ -41,7 +41,7 @@ const WRONG: [(&str, &str); 19] = [
     ),
     (
         "say = [{ item = { openai = {} } }]",
-        "\"openai\" is no dialect",
+        "\"openai\" is not a dialect",
     ),
     (
         "say = [{ item = { gemini = 1 } }]",
@@ -49,7 +49,7 @@ const WRONG: [(&str, &str); 19] = [
     ),
     (
         "say = []\nfaults = [{ status = { code = 200 } }]",
-        "turn 1, fault 1: the status 200 is none of an error",
+        "turn 1, fault 1: the status 200 is not an error",
     ),
     (
         "say = []\nfaults = ['unterminate']",
@@ -57,7 +57,7 @@ const WRONG: [(&str, &str); 19] = [
     ),
     (
         "say = []\nheaders = { 'a b' = 'c' }",
-        "`a b: c` is no header",
+        "`a b: c` is not a header",
     ),
     (
         "say = []\ndelay_ms = 600001",

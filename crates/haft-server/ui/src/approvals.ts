@@ -61,6 +61,11 @@ export function arrive(id: string): void {
   setTimeout(() => { if (arrived.value === id) arrived.value = undefined; }, ARRIVES);
 }
 
+/** The user opened a request on purpose: what they press next is meant for it. */
+export function openedByUser(id: string): void {
+  if (arrived.value === id) arrived.value = undefined;
+}
+
 export const waiting = computed(() => approvals.value.filter((approval) => approval.status === "pending"));
 
 const ENDED = new Set(["denied", "answered", "done", "expired", "withdrawn", "in_doubt"]);
@@ -216,6 +221,8 @@ async function send(id: string, choice: Choice): Promise<void> {
   } catch (error) {
     refusals.value = { ...refusals.value, [id]: errorText(error) };
     await readDetail(id, true).catch(() => {});
+    // Somebody else was first: their verdict is pinned as the user's own would be.
+    if ((details.value[id]?.status ?? "pending") !== "pending") pin(id);
   } finally {
     over(id);
   }

@@ -223,10 +223,10 @@ fn what_cannot_be_a_bucket_is_refused_before_anybody_is_asked() {
     let name = "the bucket's name has";
     let prefix = "its prefix has";
     for (url, expect) in [
-        ("", "it is no s3://"),
-        ("http://host/bucket", "it is no s3://"),
-        ("S3://bucket", "it is no s3://"),
-        ("s3:bucket", "it is no s3://"),
+        ("", "it is not of the form s3://"),
+        ("http://host/bucket", "it is not of the form s3://"),
+        ("S3://bucket", "it is not of the form s3://"),
+        ("s3:bucket", "it is not of the form s3://"),
         ("s3://", name),
         ("s3:///x", name),
         ("s3://ab", name),
@@ -259,7 +259,7 @@ fn variables_that_do_not_do_are_refused_before_anybody_is_asked() {
     for (name, value, expect) in [
         ("AWS_ACCESS_KEY_ID", "", "set AWS_ACCESS_KEY_ID"),
         ("AWS_SECRET_ACCESS_KEY", "", "set AWS_SECRET_ACCESS_KEY"),
-        (endpoint, "localhost", "AWS_ENDPOINT_URL is no URL"),
+        (endpoint, "localhost", "AWS_ENDPOINT_URL is not a URL"),
         (endpoint, "ftp://h", "neither https"),
         (endpoint, "https://u:hush@h", "holds more than"),
         (endpoint, "http://127.0.0.1:1", "set AWS_ALLOW_HTTP=true"),

@@ -42,7 +42,7 @@ impl PartialArgs {
     pub(crate) fn add(&mut self, pieces: Vec<PartialArg<'_>>) -> Result<(), String> {
         for piece in pieces {
             let path = piece.json_path.0.as_ref();
-            let refused = || format!("{path:?} is no place of an argument");
+            let refused = || format!("{path:?} is not a path to an argument");
             let mut place = &mut self.0;
             for step in steps(path).ok_or_else(refused)? {
                 place = place.at(step).ok_or_else(refused)?;

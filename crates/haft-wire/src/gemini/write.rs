@@ -73,7 +73,7 @@ fn shared(
 ) -> Result<(), WireError> {
     let given = given.map_or("{}", RawValue::get);
     let given = members(given).map_err(|error| {
-        let what = format!("a further member beside `{member}` that is no object: {error}");
+        let what = format!("a further member beside `{member}` that is not an object: {error}");
         inexpressible(Dialect::Gemini, what)
     })?;
     if given.iter().any(|given| given.is(member)) {

@@ -109,7 +109,7 @@ impl Compiler {
             return refuse(at, format!("nests deeper than {DEEPEST} schemas"));
         }
         let Ok(all) = members(schema.get()) else {
-            return refuse(at, "is no object that describes a type");
+            return refuse(at, "is not an object that describes a type");
         };
         if let Some(link) = all.iter().find(|member| member.is("$ref")) {
             return self.reference(*link, &all, at, out);
@@ -182,7 +182,7 @@ impl Compiler {
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
         let Ok(all) = members(map.get()) else {
-            return refuse(at, "is no object");
+            return refuse(at, "is not an object");
         };
         out.push(b'{');
         for (index, member) in all.iter().enumerate() {
@@ -205,7 +205,7 @@ impl Compiler {
         out: &mut Vec<u8>,
     ) -> Result<(), Refusal> {
         let Ok(all) = members(map.get()) else {
-            return refuse(at, "is no object");
+            return refuse(at, "is not an object");
         };
         let mut object = Writer::begin(out);
         for member in all {

@@ -43,7 +43,7 @@ impl Parameters {
             return plain(Vec::new());
         }
         let Some(schema) = Tree::read(&function.parameters) else {
-            let what = "declared without strict: the schema is no JSON, has a name twice in one object, or is nested too deeply";
+            let what = "declared without strict: the schema is not JSON, has a name twice in one object, or is nested too deeply";
             return plain(vec![lost(String::new(), what.to_owned())]);
         };
         match compile(&schema) {

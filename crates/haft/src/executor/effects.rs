@@ -10,7 +10,8 @@ use crate::executor::early_end::EarlyEnd;
 use crate::input::CallInput;
 use crate::json::canonical::args_digest_without;
 use crate::permission::{Condition, Effect, Permission};
-use crate::policy::Policy;
+use crate::policy::{JudgedCall, Policy, RunHistory};
+use crate::spec::ToolSpec;
 use crate::tool::{PreparedCall, Tool};
 
 /// Asks the tool something and turns a panic into a denial.
@@ -78,9 +79,9 @@ impl ToolInput {
         &self.arguments
     }
 
-    /// Returns what the call would do. The policy must judge the workspace that the tool works in: path rules and hidden paths mean
+    /// Returns what the call would do, as the tool states it. The policy must judge the workspace that the tool works in: path rules and hidden paths mean
     /// nothing in another one.
-    pub(super) fn permissions(&self, policy: &Policy) -> Result<Vec<Permission>, EarlyEnd> {
+    fn stated(&self, policy: &Policy) -> Result<Vec<Permission>, EarlyEnd> {
         if let Some(workspace) = catch_panic(|| self.tool.workspace())? {
             policy.judges(workspace).map_err(|misplaced| {
                 EarlyEnd::failed(ErrorKind::Unavailable, misplaced.to_string()).advise(
@@ -92,6 +93,31 @@ impl ToolInput {
             Some(call) => call.permissions(),
             None => self.tool.permissions(&self.arguments),
         })??)
+    }
+
+    /// Returns what the call would do now in this run: also under further names by which links reach its files, so that every use of
+    /// the answer (the ruling, the request, the comparison before it runs) has the names of its own moment.
+    pub(super) fn permissions(
+        &self,
+        policy: &Policy,
+        spec: &ToolSpec,
+        run: &RunHistory,
+    ) -> Result<Vec<Permission>, EarlyEnd> {
+        let mut permissions = self.stated(policy)?;
+        permissions.extend(self.linked(policy, spec, &permissions, run)?);
+        Ok(permissions)
+    }
+
+    /// Returns what a call with these permissions would do under further names of its files, as far as that is not allowed now.
+    pub(super) fn linked(
+        &self,
+        policy: &Policy,
+        spec: &ToolSpec,
+        permissions: &[Permission],
+        run: &RunHistory,
+    ) -> Result<Vec<Permission>, EarlyEnd> {
+        let call = JudgedCall::new(spec, &self.arguments, permissions, run);
+        Ok(policy.linked_effects(&call, catch_panic(|| self.tool.workspace())?))
     }
 
     /// Returns the permissions with the conditions of the call and a preview of the files it would change, as they are now.

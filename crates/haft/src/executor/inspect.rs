@@ -17,12 +17,12 @@ impl Executor {
         let explained = || {
             let input = admit::admit_for_inspection(entry, arguments)?;
             let (policy, arguments) = (self.parts.policy.now(), input.arguments());
-            let permissions = input.permissions(&policy)?;
-            let unstated = input.unstated(arguments.as_str(), &permissions)?;
             let run = RunHistory {
                 used: Some(Uses::NONE),
                 ..RunHistory::none()
             };
+            let permissions = input.permissions(&policy, entry.spec(), &run)?;
+            let unstated = input.unstated(arguments.as_str(), &permissions)?;
             Ok(policy.explain(&JudgedCall {
                 unstated: Some(&unstated),
                 ..JudgedCall::new(entry.spec(), arguments, &permissions, &run)
@@ -37,8 +37,8 @@ impl Executor {
         let speaking = || {
             let input = admit::admit_for_inspection(entry, arguments)?;
             let policy = self.parts.policy.now();
-            let permissions = input.permissions(&policy)?;
             let run = RunHistory::none();
+            let permissions = input.permissions(&policy, entry.spec(), &run)?;
             let call = JudgedCall::new(entry.spec(), input.arguments(), &permissions, &run);
             let found = policy.asked_for(rules, &call);
             Ok::<_, EarlyEnd>(found.into_iter().map(str::to_owned).collect())

@@ -69,8 +69,11 @@ pub(super) async fn invoke(
     let nest = Arc::clone(open.nest());
     let _seated = nest.seat().take(place);
     // From here on no other call of this session writes in parallel.
-    if let Some(difference) = cleared.difference(parts)? {
+    if let Some(difference) = cleared.difference(parts, session)? {
         return Err(conflict(&difference));
+    }
+    if waited && let Some(name) = cleared.unjudged_name(parts, session)? {
+        return Err(conflict_by_link(&name));
     }
     let (entry, runnable, judgement) = cleared.into_parts();
     let decided = judgement.decision().is_some();
@@ -326,6 +329,14 @@ fn conflict(difference: &str) -> EarlyEnd {
     let message = format!("the approval does not apply to this call: {difference}; nothing ran");
     EarlyEnd::failed(ErrorKind::Conflict, message)
         .advise("check what changed, then call again to request approval again")
+}
+
+fn conflict_by_link(name: &str) -> EarlyEnd {
+    let message = format!(
+        "while the call waited for its turn, a link gave one of its files another name, {name}; nothing ran"
+    );
+    EarlyEnd::failed(ErrorKind::Conflict, message)
+        .advise("call again: it is judged by that name, too")
 }
 
 fn panicked() -> ToolError {

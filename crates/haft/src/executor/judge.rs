@@ -52,13 +52,31 @@ impl Cleared {
     }
 
     /// Returns what has changed since the user approved; checked again just before the call runs.
-    pub(super) fn difference(&self, parts: &Parts) -> Result<Option<String>, EarlyEnd> {
+    pub(super) fn difference(
+        &self,
+        parts: &Parts,
+        session: &Session,
+    ) -> Result<Option<String>, EarlyEnd> {
         let Some(seen) = self.judgement.approved_snapshot() else {
             return Ok(None);
         };
+        let (input, run) = (self.admitted.input(), session.history());
+        let permissions = input.permissions(&parts.policy.now(), self.spec(), &run)?;
+        Ok(seen.difference(&input.snapshot(permissions)?))
+    }
+
+    /// Returns a name under which rules do not simply allow the call, if links gave it to one of its files after it was judged.
+    pub(super) fn unjudged_name(
+        &self,
+        parts: &Parts,
+        session: &Session,
+    ) -> Result<Option<String>, EarlyEnd> {
+        let (policy, run) = (parts.policy.now(), session.history());
+        let judged = self.judgement.permissions();
         let input = self.admitted.input();
-        let now = input.snapshot(input.permissions(&parts.policy.now())?)?;
-        Ok(seen.difference(&now))
+        let linked = input.linked(&policy, self.spec(), judged, &run)?;
+        let new = linked.into_iter().find(|one| !judged.contains(one));
+        Ok(new.map(|one| one.effect.value().to_owned()))
     }
 
     /// Splits the call into its parts, for the one place that runs it.
@@ -145,13 +163,12 @@ pub(super) fn judgement(
     admitted: &Admitted,
 ) -> Result<Arc<Judgement>, EarlyEnd> {
     let policy = parts.policy.now();
-    let input = admitted.input();
-    let permissions = input.permissions(&policy)?;
+    let (input, run) = (admitted.input(), session.history());
+    let permissions = input.permissions(&policy, admitted.entry().spec(), &run)?;
     let unstated = policy
         .keeps_calls_of(admitted.entry().spec().name.as_str())
         .then(|| input.unstated(admitted.written(), &permissions))
         .transpose()?;
-    let run = session.history();
     let call = JudgedCall {
         unstated: unstated.as_deref(),
         ..JudgedCall::new(

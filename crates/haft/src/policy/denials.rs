@@ -1,7 +1,8 @@
 //! `Denials`: the paths that deny rules and secret names keep from every program, for code that hides files before a program starts.
 
 use super::Policy;
-pub use super::linked_names::NameProgress;
+pub use super::name_progress::NameProgress;
+use super::name_progress::is_protected_part;
 use super::paths::{PathPattern, PathView};
 use super::rule::{List, Rule, Selector, Specifier};
 use super::secret_files::HiddenSecrets;
@@ -14,8 +15,8 @@ use crate::spec::ToolClass;
 pub struct Denials {
     read: Vec<PathPattern>,
     edit: Vec<PathPattern>,
-    /// The patterns of ask rules of both classes. They deny nothing, but what they name has other names too.
-    asked: Vec<PathPattern>,
+    /// The patterns of all other deny and ask rules. They keep nothing from programs, but what they name has other names too.
+    others: Vec<PathPattern>,
     secrets: Option<HiddenSecrets>,
     workspace: Option<String>,
 }
@@ -84,10 +85,31 @@ impl Denials {
         patterns.any(|pattern| !pattern.is_any_depth() && pattern.may_lie_below(&folder))
     }
 
+    /// Whether no rule, secret or protected name matches a path because of this part of it. A path with only such parts is judged
+    /// like any other.
+    pub(super) fn is_plain(&self, part: &str) -> bool {
+        let mut patterns = self.patterns();
+        let secret = |secrets: &HiddenSecrets| secrets.names.concern(part);
+        !is_protected_part(part)
+            && !patterns.any(|pattern| pattern.concerns(part))
+            && !self.secrets.as_ref().is_some_and(secret)
+    }
+
+    /// Returns texts of which every part of a path has one that may make it secret.
+    pub(super) fn secret_texts(&self) -> Vec<String> {
+        let secrets = self.secrets.iter();
+        secrets.flat_map(|secrets| secrets.names.texts()).collect()
+    }
+
+    /// Returns the patterns of all rules.
+    pub(super) fn patterns(&self) -> impl Iterator<Item = &PathPattern> {
+        self.read.iter().chain(&self.edit).chain(&self.others)
+    }
+
     /// Returns how far a path matches what rules name, secrets and protected names.
     pub fn progress(&self, path: &str) -> NameProgress {
         let view = PathView::new(path, self.workspace.as_deref());
-        let patterns = self.read.iter().chain(&self.edit).chain(&self.asked);
+        let patterns = self.patterns();
         let secret = self.is_secret(path) || self.is_secret_folder(path);
         let each = patterns.map(|pattern| pattern.progress(&view));
         NameProgress::new(each, secret, path)
@@ -125,8 +147,12 @@ impl Policy {
         Denials {
             read: of(List::Deny, ToolClass::Read).collect(),
             edit: of(List::Deny, ToolClass::Edit).collect(),
-            asked: of(List::Ask, ToolClass::Edit)
-                .chain(of(List::Ask, ToolClass::Read))
+            others: self
+                .rules
+                .all()
+                .iter()
+                .filter_map(other_pattern)
+                .cloned()
                 .collect(),
             secrets: self.hidden_secrets(released),
             workspace: self.places.workspace.clone(),
@@ -139,6 +165,15 @@ fn pattern_of(rule: &Rule, list: List, class: ToolClass) -> Option<&PathPattern>
     let is_of = rule.list == list && rule.selector == Selector::Class(class);
     match &rule.specifier {
         Specifier::Path(pattern) if is_of => Some(pattern),
+        _ => None,
+    }
+}
+
+/// Returns the path pattern of a deny or ask rule that keeps nothing from programs: one for a single tool, or one that asks.
+fn other_pattern(rule: &Rule) -> Option<&PathPattern> {
+    let denies_programs = rule.list == List::Deny && matches!(rule.selector, Selector::Class(_));
+    match &rule.specifier {
+        Specifier::Path(pattern) if rule.list != List::Allow && !denies_programs => Some(pattern),
         _ => None,
     }
 }

@@ -1,125 +1,245 @@
-//! `NameProgress`: what the names below a path can add to what rules, secrets and protected names cover.
+//! `LinkedNames`: the further names by which links reach the files of a workspace, as far as rules may judge them otherwise than by
+//! their own names.
+//!
+//! Whoever judges or guards a path uses it: the policy for every effect of a call, commands for what they changed on a copy, and
+//! the jail for what it protects in the workspace itself.
 
-use super::paths::segments;
-use super::protected::{GIT, is_git_setting, protected_from_commands, protected_names};
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
 
-/// The bit for a path that a protected name covers, with everything below it.
-const COVERED: u128 = 1 << 127;
-/// The bit for a path that is protected itself: the last part of it has a protected ending, or a protected name lies below it.
-const ITSELF: u128 = 1 << 126;
-/// The bit for a path in a repository's folder that is a setting.
-const SETTING: u128 = 1 << 125;
-/// The first of the bits for paths in a repository's folder, which depend on the first name in it.
-const REPOSITORY: u32 = 100;
-/// The number of these bits.
-const REPOSITORIES: u32 = 24;
-/// Maximum number of parts of a protected name; a test compares both limits with the names.
-const MAX_PARTS: usize = 3;
-/// Maximum number of protected names of several parts that have bits of their own.
-const MAX_NAMES: usize = REPOSITORY as usize / MAX_PARTS;
+use super::denials::Denials;
+use super::name_progress::NameProgress;
+use super::plain_parts::PlainParts;
+use crate::workspace::{Links, OutsideLinks, TooMany};
 
-/// How far a path matches what rules and protected names name. If a link gives a folder a further name, this tells whether any path
-/// by that name could be judged otherwise than by the folder's other names.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NameProgress(Vec<u128>);
+/// Maximum number of names in all.
+const MAX_NAMES: usize = 20_000;
+/// Maximum number of folders elsewhere that one link leads through.
+const MAX_BEYOND: usize = 8;
+/// Maximum number of links to follow, counted again for further names.
+const MAX_STEPS: usize = 500_000;
 
-impl NameProgress {
-    /// Creates the progress of a path from that of each pattern, and whether it is a secret.
-    pub(super) fn new(patterns: impl Iterator<Item = u128>, is_secret: bool, path: &str) -> Self {
-        let mut bits: Vec<u128> = vec![u128::from(is_secret), of_protected_names(path)];
-        bits.extend(patterns);
-        Self(bits)
-    }
+/// The further names of a workspace's files.
+#[derive(Debug, Default)]
+pub struct LinkedNames {
+    /// The names of files and folders that links lead to or over, by their own paths.
+    names: HashMap<PathBuf, Vec<PathBuf>>,
+    /// Why there may be more.
+    unknown: Option<String>,
+    outside: OutsideLinks,
+}
 
-    /// Whether it matches anything that `known` does not.
-    pub fn adds_to(&self, known: &Self) -> bool {
-        let mut both = self.0.iter().zip(&known.0);
-        self.0.len() != known.0.len() || both.any(|(own, known)| own & !known != 0)
-    }
-
-    /// Adds what another name of the same place matches.
-    pub fn merge(&mut self, other: &Self) {
-        for (own, other) in self.0.iter_mut().zip(&other.0) {
-            *own |= other;
+impl LinkedNames {
+    /// Finds the names that links give to what these paths name and to what rules, secrets and protected names may name.
+    pub fn find(links: &Links, denials: &Denials, named: &[PathBuf]) -> Self {
+        let mut search = Search {
+            links,
+            denials,
+            named,
+            plain: PlainParts::new(denials),
+            ways: HashMap::new(),
+            known: HashMap::new(),
+            found: Self {
+                unknown: links.missing(),
+                ..Self::default()
+            },
+            count: 0,
+            steps: 0,
+        };
+        if search.run().is_err() {
+            let why = format!("links give files more than {MAX_NAMES} further names");
+            search.found.unknown.get_or_insert(why);
         }
+        search.found
+    }
+
+    /// Returns why there may be more names, as a clause; `None` if all are known.
+    pub fn unknown(&self) -> Option<&str> {
+        self.unknown.as_deref()
+    }
+
+    /// Whether all names are known, and there are none.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty() && self.unknown.is_none()
+    }
+
+    /// Returns each file or folder that links lead to or over, with its further names.
+    pub fn all(&self) -> impl Iterator<Item = (&PathBuf, &Vec<PathBuf>)> {
+        self.names.iter()
+    }
+
+    /// Returns the further names of a path.
+    pub fn names_of(&self, path: &Path) -> BTreeSet<PathBuf> {
+        self.by_links(path).collect()
+    }
+
+    /// Whether what was looked at outside the workspace is still the same.
+    pub(super) fn is_current(&self) -> bool {
+        self.outside.is_current()
+    }
+
+    fn by_links<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = PathBuf> + 'a {
+        path.ancestors().flat_map(move |above| {
+            let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
+            let names = self.names.get(above).into_iter().flatten();
+            names.map(move |name| join(name, rest))
+        })
     }
 }
 
-fn of_protected_names(path: &str) -> u128 {
-    let parts = segments(path);
-    let mut bits = protected_from_commands(path).map_or(0, |_| ITSELF);
-    let mut long = 0;
-    for name in protected_names() {
-        let entry: Vec<&str> = name.path.split('/').collect();
-        let matches = |from: usize| {
-            let same = |(a, b): &(&&str, &&str)| a.eq_ignore_ascii_case(b);
-            parts[from..].iter().zip(&entry).take_while(same).count()
-        };
-        let at = long;
-        long += usize::from(entry.len() > 1);
-        for from in 0..parts.len() {
-            let met = matches(from);
-            if met == entry.len() && name.path == GIT {
-                bits |= in_repository(&parts[from + 1..]);
-            } else if met == entry.len() {
-                bits |= COVERED;
-            } else if met > 0 && from + met == parts.len() {
-                let bit = at.min(MAX_NAMES - 1) * MAX_PARTS + met.min(MAX_PARTS) - 1;
-                bits |= 1 << bit;
+/// Joins paths, without a slash at the end if there is nothing to add.
+fn join(path: &Path, rest: &Path) -> PathBuf {
+    if rest == Path::new("") {
+        path.to_owned()
+    } else {
+        path.join(rest)
+    }
+}
+
+/// A search for names. A link within a folder that has further names has further names itself, and so has what it leads to. Only
+/// names that match more of a rule than those known before count, so that the search ends however links lead in circles.
+struct Search<'a> {
+    links: &'a Links,
+    denials: &'a Denials,
+    named: &'a [PathBuf],
+    plain: PlainParts<'a>,
+    /// Where each link leads, by its absolute path.
+    ways: HashMap<PathBuf, Places>,
+    /// What the known names of a place match, and whether `named` does.
+    known: HashMap<PathBuf, (NameProgress, bool)>,
+    found: LinkedNames,
+    count: usize,
+    steps: usize,
+}
+
+/// Where a link leads.
+#[derive(Clone)]
+struct Places {
+    /// What it leads to or over in the workspace.
+    inside: Vec<PathBuf>,
+    /// Further links in the folders elsewhere that it leads to: their absolute paths, and those below the folder.
+    beyond: Vec<(PathBuf, PathBuf)>,
+}
+
+impl<'a> Search<'a> {
+    fn run(&mut self) -> Result<(), TooMany> {
+        let mut todo: Vec<&'a PathBuf> = self.links.paths().collect();
+        while let Some(link) = todo.pop() {
+            let own = self.links.root().join(link);
+            let names: Vec<PathBuf> = self.found.by_links(link).collect();
+            let names: Vec<PathBuf> = std::iter::once(link.clone()).chain(names).collect();
+            let mut gained = Vec::new();
+            self.follow(&own, &names, &mut gained)?;
+            for place in gained {
+                let below = self.links.below(&place).into_iter();
+                todo.extend(below.filter(|below| **below != place));
             }
         }
-    }
-    bits
-}
-
-fn in_repository(within: &[&str]) -> u128 {
-    let setting = if is_git_setting(&within.join("/")) {
-        SETTING
-    } else {
-        0
-    };
-    let first = within.first().unwrap_or(&"");
-    let sum: u32 = first.bytes().map(u32::from).sum();
-    setting | 1 << (REPOSITORY + sum % REPOSITORIES)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{MAX_NAMES, MAX_PARTS, NameProgress};
-    use crate::policy::protected_names;
-
-    /// Whether the name of a link adds to what its target is judged by.
-    fn adds(link: &str, target: &str) -> bool {
-        let of = |path: &str| NameProgress::new(std::iter::empty(), false, path);
-        of(link).adds_to(&of(target))
+        Ok(())
     }
 
-    #[test]
-    fn each_protected_name_of_several_parts_has_its_own_bits() {
-        let parts = protected_names().map(|name| name.path.split('/').count());
-        let long: Vec<usize> = parts.filter(|parts| *parts > 1).collect();
-        assert!(long.len() <= MAX_NAMES, "{}", long.len());
-        assert!(long.iter().all(|parts| *parts <= MAX_PARTS));
-    }
-
-    #[test]
-    fn a_name_adds_when_it_is_protected_or_leads_to_protected_names() {
-        for (link, target, expect) in [
-            (".mcp.json", ".local/mcp.json", true),
-            ("a/.MCP.json", "b", true),
-            ("a", "b", false),
-            (".claude", "x", true),
-            (".claude/skills", "skills", true),
-            (".claude/skills", ".vscode/skills", false),
-            (".config", "x", true),
-            (".config", "y/.config", false),
-            (".git/hooks", "hooks", true),
-            (".git/objects", "store", true),
-            ("x.code-workspace", "y", true),
-            (".mcp.json.bak", "y", false),
-            ("", "y", false),
-        ] {
-            assert_eq!(adds(link, target), expect, "{link} -> {target}");
+    /// Notes that what a link leads to has these names too, and adds the places that had gained names.
+    fn follow(
+        &mut self,
+        link: &Path,
+        names: &[PathBuf],
+        gained: &mut Vec<PathBuf>,
+    ) -> Result<(), TooMany> {
+        let mut todo = vec![(link.to_owned(), names.to_vec(), 0)];
+        while let Some((link, mut names, depth)) = todo.pop() {
+            names.retain(|name| self.counts(name));
+            if names.is_empty() {
+                continue;
+            }
+            self.steps += 1;
+            if self.steps > MAX_STEPS {
+                return Err(TooMany);
+            }
+            let places = self.places(&link);
+            for place in places.inside {
+                let mut more = false;
+                for name in &names {
+                    more |= self.note(&place, name)?;
+                }
+                if more {
+                    gained.push(place);
+                }
+            }
+            if depth == MAX_BEYOND && !places.beyond.is_empty() {
+                self.cut(&link);
+                continue;
+            }
+            for (beyond, rest) in places.beyond {
+                let names = names.iter().map(|name| join(name, &rest)).collect();
+                todo.push((beyond, names, depth + 1));
+            }
         }
+        Ok(())
     }
+
+    /// Whether a name may match what others do not.
+    fn counts(&mut self, name: &Path) -> bool {
+        let parts = name.iter().any(|part| !self.plain.is_plain(part));
+        parts || meets(self.named, name)
+    }
+
+    fn places(&mut self, link: &Path) -> Places {
+        if let Some(places) = self.ways.get(link) {
+            return places.clone();
+        }
+        let way = self.links.way(link, &mut self.found.outside);
+        if way.is_cut {
+            self.cut(link);
+        }
+        let mut beyond = Vec::new();
+        for folder in way.outside {
+            match self.found.outside.below(&folder, self.links.root()) {
+                Ok(links) => {
+                    beyond.extend(links.into_iter().map(|rest| (folder.join(&rest), rest)));
+                }
+                Err(TooMany) => self.cut(link),
+            }
+        }
+        let inside = way.ends.into_iter().chain(way.over).collect();
+        let places = Places { inside, beyond };
+        self.ways.insert(link.to_owned(), places.clone());
+        places
+    }
+
+    /// Notes that a link could not be followed to all its ends.
+    fn cut(&mut self, link: &Path) {
+        let link = link.strip_prefix(self.links.root()).unwrap_or(link);
+        let link = link.display();
+        let why = format!("the link {link} leads to more places than haft follows");
+        self.found.unknown.get_or_insert(why);
+    }
+
+    /// Notes a name if rules may judge it, or something below it, otherwise than by the names known before.
+    fn note(&mut self, place: &Path, name: &Path) -> Result<bool, TooMany> {
+        let progress = |path: &Path| {
+            let by_rules = self.denials.progress(&path.to_string_lossy());
+            (by_rules, meets(self.named, path))
+        };
+        let (new, is_named) = progress(name);
+        let known = self.known.entry(place.to_owned());
+        let known = known.or_insert_with(|| progress(place));
+        if !new.adds_to(&known.0) && (known.1 || !is_named) {
+            return Ok(false);
+        }
+        if self.count == MAX_NAMES {
+            return Err(TooMany);
+        }
+        known.0.merge(&new);
+        known.1 |= is_named;
+        self.count += 1;
+        let names = self.found.names.entry(place.to_owned()).or_default();
+        names.push(name.to_owned());
+        Ok(true)
+    }
+}
+
+/// Whether a path is, holds or lies in one of these.
+fn meets(named: &[PathBuf], path: &Path) -> bool {
+    let mut named = named.iter();
+    named.any(|named| path.starts_with(named) || named.starts_with(path))
 }

@@ -285,6 +285,26 @@ impl PathPattern {
         })
     }
 
+    /// Returns its names without wildcards.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.segments.iter().filter_map(|segment| match segment {
+            Segment::Name(name) => Some(&**name),
+            Segment::Deep | Segment::Wild(_) => None,
+        })
+    }
+
+    /// Whether it has a name with wildcards.
+    pub(crate) fn has_wild(&self) -> bool {
+        let mut segments = self.segments.iter();
+        segments.any(|segment| matches!(segment, Segment::Wild(_)))
+    }
+
+    /// Whether a path may match more of the pattern because of a part with this name.
+    pub(crate) fn concerns(&self, part: &str) -> bool {
+        let mut named = self.segments.iter();
+        named.any(|segment| *segment != Segment::Deep && segment.matches(part))
+    }
+
     /// Returns how far this path matches the pattern as deny or ask: a bit for each segment that may come next, and one for a match.
     /// Whatever follows, a path matches at most what another matches whose bits include its own.
     pub(crate) fn progress(&self, path: &PathView<'_>) -> u128 {

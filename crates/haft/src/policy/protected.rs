@@ -126,6 +126,11 @@ pub fn protected_from_commands(path: &str) -> Option<&'static str> {
         .or_else(|| protected_ending(&parts))
 }
 
+/// Returns the endings of protected names.
+pub(super) fn protected_endings() -> impl Iterator<Item = &'static str> {
+    PROTECTED_ENDINGS.iter().map(|(ending, _)| *ending)
+}
+
 /// Returns the protected ending of the last segment.
 fn protected_ending(parts: &[&str]) -> Option<&'static str> {
     let name = parts.last()?.as_bytes();

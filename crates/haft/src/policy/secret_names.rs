@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::glob::{Glob, Piece};
 use super::paths::{PathPattern, segments};
+use super::texts::Texts;
 
 mod copies;
 
@@ -149,6 +150,8 @@ pub const SECRET_NAMES: &[&str] = &[
 #[derive(Clone)]
 pub struct SecretNames {
     entries: Arc<[Entry]>,
+    /// Every path that they cover has one of these.
+    texts: Arc<Texts>,
 }
 
 /// A parsed entry.
@@ -179,9 +182,7 @@ pub struct SecretNameError {
 impl Default for SecretNames {
     fn default() -> Self {
         let entries = SECRET_NAMES.iter().filter_map(|text| read(text).ok());
-        Self {
-            entries: entries.collect(),
-        }
+        Self::of(entries.collect())
     }
 }
 
@@ -213,9 +214,13 @@ impl SecretNames {
         for text in more {
             entries.push(read(text)?);
         }
-        Ok(Self {
-            entries: entries.into(),
-        })
+        Ok(Self::of(entries))
+    }
+
+    fn of(entries: Vec<Entry>) -> Self {
+        let texts = Arc::new(Texts::new(entries.iter().flat_map(Entry::texts)));
+        let entries = entries.into();
+        Self { entries, texts }
     }
 
     /// Returns every entry as written, in order.
@@ -231,6 +236,10 @@ impl SecretNames {
 
     /// Whether the name of a file at this path, in the form of a [`PathClaim`](crate::permission::PathClaim), marks it as secret.
     pub fn covers(&self, path: &str) -> bool {
+        // A walk asks about every entry of a workspace.
+        if !self.texts.are_in(path) {
+            return false;
+        }
         let parts = Part::all(path);
         let Some((_, folders)) = parts.split_last() else {
             return false;
@@ -253,6 +262,19 @@ impl SecretNames {
         found
             .find(|entry| entry.folder && entry.holds(&parts))
             .is_some_and(|entry| entry.secret)
+    }
+
+    /// Whether a path may be secret because of a part with this name.
+    pub(crate) fn concern(&self, part: &str) -> bool {
+        let parts = Part::all(part);
+        let each = self.entries.iter().filter(|entry| entry.secret);
+        let mut names = each.flat_map(|entry| entry.names.iter());
+        names.any(|name| parts.iter().any(|part| part.fits(name)))
+    }
+
+    /// Returns texts of which every part of a path has one that may make it secret.
+    pub(super) fn texts(&self) -> impl Iterator<Item = String> {
+        self.entries.iter().flat_map(Entry::texts)
     }
 
     /// Whether a secret may lie below this folder.
@@ -313,9 +335,26 @@ impl<'p> Part<'p> {
         };
         segments(path).into_iter().map(part).collect()
     }
+
+    /// Whether its name, or one that it may be a copy of, matches this name of an entry.
+    fn fits(&self, name: &[Box<str>]) -> bool {
+        let mut originals = self.originals.iter();
+        fits(name, self.name.as_bytes()) || originals.any(|each| fits(name, each.as_bytes()))
+    }
 }
 
 impl Entry {
+    /// Returns a text for each of its names, if it marks secrets. What matches the name, also as the original of a copy, has the text:
+    /// it holds no dot, and only there are copies' names put together.
+    fn texts(&self) -> impl Iterator<Item = String> {
+        let names = self.names.iter().filter(|_| self.secret);
+        names.map(|name| {
+            let texts = name.iter().flat_map(|piece| piece.split('.'));
+            let longest = texts.max_by_key(|text| text.len());
+            longest.unwrap_or_default().to_owned()
+        })
+    }
+
     /// Whether a path of these segments ends in it.
     fn fits_end(&self, parts: &[Part<'_>]) -> bool {
         let Some(at) = parts.len().checked_sub(self.names.len()) else {
@@ -335,10 +374,7 @@ impl Entry {
 
     fn fits(&self, parts: &[Part<'_>]) -> bool {
         let mut each = self.names.iter().zip(parts);
-        each.all(|(name, part)| {
-            let mut originals = part.originals.iter();
-            fits(name, part.name.as_bytes()) || originals.any(|each| fits(name, each.as_bytes()))
-        })
+        each.all(|(name, part)| part.fits(name))
     }
 }
 

@@ -108,7 +108,7 @@ impl GrantFile {
         };
         let wrong = || {
             io::Error::other(format!(
-                "{} is no key: remove it, and sign in again",
+                "{} does not hold a key: remove it, and sign in again",
                 place.display()
             ))
         };

@@ -222,12 +222,12 @@ impl Views {
         let ask_ignored = self.options.ask_ignored || part == Part::Asked;
         let effects = Effects::new(&self.workspace, approved, ask_ignored);
         let (names, names_unknown) =
-            changes.with_note(|note| (note.names.clone(), note.names_unknown));
+            changes.with_note(|note| (note.names.clone(), note.names_unknown.clone()));
         let paths = changes.collected.changes.iter().map(|change| &*change.path);
         let paths = paths.chain(names.values().flatten().map(|name| &*name.0));
         let mut effects = effects.with_repositories(&self.workspace, paths);
         let mut apply = Permission::apply(changes.with_note(|note| note.command.clone()));
-        if self.options.mode == ChangeMode::Review || names_unknown {
+        if self.options.mode == ChangeMode::Review || names_unknown.is_some() {
             // No profile allows this.
             apply.risk = Risk::Critical;
         }
@@ -237,6 +237,11 @@ impl Views {
             let names = names.get(&PathText(change.path.clone()));
             let names = names.into_iter().flatten();
             all.extend(names.map(|name| effects.by_name(change, &name.0)));
+        }
+        if let Some(why) = names_unknown
+            && part == Part::Asked
+        {
+            all.push(Permission::unknown_names(&why));
         }
         all
     }

@@ -11,11 +11,11 @@ use haft::workspace::Workspace;
 use tokio::time::timeout;
 
 use crate::command::changes::Views;
-use crate::command::changes::note::Fate;
+use crate::command::changes::note::{CommandReport, Fate};
 use crate::command::changes::opened_side::open;
 use crate::command::changes::pending::PendingChanges;
 use crate::command::changes::thumbnails::add_thumbnails;
-use crate::command::meaning::{PathChange, ReadOptions, Sides, read};
+use crate::command::meaning::{PathChange, ReadOptions, Sides, one_line, read};
 use crate::work::blocking;
 
 /// Time after which the user is asked without an explanation. The readers stop earlier by themselves.
@@ -32,8 +32,25 @@ pub(super) async fn explain(views: &Arc<Views>, changes: &Arc<PendingChanges>) {
         Ok(Ok(Some(meanings))) => meanings,
         _ => vec![unexplained()],
     };
+    let failure = changes.with_note(|note| failure(&note.said));
+    // Where it is read first.
+    if let (Some(first), Some(why)) = (meanings.first_mut(), failure) {
+        first.warnings.insert(0, why);
+    }
     add_thumbnails(views, changes, &mut meanings).await;
     changes.with_note(|note| note.meanings = meanings);
+}
+
+/// Returns how the command itself ended, if not well.
+fn failure(said: &CommandReport) -> Option<String> {
+    const MAX_WORDS: usize = 200;
+    let how = match (said.data.exit_code, said.data.signal, said.error()) {
+        (Some(0), ..) | (None, None, None) => return None,
+        (Some(code), ..) => format!("exit code {code}"),
+        (None, Some(signal), _) => format!("signal {signal}"),
+        (None, None, Some(error)) => one_line(error.message(), MAX_WORDS),
+    };
+    Some(format!("the command itself failed: {how}"))
 }
 
 fn unexplained() -> Meaning {

@@ -39,9 +39,9 @@ pub(super) struct Note {
     /// Further names by which links reach changed files, as far as the policy does not allow changing them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) names: BTreeMap<PathText, Vec<PathText>>,
-    /// True if the workspace has too many links to find all of these names: then everything is asked about.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(super) names_unknown: bool,
+    /// Why there may be more of these names, if there may: then everything is asked about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) names_unknown: Option<String>,
     /// Changes that were applied so far.
     pub(super) applied: Vec<Changed>,
     /// What the changes amount to that the user decides about.

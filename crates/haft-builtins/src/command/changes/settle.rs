@@ -22,8 +22,7 @@ use crate::command::changes::note::{CommandReport, Fate, Note};
 use crate::command::changes::pending::PendingChanges;
 use crate::command::changes::unread::repositories_with_hidden_files;
 use crate::command::changes::{APPLY, OpenView, Views, failed};
-use crate::command::linked_names::LinkedNames;
-use crate::command::links::TooMany;
+use crate::command::linked_names::NamesOfChanges;
 use crate::work::blocking;
 
 /// A command that has ended.
@@ -130,7 +129,7 @@ async fn collect(
             said: CommandReport::of(ended.result)?,
             fates: BTreeMap::new(),
             names: BTreeMap::new(),
-            names_unknown: false,
+            names_unknown: None,
             applied: Vec::new(),
             meanings: Vec::new(),
             dropped: collected.dropped.iter().map(dropped).collect(),
@@ -152,13 +151,13 @@ async fn judge(
     let (at, kept, denials) = (Arc::clone(views), Arc::clone(changes), context.denials());
     let names = blocking(move |_| {
         let all = &kept.collected.changes;
-        Ok(LinkedNames::of_changes(&at.workspace, all, &denials))
+        Ok(NamesOfChanges::find(&at.workspace, all, &denials))
     });
-    match names.await? {
-        Ok(names) => add_names(views, changes, &names, &mut verdicts, context),
-        Err(TooMany) => changes.with_note(|note| note.names_unknown = true),
-    }
-    let asks_about_all = views.is_review_mode() || changes.with_note(|note| note.names_unknown);
+    let names = names.await?;
+    add_names(views, changes, &names, &mut verdicts, context);
+    let unknown = names.unknown().map(str::to_owned);
+    let asks_about_all = views.is_review_mode() || unknown.is_some();
+    changes.with_note(|note| note.names_unknown = unknown);
     let mut fates = Fates::new(
         &changes.collected.changes,
         verdicts.into_iter(),
@@ -183,7 +182,7 @@ async fn judge(
 fn add_names(
     views: &Views,
     changes: &PendingChanges,
-    names: &LinkedNames,
+    names: &NamesOfChanges,
     verdicts: &mut [EffectVerdict],
     context: &CallContext,
 ) {

@@ -3,6 +3,7 @@
 //! The reader runs no git and no library but an unpacker, and says what it does not understand.
 
 mod commit;
+mod copy;
 mod files;
 mod history;
 mod id;
@@ -12,7 +13,9 @@ mod pack;
 mod refs;
 mod rename;
 mod repository;
+mod rewrite;
 mod staged;
+mod state;
 mod stash;
 mod store;
 mod tree;

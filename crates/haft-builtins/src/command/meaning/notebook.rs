@@ -1,35 +1,73 @@
-//! Notebooks: which cells change, as text; their outputs are only counted.
+//! Notebooks: which cells change, as text, with everything else that is in them; only their outputs are counted.
+
+use std::collections::BTreeMap;
 
 use haft::approval::meaning::{Meaning, MeaningKind};
 use haft::approval::preview::FileChange;
+use haft::text::hex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::budget::Budget;
-use super::words::{count, one_line};
+use super::words::{count, one_line, size};
 
 /// Maximum size of a notebook that is read, in bytes.
 const MAX_NOTEBOOK: usize = 16 << 20;
 /// Maximum number of cells that are compared.
 const MAX_CELLS: usize = 5_000;
 
-/// A notebook, as far as it is compared (nbformat 4).
-#[derive(Deserialize)]
+/// Maximum length of a value that is shown whole, in bytes. Of a longer one, such as an attached picture, the hash is.
+const MAX_VALUE: usize = 2_000;
+
+/// Members by their names. Of several of one name the last counts, as in Jupyter.
+type Fields<'j> = BTreeMap<String, &'j RawValue>;
+
+/// A notebook (nbformat 4).
 struct Notebook<'j> {
-    #[serde(borrow)]
     cells: Vec<Cell<'j>>,
-    #[serde(borrow)]
-    metadata: Option<&'j RawValue>,
+    /// Everything but its cells.
+    others: Fields<'j>,
 }
 
-#[derive(Deserialize)]
 struct Cell<'j> {
-    #[serde(rename = "cell_type")]
     kind: String,
     source: Source,
-    #[serde(borrow, default)]
     outputs: Vec<&'j RawValue>,
+    /// Everything but its kind, its text and its outputs.
+    others: Fields<'j>,
+}
+
+impl<'j> Notebook<'j> {
+    fn parse(bytes: &'j [u8]) -> Option<Self> {
+        let mut others: Fields<'j> = serde_json::from_slice(bytes).ok()?;
+        let cells: Vec<Fields<'j>> = serde_json::from_str(others.remove("cells")?.get()).ok()?;
+        if cells.len() > MAX_CELLS {
+            return None;
+        }
+        let cells = cells.into_iter().map(Cell::parse).collect::<Option<_>>()?;
+        Some(Self { cells, others })
+    }
+}
+
+impl<'j> Cell<'j> {
+    fn parse(mut others: Fields<'j>) -> Option<Self> {
+        let kind = serde_json::from_str(others.remove("cell_type")?.get()).ok()?;
+        let source = serde_json::from_str(others.remove("source")?.get()).ok()?;
+        let outputs = match others.remove("outputs") {
+            Some(outputs) => serde_json::from_str(outputs.get()).ok()?,
+            None => Vec::new(),
+        };
+        // It says how often the cell ran.
+        others.remove("execution_count");
+        Some(Self {
+            kind,
+            source,
+            outputs,
+            others,
+        })
+    }
 }
 
 /// The text of a cell: one string, or one for each line.
@@ -40,14 +78,38 @@ enum Source {
     Lines(Vec<String>),
 }
 
-/// The text of a cell below its kind, as in Python's percent format.
+/// Returns a line for each further member that says anything.
+fn lines_of(others: &Fields<'_>) -> String {
+    let line = |(name, value): (&String, &&RawValue)| {
+        let text = serde_json::from_str::<serde_json::Value>(value.get());
+        let text = text.map_or_else(|_| value.get().to_owned(), |value| value.to_string());
+        if matches!(&*text, "{}" | "[]" | "null") {
+            return String::new();
+        }
+        let shown = if text.len() <= MAX_VALUE {
+            one_line(&text, MAX_VALUE)
+        } else {
+            let hash = hex(&Sha256::digest(&text));
+            let begin = one_line(&text, 200);
+            format!(
+                "{begin} ({} in all, sha256 {hash})",
+                size(text.len() as u64)
+            )
+        };
+        format!("# {}: {shown}\n", one_line(name, 100))
+    };
+    others.iter().map(line).collect()
+}
+
+/// The text of a cell below its kind, as in Python's percent format, and then what else it has.
 fn text(cell: &Cell<'_>) -> String {
     let source = match &cell.source {
         Source::Text(text) => text.clone(),
         Source::Lines(lines) => lines.concat(),
     };
     let end = if source.ends_with('\n') { "" } else { "\n" };
-    format!("# %% [{}]\n{source}{end}", one_line(&cell.kind, 30))
+    let others = lines_of(&cell.others);
+    format!("# %% [{}]\n{source}{end}{others}", one_line(&cell.kind, 30))
 }
 
 /// Returns true if the path names a notebook.
@@ -83,15 +145,18 @@ pub(super) fn meaning(
         format!("notebook {}: {}", one_line(path, 200), counts.words()),
     );
     meaning.lines = other_changes(was.as_ref(), is.as_ref());
-    let side = |there: bool, cells: &[String]| there.then(|| cells.concat().into_bytes());
-    let texts = [
-        side(before.is_some(), &cells_before),
-        side(after.is_some(), &cells_after),
-    ];
+    let side = |of: &Option<Notebook<'_>>, cells: &[String]| {
+        let others = lines_of(&of.as_ref()?.others);
+        Some((others + &cells.concat()).into_bytes())
+    };
+    let texts = [side(&was, &cells_before), side(&is, &cells_after)];
     let bytes = texts.iter().flatten().map(Vec::len).sum();
-    if texts[0] != texts[1] && budget.may_show(bytes) {
+    if texts[0] != texts[1] {
         let [before, after] = &texts;
-        let shown = FileChange::new(path, before.as_deref(), after.as_deref());
+        let mut shown = FileChange::new(path, before.as_deref(), after.as_deref());
+        if !budget.may_show(bytes) {
+            shown.fold("the request has no room for it");
+        }
         meaning.files.push(shown);
     }
     Some(meaning)
@@ -104,8 +169,7 @@ fn parse_side(side: Option<&[u8]>) -> Result<Option<Notebook<'_>>, ()> {
 
 fn parse(bytes: &[u8]) -> Option<Notebook<'_>> {
     let bytes = (bytes.len() <= MAX_NOTEBOOK).then_some(bytes)?;
-    let notebook: Notebook<'_> = serde_json::from_slice(bytes).ok()?;
-    (notebook.cells.len() <= MAX_CELLS).then_some(notebook)
+    Notebook::parse(bytes)
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -147,7 +211,7 @@ impl Counts {
     }
 }
 
-/// Returns lines on what is not shown: outputs and metadata.
+/// Returns lines on what changes beside its cells.
 fn other_changes(was: Option<&Notebook<'_>>, is: Option<&Notebook<'_>>) -> Vec<String> {
     let outputs = |side: Option<&Notebook<'_>>| -> Vec<String> {
         let cells = side.into_iter().flat_map(|one| &one.cells);
@@ -162,12 +226,10 @@ fn other_changes(was: Option<&Notebook<'_>>, is: Option<&Notebook<'_>>) -> Vec<S
         let line = format!("outputs, not shown: {} → {}", before.len(), after.len());
         lines.push(line);
     }
-    let metadata = |side: Option<&Notebook<'_>>| {
-        let metadata = side.and_then(|one| one.metadata);
-        metadata.map(|raw| raw.get().to_owned())
-    };
-    if was.is_some() && is.is_some() && metadata(was) != metadata(is) {
-        lines.push("its metadata changes, too".to_owned());
+    if let (Some(was), Some(is)) = (was, is)
+        && lines_of(&was.others) != lines_of(&is.others)
+    {
+        lines.push("what it says of itself, such as its metadata, changes, too".to_owned());
     }
     lines
 }
@@ -193,7 +255,25 @@ mod tests {
                 "no cell changes",
                 "outputs, not shown: 1 → 0",
             ),
-            ("python3", "evil", "no cell changes", "metadata changes"),
+            ("python3", "evil", "no cell changes", "metadata, changes"),
+            (
+                "\"cell_type\":\"markdown\",",
+                "\"cell_type\":\"markdown\",\"attachments\":{\"a.svg\":{\"image/svg+xml\":\"evil\"}},",
+                "1 cell changed",
+                "",
+            ),
+            (
+                "\"cell_type\":\"code\",",
+                "\"cell_type\":\"code\",\"metadata\":{\"tags\":[\"evil\"]},",
+                "1 cell changed",
+                "",
+            ),
+            (
+                "{\"cells\"",
+                "{\"worksheets\":[\"evil\"],\"cells\"",
+                "no cell changes",
+                "changes, too",
+            ),
             (
                 "{\"cell_type\":\"markdown\",\"source\":[\"# Title\\n\"]},",
                 "",
@@ -214,7 +294,18 @@ mod tests {
             let found = found.unwrap();
             assert_eq!(found.title, format!("notebook a.ipynb: {title}"));
             assert!(found.lines.join("\n").contains(line), "{found:?}");
+            if to.contains("evil") {
+                let shown = found.files.iter().filter_map(|file| file.after.as_ref());
+                assert!(
+                    shown.cloned().collect::<String>().contains("evil"),
+                    "{found:?}"
+                );
+            }
         }
+    }
+
+    #[test]
+    fn a_file_that_is_no_notebook_says_so() {
         for junk in ["no JSON", "{}", "[1]", ""] {
             let mut budget = Budget::new(Duration::from_secs(60));
             let found = meaning("a.ipynb", None, Some(junk.as_bytes()), &mut budget).unwrap();

@@ -17,7 +17,7 @@ pub(super) fn meaning(
     after: Option<&[u8]>,
     budget: &mut Budget,
 ) -> Option<Meaning> {
-    if let Some(packages) = lockfile::meaning(path, before, after) {
+    if let Some(packages) = lockfile::meaning(path, before, after, budget) {
         return Some(packages);
     }
     notebook::meaning(path, before, after, budget)

@@ -1,7 +1,7 @@
 //! Words of titles and lines: texts of files made harmless, counts, sizes.
 
 /// Returns at most `most` characters of a text on one line. Characters that a terminal obeys, or that reorder a line, are escaped.
-pub(super) fn one_line(text: &str, most: usize) -> String {
+pub(in crate::command) fn one_line(text: &str, most: usize) -> String {
     let mut line = String::new();
     for character in text.chars().take(most) {
         if character.is_control() || is_invisible(character) {
@@ -23,9 +23,40 @@ fn is_invisible(character: char) -> bool {
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Returns a path or a name on one line.
+/// Returns a path or a name on one line, in quotes if it could be taken for a part of a sentence.
 pub(super) fn name(bytes: &[u8]) -> String {
-    one_line(&String::from_utf8_lossy(bytes), 200)
+    const MAX_NAME: usize = 200;
+    let text = String::from_utf8_lossy(bytes);
+    let is_plain = |one: char| one.is_alphanumeric() || "-._/@+#=~%$&^!".contains(one);
+    let is_word = |part: &str| !part.is_empty() && part.chars().all(is_plain);
+    if text.split(' ').all(is_word) && !text.contains("  ") {
+        one_line(&text, MAX_NAME)
+    } else {
+        quoted(&text, MAX_NAME)
+    }
+}
+
+/// Returns a text of somebody else in quotes, on one line. A quote inside is escaped, so that nothing in it reads as haft's own words.
+pub(super) fn quoted(text: &str, most: usize) -> String {
+    let mut escaped = String::new();
+    let mut rest = text;
+    while let Some(at) = rest
+        .find(['\'', '\\'])
+        .filter(|_| escaped.len() <= most * 4)
+    {
+        let (before, after) = rest.split_at(at);
+        escaped.push_str(before);
+        escaped.push('\\');
+        escaped.push_str(&after[..1]);
+        rest = &after[1..];
+    }
+    escaped.push_str(rest);
+    format!("'{}'", one_line(&escaped, most))
+}
+
+/// Marks a line that somebody else wrote, such as one of a commit's message.
+pub(super) fn cited(line: &str, most: usize) -> String {
+    format!("> {}", one_line(line, most)).trim_end().to_owned()
 }
 
 /// Returns a count with its noun: "1 file", "3 files".
@@ -49,13 +80,17 @@ pub(super) fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{count, one_line, size};
+    use super::{cited, count, name, one_line, size};
 
     #[test]
     fn a_text_stays_on_its_line_and_in_its_direction() {
         let line = one_line("a\nb\u{1b}[31m\u{202e}c", 20);
         assert_eq!(line, "a\\u{a}b\\u{1b}[31m\\u{202e}c");
         assert_eq!(one_line("long text", 4), "long…");
+        assert_eq!(name(b"src/my file.rs"), "src/my file.rs");
+        assert_eq!(name(b"a, b: c"), "'a, b: c'");
+        assert_eq!(name(b"it's"), "'it\\'s'");
+        assert_eq!(cited("", 10), ">");
         assert_eq!(count(1, "entry"), "1 entry");
         assert_eq!(count(2, "entry"), "2 entries");
         assert_eq!(count(2, "branch"), "2 branches");

@@ -8,7 +8,7 @@ import { bytes, span } from "../time";
 import { ConnectedClients } from "./overview";
 import { PageHead } from "../parts/head";
 import { Pending, useReading } from "../parts/reading";
-import { SafeText } from "../parts/text";
+import { Sentence } from "../parts/text";
 import { When } from "../parts/when";
 
 const AGAIN = 30_000;
@@ -39,7 +39,7 @@ export function HealthPage() {
           <ul class="checks" aria-label="checks">
             {health.checks.map((check, index) => (
               <li key={index}><span class={`badge ${check.ok ? "good" : "wait"}`}>{check.ok ? "ok" : "attention"}</span>
-                <strong>{check.name}</strong> <span class="check-detail"><SafeText text={check.detail} />{check.advice && <span class="dim check-advice"><SafeText text={check.advice} /></span>}</span></li>
+                <strong>{check.name}</strong> <span class="check-detail"><Sentence text={check.detail} />{check.advice && <span class="dim check-advice"><Sentence text={check.advice} /></span>}</span></li>
             ))}
           </ul>
         </>

@@ -6,6 +6,7 @@ import { byUrgency, moreWait, readDetail, waiting } from "../approvals";
 import { useKeys } from "../keys";
 import { runsChanged } from "../live";
 import { follow, go, pathOf } from "../route";
+import { session } from "../session";
 import type { Client, Disk, Hour, Overview as Shape } from "../shapes";
 import { ago, bytes, midnight, now, span } from "../time";
 import { RiskWord } from "../parts/badges";
@@ -36,7 +37,8 @@ export function Overview() {
       <PageHead title="Overview" />
       <Pending reading={reading} />
       <PendingRequests />
-      {shown && (
+      {shown && unused(shown) && <FirstSteps />}
+      {shown && !unused(shown) && (
         <>
           <div class="figures">
             <Figure name="calls today" value={shown.today.calls.toLocaleString("en")} href="/runs?time=1" />
@@ -57,6 +59,25 @@ export function Overview() {
         </>
       )}
     </div>
+  );
+}
+
+/** Returns whether nothing has run lately and nothing could: no call, no client, no request. */
+const unused = ({ hours, clients, today }: Shape) => !today.calls && !clients.length && !waiting.value.length && hours.every((hour) => !hour.calls);
+
+/** What a first user does next. */
+function FirstSteps() {
+  const folder = session.value?.workspace;
+  return (
+    <section class="first-steps" aria-label="first steps">
+      <h2>First steps</h2>
+      <ol>
+        <li><p>Make a call that needs your approval. In a second terminal, in {folder === undefined ? "a folder of yours" : <code><SafeText text={folder} /></code>}:</p><pre class="block" tabIndex={0}>haft call write_file path=hello.txt content=hi</pre></li>
+        <li><p>The request appears on this page. Open it, look at the change, and approve it.</p></li>
+        <li><p>Under <a href="/runs" onClick={follow}>Runs</a>, open the run: it shows what changed, and <em>Undo…</em> takes it back.</p></li>
+        <li><p>Connect your agent: <code>haft init --client NAME</code> connects Claude Code, Cursor, VS Code and others, and <code>haft mcp snippet</code> prints the settings for any MCP client.</p></li>
+      </ol>
+    </section>
   );
 }
 

@@ -10,7 +10,7 @@ import { argumentsOf } from "../parts/arguments";
 import { PageHead } from "../parts/head";
 import { Pending, useReading } from "../parts/reading";
 import { Table, type Column } from "../parts/table";
-import { SafeText } from "../parts/text";
+import { SafeText, Sentence } from "../parts/text";
 
 export function Policy() {
   const [changes, setChanges] = useState(0);
@@ -126,7 +126,7 @@ function Layers({ layers, verdict }: { layers: PolicyExplanation["layers"]; verd
     <>
       <Table label="each layer" columns={LAYER_COLUMNS} rows={shown.map((layer, index) => ({
         key: index, cells: [
-          <SafeText text={layer.layer} />, layer.verdict === "none" ? <span class="dim">none</span> : <StateWord word={layer.verdict} />, <SafeText text={layer.rule} />, <SafeText text={layer.reason} />,
+          <SafeText text={layer.layer} />, layer.verdict === "none" ? <span class="dim">none</span> : <StateWord word={layer.verdict} />, <SafeText text={layer.rule} />, <Sentence text={layer.reason} />,
         ],
       }))} />
       {rest > 0 && deciding.length > 0 && <button type="button" class="disclosure" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Show only the deciding layers" : rest === 1 ? "1 other layer that does not decide" : `${rest} other layers that do not decide`}</button>}
@@ -154,8 +154,8 @@ function RuleCell({ rule, all }: { rule: PolicyRule; all: PolicyRule[] }) {
       {dead && (
         <span class="dead">
           <span class={`badge ${dead.cause === "unused" ? "plain" : "wait"}`}>{DEAD[dead.cause]}</span>{" "}
-          {by && dead.cause === "shadowed" ? <>the {by.list} rule <code><SafeText text={by.rule} /></code> of <SafeText text={by.layer} /> decides first</> : <SafeText text={dead.problem} />}
-          <span class="dim"> – <SafeText text={dead.advice} /></span>
+          {by && dead.cause === "shadowed" ? <>the {by.list} rule <code><SafeText text={by.rule} /></code> of <SafeText text={by.layer} /> decides first</> : <Sentence text={dead.problem} />}
+          <span class="dim"> – <Sentence text={dead.advice} /></span>
         </span>
       )}
     </>

@@ -27,9 +27,11 @@ import { Arguments, argumentsOf } from "../parts/arguments";
 
 const FAILED = new Set(["error", "denied", "timeout"]);
 
-/** Returns the call to show first: one that is running or pending, else one that failed, else the first. */
+const HELD = new Set<string | undefined>([WAITS, "suspended"]);
+
+/** Returns the call to show first: one that waits for approval, else one that is running, else one that failed, else the first. */
 function first(calls: Call[]): Call | undefined {
-  return calls.find((call) => !call.status || call.status === WAITS) ?? calls.find((call) => FAILED.has(call.status ?? "") && call.exit_code === undefined) ?? calls.find((call) => FAILED.has(call.status ?? "")) ?? calls[0];
+  return calls.find((call) => HELD.has(call.status)) ?? calls.find((call) => !call.status) ?? calls.find((call) => FAILED.has(call.status ?? "") && call.exit_code === undefined) ?? calls.find((call) => FAILED.has(call.status ?? "")) ?? calls[0];
 }
 
 export function RunPage({ run, call }: { run: string; call: string | undefined }) {
@@ -159,7 +161,7 @@ function CallDetail({ run, call }: { run: string; call: Call }) {
       {call.error && call.exit_code === undefined && <p class="failure"><code>{call.error.kind}</code> <SafeText text={call.error.message} lines /></p>}
       {!call.error && !call.rendered?.length && call.summary && call.summary !== call.result && <p><SafeText text={call.summary} /></p>}
       {(call.status === WAITS || call.status === "suspended") && <p class="note held">It waits for approval: <a href={call.approval ? pathOf("waiting", call.approval) : "/waiting"} onClick={follow}>decide</a>.</p>}
-      {call.approval && call.argument && <Block text={call.argument} label="what it is about" />}
+      {call.approval && call.argument && !(args && Object.keys(args).length) && <Block text={call.argument} label="what it is about" />}
       {args ? Object.keys(args).length > 0 && <Arguments args={args} /> : text && <Block text={text} label="arguments, redacted" />}
       <OutputPane run={run} call={call.call} ended={call.status !== undefined} />
       <Result call={call} />

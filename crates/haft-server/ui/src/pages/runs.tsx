@@ -11,6 +11,7 @@ import { midnight, now } from "../time";
 import { StateWord } from "../parts/badges";
 import { Empty, wide } from "../parts/frame";
 import { PageHead } from "../parts/head";
+import { useHeld } from "../parts/held";
 import { Pending, useReading } from "../parts/reading";
 import { RunHeads, RunRow } from "../parts/runrow";
 import { SafeText } from "../parts/text";
@@ -78,30 +79,36 @@ function FilteredRuns() {
   const [older, setOlder] = useState<{ path: string; runs: Run[]; done: boolean }>({ path, runs: [], done: false });
   const [busy, setBusy] = useState(false);
   const [trouble, setTrouble] = useState("");
-  const [at, setAt] = useState(-1);
-  const runs = useMemo(() => {
+  // By its id: a new run above it must not move the selection to another one.
+  const [selected, setSelected] = useState<string>();
+  const all = useMemo(() => {
     const head = first.value ?? [];
     const known = new Set(head.map((run) => run.run));
     const rest = older.path === path ? older.runs.filter((run) => !known.has(run.run)) : [];
     return [...head, ...rest];
   }, [first.value, older, path]);
+  const { rows: runs, fresh, release, pointer } = useHeld(all, (run) => run.run);
   const whole = older.path === path && older.runs.length ? older.done : (first.value?.length ?? 0) < PAGE;
   const more = () => {
-    const last = runs[runs.length - 1];
+    const last = all[all.length - 1];
     if (!last || busy) return;
+    // What comes is below the rows that are there.
+    release();
     setBusy(true);
     get<Run[]>(`${path}&after=${encodeURIComponent(last.run)}`).then(
       (page) => {
         setTrouble("");
-        setOlder((before) => ({ path, runs: [...(before.path === path ? before.runs : runs.slice(PAGE)), ...page], done: page.length < PAGE }));
+        setOlder((before) => ({ path, runs: [...(before.path === path ? before.runs : all.slice(PAGE)), ...page], done: page.length < PAGE }));
       },
       (error) => setTrouble(errorText(error)),
     ).finally(() => setBusy(false));
   };
+  const at = runs.findIndex((run) => run.run === selected);
   const open = runs[at];
+  const select = (index: number) => setSelected(runs[Math.max(0, Math.min(runs.length - 1, index))]?.run);
   useKeys(() => [
-    { key: "j", does: "next run", run: () => setAt(Math.min(runs.length - 1, at + 1)) },
-    { key: "k", does: "previous run", run: () => setAt(Math.max(0, at - 1)) },
+    { key: "j", does: "next run", run: () => select(at + 1) },
+    { key: "k", does: "previous run", run: () => select(at - 1) },
     { key: "Enter", does: "open the run", run: () => { if (open) go(pathOf("runs", open.run)); } },
   ]);
   const filtered = FILTERS.some((name) => filters[name]);
@@ -111,7 +118,7 @@ function FilteredRuns() {
       <Pending reading={first} />
       {first.value?.length === 0 && (filtered ? <p class="note">No run matches these filters. <a href="/runs" onClick={follow}>Show all</a></p> : <NoRuns />)}
       {runs.length > 0 && (
-        <section class="table-like" aria-label="runs">
+        <section class="table-like" aria-label="runs" {...pointer}>
           <RunHeads />
           <Windowed class="run-list" label="runs, newest first" role="list" count={runs.length} height={wide.value ? ROW : TALL} keep={at} row={(index) => {
             const run = runs[index];
@@ -119,6 +126,7 @@ function FilteredRuns() {
           }} />
           <p class="list-tools dim"><span>{runs.length.toLocaleString("en")} {whole ? (runs.length === 1 ? "run" : "runs") : "runs shown"}</span>
             {!whole && <button type="button" disabled={busy} onClick={more}>{busy ? "Loading …" : "Show older runs"}</button>}
+            {fresh.length > 0 && <button type="button" class="quiet" onClick={release}>{fresh.length === 1 ? "1 new run" : `${fresh.length.toLocaleString("en")} new runs`}</button>}
             {trouble && <span class="bad-text" role="alert">{trouble}</span>}</p>
         </section>
       )}

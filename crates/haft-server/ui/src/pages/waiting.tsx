@@ -3,9 +3,10 @@
 import { signal } from "@preact/signals";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { errorText } from "../api";
-import { approvals, arrive, byUrgency, deadlineOf, details, loaded, moreWait, pinned, readExpired, readDetail, sweep, trouble, waiting } from "../approvals";
+import { approvals, arrive, byUrgency, deadlineOf, details, loaded, moreWait, openedByUser, pinned, readExpired, readDetail, sweep, trouble, waiting } from "../approvals";
 import { useKeys } from "../keys";
 import { follow, go, parts, pathOf } from "../route";
+import { session } from "../session";
 import type { Approval } from "../shapes";
 import { ago, now, span } from "../time";
 import { spellOut } from "../visible";
@@ -13,9 +14,10 @@ import { Batch } from "../parts/batch";
 import { RiskWord, StateWord } from "../parts/badges";
 import { clientName } from "../parts/client";
 import { Card, PinnedVerdict, Remaining } from "../parts/card";
-import { Deed, DeedLines } from "../parts/deed";
+import { Deed, DeedLines, isTitle } from "../parts/deed";
 import { Empty, wide } from "../parts/frame";
 import { PageHead } from "../parts/head";
+import { useHeld } from "../parts/held";
 import { Pending, useReading } from "../parts/reading";
 import { folderName } from "../parts/runrow";
 import { SafeText } from "../parts/text";
@@ -40,23 +42,18 @@ function Queue() {
   const named = parts.value[1];
   const [filter, setFilter] = useState("");
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const held = useRef<string[] | undefined>(undefined);
-  const [holding, setHolding] = useState(false);
   const finding = useRef<HTMLInputElement>(null);
   useEffect(() => readExpired(now.value), [now.value]);
-  useEffect(() => { if (!holding) sweep(now.value); }, [now.value, holding]);
   const all = approvals.value;
-  if (!holding) held.current = undefined;
-  // A list that is not read yet has no rows that could jump.
-  else if (all.length) held.current ??= all.map((approval) => approval.id);
-  const frozen = held.current;
-  const fresh = frozen ? all.filter((approval) => !frozen.includes(approval.id)) : [];
+  const { rows, fresh, over, holding, release, pointer } = useHeld(all, (approval) => approval.id);
+  // An effect of the last drawing must not remove a row above the one that the pointer has just reached.
+  useEffect(() => { if (!over.current) sweep(now.value); }, [now.value, holding]);
   const shown = useMemo(() => {
-    const fitting = all.filter((approval) => (!frozen || frozen.includes(approval.id)) && fits(approval, filter));
+    const fitting = rows.filter((approval) => fits(approval, filter));
     if (!grouped.value) return fitting;
     const order = [...new Set(fitting.map(groupOf))];
     return order.flatMap((group) => fitting.filter((approval) => groupOf(approval) === group));
-  }, [all, frozen, filter, grouped.value]);
+  }, [all, rows.length, filter, grouped.value]);
   if (!named && wide.value && stuck.value === undefined) stuck.value = (byUrgency(shown.filter((approval) => approval.status === "pending"), now.value)[0] ?? shown[0])?.id;
   const opened = named ?? (wide.value ? stuck.value : undefined);
   // A request that the filter hides cannot be decided, neither by a button nor by a key.
@@ -102,23 +99,26 @@ function Queue() {
     </PageHead>
     <div class={`split ${selected ? "with-detail" : ""}`}>
       {list && (
-        <section class="queue" aria-label="pending requests" onPointerEnter={(e) => { if (e.pointerType === "mouse") setHolding(true); }} onPointerLeave={() => setHolding(false)}>
+        <section class="queue" aria-label="pending requests" {...pointer}>
           <div class="queue-head">
             <input ref={finding} type="search" placeholder="Filter" aria-label="Filter the requests" value={filter}
               onInput={(e) => setFilter(e.currentTarget.value)} onKeyDown={(e) => { if (e.key === "Escape") e.currentTarget.blur(); }} />
             <button type="button" class="quiet" aria-pressed={grouped.value} onClick={() => { grouped.value = !grouped.value; }}>Group</button>
           </div>
-          {above.length > 0 && <button type="button" class="more" onClick={() => jump(above)}>↑ {moreWait(above, " above")}</button>}
-          {trouble.value && <p class="note bad-text" role="alert">{trouble.value}</p>}
-          <Windowed class="queue-list" label="requests" count={shown.length} height={72} keep={at} role="list" onView={(first, end) => setView([first, end])} row={(index) => {
+          <div class="queue-rows">
+          <Windowed class="queue-list" label="requests" count={shown.length} height={ROW} keep={at} covered={SIGN} role="list" onView={(first, end) => setView([first, end])} row={(index) => {
             const approval = shown[index];
             const before = shown[index - 1];
             const heads = approval && grouped.value && (!before || groupOf(before) !== groupOf(approval)) ? groupOf(approval) : "";
             return approval && <QueueRow key={approval.id} approval={approval} group={heads} current={approval.id === selected} chosen={chosen.has(approval.id)} choose={() => choose(approval.id)} />;
           }} />
+          {/* Above the rows, so that no row moves when a sign comes or goes: a press that began on one row would end on another. */}
+          {above.length > 0 && <button type="button" class="more sign above" onClick={() => jump(above)}>↑ {moreWait(above, " above")}</button>}
+          {below.length > 0 && <button type="button" class="more sign below" onClick={() => jump(below)}>↓ {moreWait(below, " below")}</button>}
+          </div>
+          {trouble.value && <p class="note bad-text" role="alert">{trouble.value}</p>}
           {filter && !shown.length && <p class="note">No request matches “{filter}”.</p>}
-          {fresh.length > 0 && <button type="button" class="more" onClick={() => { held.current = all.map((approval) => approval.id); setHolding(false); }}>{moreWait(fresh)}</button>}
-          {below.length > 0 && <button type="button" class="more" onClick={() => jump(below)}>↓ {moreWait(below, " below")}</button>}
+          {fresh.length > 0 && <button type="button" class="more" onClick={release}>{moreWait(fresh)}</button>}
           {filter.trim() !== "" && hiddenByFilter.length > 0 && <button type="button" class="more" onClick={() => setFilter("")}>{moreWait(hiddenByFilter, " outside the filter")}</button>}
         </section>
       )}
@@ -144,14 +144,21 @@ function useAdvance(selected: string | undefined, fitting: Approval[], leaves: b
     known.current = last;
     if (last?.id === selected) decided.current = selected;
   }
+  // An effect of an earlier drawing must not move a user away who has opened another request since.
+  const latest = useRef(selected);
+  latest.current = selected;
   const goes = selected !== undefined && (decided.current === selected || leaves);
   const next = goes ? byUrgency(fitting.filter((approval) => approval.status === "pending" && approval.id !== selected), now.value)[0]?.id : undefined;
   useEffect(() => {
     if (next === undefined) return;
-    const timer = setTimeout(() => { arrive(next); open(next); }, leaves || !last ? 0 : Math.max(0, last.at + LOOK - Date.now()));
+    const timer = setTimeout(() => { if (latest.current === selected) { arrive(next); open(next); } }, leaves || !last ? 0 : Math.max(0, last.at + LOOK - Date.now()));
     return () => clearTimeout(timer);
   }, [next, leaves]);
 }
+
+/** Height of a row, and of a sign over the list with the room around it, in pixels. */
+const ROW = 72;
+const SIGN = 40;
 
 /** A request that expires within this time shows how much is left, in milliseconds. */
 const SOON = 3_600_000;
@@ -165,12 +172,13 @@ function QueueRow({ approval, group, current, chosen, choose }: { approval: Appr
   const waits = approval.status === "pending";
   return (
     <div class={`queue-row ${current ? "current" : ""} ${waits ? "" : "settled"} ${group ? "heads" : ""}`} role="listitem">
+      {group && <span class="group-name clipped"><SafeText text={group} /></span>}
       <input type="checkbox" checked={chosen} disabled={!waits} aria-label={`select ${spellOut(approval.fact.text).slice(0, 80)}`} onChange={choose} />
-      <a href={pathOf("waiting", approval.id)} onClick={follow} aria-current={current ? "true" : undefined}>
-        <span class="queue-top"><span class="queue-fact"><Deed approval={approval} /></span> <span class="dim small">{ago(approval.created, now.value)}</span></span>
+      <a href={pathOf("waiting", approval.id)} onClick={(event) => { openedByUser(approval.id); follow(event); }} aria-current={current ? "true" : undefined}>
+        <span class="queue-top"><span class={isTitle(approval) ? "queue-fact title" : "queue-fact"}><Deed approval={approval} /></span> <span class="dim small">{ago(approval.created, now.value)}</span></span>
         <span class="queue-meta"><span class="tool"><SafeText text={approval.tool} /></span> {waits ? <RiskWord risk={approval.risk} /> : <StateWord word={approval.status} />}
           <DeedLines approval={approval} />
-          <span class="dim clipped">{group ? <strong><SafeText text={group} /></strong> : <SafeText text={clientName(approval)} />}</span>
+          <span class="dim clipped"><SafeText text={clientName(approval)} /></span>
           {waits && deadlineOf(approval) - now.value < SOON && <Remaining created={Date.parse(approval.created)} expires={deadlineOf(approval)} />}</span>
       </a>
     </div>
@@ -234,7 +242,7 @@ function EmptyQueue() {
     <PageHead title="Waiting"><span class="gap" /><a href="/waiting/history" onClick={follow}>History</a></PageHead>
     <Empty title="No pending requests">
       <p>When a call needs approval, it appears here: the command, the change or the address first, then the client and the reason.</p>
-      <p>Under the <code>workspace</code> profile every write and command needs approval. Try one in a second terminal:</p>
+      <p>Under the profile <code>workspace</code>, haft asks before it changes a file, and after a command before it applies what the command changed. Try it in a second terminal, in {session.value?.workspace === undefined ? "a folder of yours" : <code><SafeText text={session.value.workspace} /></code>}:</p>
       <pre class="block">haft call write_file path=hello.txt content=hi</pre>
     </Empty>
     </>

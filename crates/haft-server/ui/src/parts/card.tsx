@@ -19,7 +19,7 @@ import { useFolds } from "./folds";
 import { OutcomeView } from "./outcome";
 import { Questions } from "./questions";
 import { folderName } from "./runrow";
-import { FoldsContext, SafeText } from "./text";
+import { FoldsContext, SafeText, Sentence } from "./text";
 
 declare const WITHOUT_APPROVE: boolean;
 
@@ -110,12 +110,19 @@ function Clock({ detail }: { detail: ApprovalDetail }) {
   return (
     <>
       <span class="dim">pending for {span(Math.max(0, now.value - created))}</span>
-      <span class={left < 60_000 ? "bad-text" : "dim"}>{left > 0 ? `${detail.waits_until ? "waits" : "expires in"} ${span(left)}${detail.waits_until ? " more" : ""}` : "expires now"}{detail.then && `: ${detail.then}`} <Remaining created={created} expires={expires} /></span>
+      <span class={left < 60_000 ? "bad-text" : "dim"}>{deadlineWords(detail, left)} <Remaining created={created} expires={expires} /></span>
       {!detail.attended && <span class="dim">{detail.workspace === session.value?.workspace
         ? "The client is gone. If you approve, haft runs the call now."
         : "The client is gone. If you approve, haft runs the call the next time it runs in that folder."}</span>}
     </>
   );
+}
+
+/** Says when the time of a request is over, and what happens then. */
+function deadlineWords({ waits_until, then }: ApprovalDetail, left: number): string {
+  if (left <= 0) return then ? `now: ${then}` : "expires now";
+  if (then) return `in ${span(left)}: ${then}`;
+  return waits_until ? `waits ${span(left)} more` : `expires in ${span(left)}`;
 }
 
 /** Remaining time, in milliseconds, above which no bar is drawn: it would look full. */
@@ -129,10 +136,12 @@ export function Remaining({ created, expires }: { created: number; expires: numb
 }
 
 function Why({ detail }: { detail: ApprovalDetail }) {
+  // A question's title is its reason, and heads the form.
+  if (detail.kind === "question") return null;
   const query = `?tool=${encodeURIComponent(detail.tool)}&approval=${encodeURIComponent(detail.id)}`;
   return (
     <p class="why">
-      <span class="dim">Why: </span><SafeText text={detail.reason} />{detail.rule && <> <code class="rule"><SafeText text={detail.rule} /></code></>}
+      <span class="dim">Why: </span><Sentence text={detail.reason} />{detail.rule && <> <code class="rule"><SafeText text={detail.rule} /></code></>}
       {detail.kind === "call" && <> <a href={`/policy${query}`} onClick={follow}>What would happen</a></>}
     </p>
   );
@@ -173,6 +182,7 @@ function DecisionInfo({ detail }: { detail: ApprovalDetail }) {
       {decision?.rule && <p class="dim">rule <code><SafeText text={decision.rule} /></code></p>}
       {decision?.message && <p class="said"><SafeText text={decision.message} lines /></p>}
       {detail.outcome && <OutcomeView outcome={detail.outcome} rendered={detail.rendered} />}
+      {detail.outcome?.status === "ok" && !!detail.preview?.length && <p><a href={pathOf("runs", detail.run, detail.call)} onClick={follow}>See what it changed, or undo it</a></p>}
       {!detail.outcome && (detail.status === "approved" || detail.status === "running") && <p class="dim">The call is running; its result appears here.</p>}
     </div>
   );

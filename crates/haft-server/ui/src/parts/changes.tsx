@@ -7,7 +7,7 @@ import { follow, pathOf } from "../route";
 import type { Changes as Report, ChangesEvent, ChangedPath, FileState } from "../shapes";
 import { rowsOfUnified } from "../unified";
 import { NewFileText, RowCounts, Rows } from "./diffview";
-import { CoveredLine, Meanings, coveredBy } from "./meaning";
+import { CoveredLine, Meanings, coveredBy, isOfGit } from "./meaning";
 import { useReading } from "./reading";
 import { SafeText } from "./text";
 import { UndoBox } from "./undo";
@@ -37,12 +37,13 @@ export function Changes({ run, call }: { run: string; call: string | undefined }
   const own = report.changes.filter((file) => !covers.has(file.path));
   const explained = report.changes.filter((file) => covers.has(file.path));
   const rest = own.length - shown;
-  const count = report.changes.length + (report.more_changes ?? 0);
+  // What git keeps for itself has a line of its own.
+  const count = own.length + explained.filter((file) => !isOfGit(file.path)).length + (report.more_changes ?? 0);
   return (
     <section class="run-changes" aria-label="changes">
       <header class="changes-head">
         <h3>{call === undefined ? "Changes of this run" : "Changes of this call"}</h3>
-        <span class="dim">{count === 1 ? "1 file" : `${count.toLocaleString("en")} files`}</span>
+        <span class="dim">{count === 0 ? "only git's own files" : count === 1 ? "1 file" : `${count.toLocaleString("en")} files`}</span>
         {call !== undefined && <a href={pathOf("runs", run)} onClick={follow}>Changes of the whole run</a>}
       </header>
       <UndoBox run={run} call={call} />

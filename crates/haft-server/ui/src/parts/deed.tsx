@@ -25,6 +25,9 @@ export function verbOf(approval: Approval): string {
   return BY_KIND[kind] ?? "";
 }
 
+/** Returns whether what it is about is said in words, such as a commit, and is neither a path nor a command. */
+export const isTitle = ({ tool, fact }: Approval): boolean => tool === "apply_changes" && fact.kind === "diff" && fact.action === undefined;
+
 /** Returns how many lines a file gains and loses; `undefined` if its texts are not known. */
 export function linesOfFile(file: Preview): [number, number] | undefined {
   if (file.added !== undefined && file.removed !== undefined) return [file.added, file.removed];

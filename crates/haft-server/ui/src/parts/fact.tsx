@@ -54,6 +54,7 @@ function AppliedChanges({ detail, args }: { detail: ApprovalDetail; args: Argume
   const meanings = detail.meanings ?? [];
   const covers = coveredBy(meanings);
   const preview = detail.preview ?? [];
+  const files = preview.filter((file) => !covers.has(file.path));
   const shown = new Set(preview.flatMap((file) => [file.path, file.to ?? file.path]));
   const others = detail.permissions.filter((permission) => permission.kind !== "apply" && !shown.has(permission.value) && !covers.has(permission.value));
   const network = Array.isArray(args.network) ? args.network.filter((line) => typeof line === "string") : [];
@@ -61,13 +62,14 @@ function AppliedChanges({ detail, args }: { detail: ApprovalDetail; args: Argume
     <div class="fact">
       {meanings.length > 0 && <Meanings meanings={meanings} />}
       <Command args={args} parts={[]} permissions={[]} />
-      <p class="note">The command has ended. Approving applies its changes; none of them are in the workspace yet.</p>
+      {detail.status === "pending" && <p class="note">The command has ended. Approving applies its changes; none of them are in the workspace yet.</p>}
       {network.length > 0 && (
         <ul class="parts" aria-label="the network of the command">
           {network.map((line) => <li key={line}><SafeText text={line} /></li>)}
         </ul>
       )}
-      {preview.filter((file) => !covers.has(file.path)).map((file, index) => <FileChange key={index} file={file} />)}
+      {meanings.length > 0 && files.length > 0 && <h3>Changes to files in the workspace</h3>}
+      {files.map((file, index) => <FileChange key={index} file={file} />)}
       <Covered meanings={meanings} preview={preview} />
       {others.length > 0 && (
         <ul class="parts" aria-label="what else it changes">

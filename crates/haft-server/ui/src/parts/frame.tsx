@@ -45,6 +45,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
           </a>
         ))}
       </nav>
+      <AskToNotify />
       <main id="main" tabIndex={-1}>
         <Bars />
         {children}
@@ -77,7 +78,7 @@ function TopBar() {
 
 function Bars() {
   if (login.value === "out" && session.value) return <div class="bar" role="alert"><LoginBox short /></div>;
-  if (link.value !== "lost") return <AskToNotify />;
+  if (link.value !== "lost") return null;
   const left = Math.max(0, Math.ceil((nextTry.value - now.value) / 1000));
   return (
     <div class="bar" role="alert">
@@ -87,13 +88,13 @@ function Bars() {
   );
 }
 
-/** Asks once whether to show desktop notifications, and only while a request is pending. */
+/** Asks once whether to show desktop notifications, and only while a request is pending; below the pages' names, where it moves nothing. */
 function AskToNotify() {
   if (answered.value || !waiting.value.length || !["overview", "waiting"].includes(routed.value ?? "")) return null;
   return (
     <div class="notice" role="region" aria-label="notifications">
-      <span>Show a desktop notification when a request arrives while you are looking elsewhere?</span>
-      <button type="button" onClick={() => void allow()}>Show notifications</button><button type="button" class="quiet" onClick={decline}>No</button>
+      <span>Show a desktop notification when a request arrives while you look elsewhere?</span>
+      <span class="choices"><button type="button" onClick={() => void allow()}>Show</button> <button type="button" class="quiet" onClick={decline}>No</button></span>
     </div>
   );
 }

@@ -18,6 +18,8 @@ const LISTS = new Set<MeaningKind>(["lockfile", "staged", "archive"]);
 /** Number of lines and of parts above which they fold. */
 const LINES = 14;
 const PARTS = 8;
+/** Number of parts up to which they are open from the start. */
+const OPEN = 3;
 /** Number of explained paths that are named. */
 const NAMED = 500;
 
@@ -60,11 +62,21 @@ function Lines({ of }: { of: Meaning }) {
   return (
     <>
       <ul class={LISTS.has(of.kind) ? "meaning-lines mono" : "meaning-lines"} aria-label={of.kind === "lockfile" ? "packages" : "more about it"}>
-        {shown.map((line, index) => <li key={index}><SafeText text={line} /></li>)}
+        {shown.map((line, index) => <li key={index}>{of.kind === "lockfile" ? <Package line={line} /> : <SafeText text={line} />}</li>)}
       </ul>
       {long && <button type="button" class="disclosure" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Show fewer" : `${(lines.length - LINES).toLocaleString("en")} more`}</button>}
     </>
   );
+}
+
+const PACKAGE_ACTIONS: Record<string, string> = { added: "create", removed: "delete", changed: "change" };
+
+/** A package of a lockfile: what happens to it, then the rest of the line. */
+function Package({ line }: { line: string }) {
+  const [word = "", ...rest] = line.split(" ");
+  const action = PACKAGE_ACTIONS[word];
+  if (!action) return <SafeText text={line} />;
+  return <span class="package"><span class={`action ${action}`}>{word}</span> <span><SafeText text={rest.join(" ")} /></span></span>;
 }
 
 /** The parts, such as the commits of a rebase: each unfolds. */
@@ -75,14 +87,14 @@ function Parts({ parts }: { parts: Meaning[] }) {
   const shown = long && !open ? parts.slice(0, PARTS) : parts;
   return (
     <>
-      <ol class="meaning-parts">{shown.map((part, index) => <li key={index}><Part part={part} /></li>)}</ol>
+      <ol class="meaning-parts">{shown.map((part, index) => <li key={index}><Part part={part} opens={parts.length <= OPEN} /></li>)}</ol>
       {long && <button type="button" class="disclosure" aria-expanded={open} onClick={() => setOpen(!open)}>{open ? "Show fewer" : `${(parts.length - PARTS).toLocaleString("en")} more`}</button>}
     </>
   );
 }
 
-function Part({ part }: { part: Meaning }) {
-  const [open, setOpen] = useState(false);
+function Part({ part, opens }: { part: Meaning; opens: boolean }) {
+  const [open, setOpen] = useState(opens);
   const files = part.files ?? [];
   const holds = files.length + (part.lines?.length ?? 0) + (part.parts?.length ?? 0) > 0 || part.pictures !== undefined;
   return (
@@ -153,8 +165,11 @@ export function CoveredLine({ paths, children }: { paths: string[]; children: Co
 /** Returns the paths that meanings explain; none of them is shown on its own. */
 export const coveredBy = (meanings: Meaning[]): Set<string> => new Set(meanings.flatMap((meaning) => meaning.covers ?? []));
 
+/** Returns whether git keeps the path for itself. */
+export const isOfGit = (path: string): boolean => /(^|\/)\.git(\/|$)/.test(path);
+
 function wordsOf(paths: string[]): string {
-  const own = paths.filter((path) => /(^|\/)\.git(\/|$)/.test(path)).length;
+  const own = paths.filter(isOfGit).length;
   const others = paths.length - own;
   return [own && `git's own files: ${own.toLocaleString("en")}`, others && `files explained above: ${others.toLocaleString("en")}`].filter(Boolean).join(", ");
 }

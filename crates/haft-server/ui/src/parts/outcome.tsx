@@ -6,7 +6,7 @@ import type { Json, Outcome, Part } from "../shapes";
 import { span } from "../time";
 import { StateWord } from "./badges";
 import { RenderedParts, Stream } from "./rendered";
-import { Block, SafeText } from "./text";
+import { Block, SafeText, Sentence } from "./text";
 
 /** The outcome; with `rendered`, as the server renders it. */
 export function OutcomeView({ outcome, rendered = [] }: { outcome: Outcome; rendered?: Part[] }) {
@@ -33,7 +33,7 @@ export function OutcomeView({ outcome, rendered = [] }: { outcome: Outcome; rend
       {!command && hasData && !texts.length && <Block text={JSON.stringify(outcome.data, null, 2)} label="result" />}
       {texts.map((part, index) => <Block key={index} text={part.text ?? ""} label={hasData ? "note" : "result"} />)}
       {!command && hasData && texts.length > 0 && <details class="plain"><summary>Data</summary><Block text={JSON.stringify(outcome.data, null, 2)} label="data" /></details>}
-      {outcome.error?.advice && <p class="dim"><SafeText text={outcome.error.advice} /></p>}
+      {outcome.error?.advice && <p class="dim"><Sentence text={outcome.error.advice} /></p>}
       {outcome.approval && <PendingLink approval={outcome.approval} />}
     </section>
   );

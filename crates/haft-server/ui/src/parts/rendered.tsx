@@ -32,13 +32,16 @@ function Json({ text, label }: { text: string; label: string }) {
   return <Block text={shown} label={label} />;
 }
 
+/** Returns a stream's text with a line for each state of a line that a carriage return starts over, so that nothing is hidden. */
+const asLines = (text: string) => text.replace(/\r+\n/g, "\n").replace(/\r+/g, "\n").replace(/\n$/, "");
+
 /** One stream of a command, under its name. */
 export function Stream({ name, text }: { name: "stdout" | "stderr"; text: string }) {
   if (!text) return null;
   return (
     <div class={`stream-block ${name}`}>
       <div class="stream-head"><span class="mono">{name}</span> <Copy text={text} what={name} /></div>
-      <Block text={text.replace(/\n$/, "")} label={name} />
+      <Block text={asLines(text)} label={name} />
     </div>
   );
 }

@@ -37,6 +37,11 @@ function colourPiece(text: string, start: number, spans: Span[]): ComponentChild
   return out;
 }
 
+/** A sentence of haft's in which backquotes enclose code. */
+export function Sentence({ text }: { text: string }) {
+  return <>{text.split(/(`[^`\n]+`)/).map((part, index) => (index % 2 ? <code key={index}><SafeText text={part.slice(1, -1)} /></code> : <SafeText key={index} text={part} />))}</>;
+}
+
 /** Lines of code with their colours. */
 function Lines({ text, spans }: { text: string; spans: Span[][] | undefined }) {
   if (!spans) return <SafeText text={text} lines />;

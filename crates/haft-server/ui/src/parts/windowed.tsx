@@ -16,6 +16,8 @@ export interface Props {
   role?: "list" | "group";
   /** The row to keep in view. */
   keep?: number;
+  /** Pixels at either edge that something may cover: a row that is brought into view stays clear of them. */
+  covered?: number;
   /** Whether the view stays at the end as rows are added. */
   follow?: boolean;
   onScrolled?: (atEnd: boolean) => void;
@@ -25,7 +27,7 @@ export interface Props {
 
 /** A list that scrolls smoothly through any number of rows. */
 export function Windowed(props: Props) {
-  const { count, height, row, keep, follow } = props;
+  const { count, height, row, keep, follow, covered = 0 } = props;
   const outer = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, room: 600 });
   const measure = () => {
@@ -44,9 +46,9 @@ export function Windowed(props: Props) {
     const element = outer.current;
     if (!element || keep === undefined || keep < 0) return;
     const top = keep * height;
-    if (top < element.scrollTop) element.scrollTop = top;
-    else if (top + height > element.scrollTop + element.clientHeight) element.scrollTop = top + height - element.clientHeight;
-  }, [keep, height]);
+    if (top < element.scrollTop) element.scrollTop = top - covered;
+    else if (top + height > element.scrollTop + element.clientHeight) element.scrollTop = top + height - element.clientHeight + covered;
+  }, [keep, height, covered]);
   useLayoutEffect(() => {
     if (follow && outer.current) outer.current.scrollTop = outer.current.scrollHeight;
   }, [follow, count]);

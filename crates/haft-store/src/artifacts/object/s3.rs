@@ -73,7 +73,7 @@ impl ObjectArtifacts {
 fn place(url: &str) -> Result<(&str, &str), String> {
     let rest = url
         .strip_prefix("s3://")
-        .ok_or("it is no s3://BUCKET/PREFIX")?;
+        .ok_or("it is not of the form s3://BUCKET/PREFIX")?;
     if rest.contains('@') {
         return Err(
             "credentials do not belong in it: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
@@ -108,7 +108,7 @@ fn place(url: &str) -> Result<(&str, &str), String> {
 
 /// Returns whether the endpoint is unencrypted.
 fn is_plain(name: &str, endpoint: &str, allowed: bool) -> Result<bool, String> {
-    let url = Url::parse(endpoint).map_err(|_| format!("{name} is no URL"))?;
+    let url = Url::parse(endpoint).map_err(|_| format!("{name} is not a URL"))?;
     if !url.username().is_empty() || url.password().is_some() || url.query().is_some() {
         return Err(format!("{name} holds more than a server's address"));
     }

@@ -203,7 +203,7 @@ fn what_is_no_reply_is_an_error_whole_or_streamed() {
         ),
         (
             r#"{"candidates":[{"content":{"parts":[{"functionCall":{"name":"a","partialArgs":[{"jsonPath":"x"}]}}]}}]}"#,
-            "is no place",
+            "is not a path",
         ),
     ];
     for (body, expect) in rows {

@@ -311,7 +311,7 @@ fn what_the_provider_would_refuse_is_refused_before_it_is_sent() {
         (
             Vec::new(),
             extra("generationConfig", "1"),
-            "that is no object",
+            "that is not an object",
         ),
     ];
     for (history, extra, expect) in rows {

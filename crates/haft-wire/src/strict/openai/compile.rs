@@ -97,7 +97,7 @@ pub(super) fn compile(schema: &Tree) -> Result<(Tree, Vec<Note>)> {
         begin = compiling.inline(schema, reference, "")?;
     }
     if begin.types() != ["object"] {
-        return refuse("the root is no object");
+        return refuse("the root is not an object");
     }
     for keyword in ["anyOf", "oneOf", "allOf", "enum", "const", "not"] {
         if begin.get(keyword).is_some() {

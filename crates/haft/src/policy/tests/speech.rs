@@ -298,6 +298,7 @@ fn an_explanation_holds_every_part_and_layer() {
             ("guard", "allow", "guard workspace-edge"),
             ("guard", "allow", "guard protected-paths"),
             ("guard", "allow", "guard command-changes"),
+            ("guard", "allow", "guard unknown-names"),
             ("guard", "allow", "guard private-addresses"),
             ("guard", "allow", "guard rule-proposals"),
             ("guard", "allow", "guard command-lines"),
@@ -322,5 +323,5 @@ fn the_view_holds_all_rules_in_their_order() {
         json!({"list": "deny", "rule": "Edit(x)", "layer": "test"})
     );
     assert_eq!(view["rules"][2]["list"], "allow");
-    assert_eq!(view["guards"].as_array().unwrap().len(), 7);
+    assert_eq!(view["guards"].as_array().unwrap().len(), 8);
 }

@@ -9,7 +9,7 @@ use super::rename::join_renames;
 use super::store::Store;
 use super::tree::{Difference, differences};
 use crate::command::meaning::budget::Budget;
-use crate::command::meaning::words::{count, one_line};
+use crate::command::meaning::words::{self, cited, count};
 
 /// Maximum number of characters of a message's first line in a title.
 const MAX_SUBJECT: usize = 100;
@@ -17,7 +17,7 @@ const MAX_SUBJECT: usize = 100;
 const MAX_MESSAGE_LINES: usize = 40;
 const MAX_LINE: usize = 300;
 /// Maximum number of commits whose files are shown, and of those that are named.
-const MAX_DETAILED: usize = 10;
+pub(super) const MAX_DETAILED: usize = 10;
 const MAX_NAMED: usize = 100;
 
 /// Returns a commit's first line in quotes.
@@ -27,7 +27,7 @@ pub(super) fn subject(commit: &Commit) -> String {
 
 /// Returns a text in quotes.
 pub(super) fn quoted(text: &str) -> String {
-    format!("'{}'", one_line(text, MAX_SUBJECT))
+    words::quoted(text, MAX_SUBJECT)
 }
 
 /// Returns a commit's short name and first line.
@@ -37,14 +37,14 @@ pub(super) fn named(commit: &Commit) -> String {
 
 /// Names some commits.
 pub(super) fn list(commits: &[std::rc::Rc<Commit>]) -> String {
-    const MAX_LISTED: usize = 5;
-    let mut names: Vec<String> = commits
-        .iter()
-        .take(MAX_LISTED)
-        .map(|one| named(one))
-        .collect();
-    if commits.len() > MAX_LISTED {
-        names.push(format!("and {} more", commits.len() - MAX_LISTED));
+    list_of(commits, 5)
+}
+
+/// Names at most `most` commits.
+pub(super) fn list_of(commits: &[std::rc::Rc<Commit>], most: usize) -> String {
+    let mut names: Vec<String> = commits.iter().take(most).map(|one| named(one)).collect();
+    if commits.len() > most {
+        names.push(format!("and {} more", commits.len() - most));
     }
     names.join(", ")
 }
@@ -92,16 +92,16 @@ fn message_lines(commit: &Commit) -> Vec<String> {
     let mut lines: Vec<String> = all
         .by_ref()
         .take(MAX_MESSAGE_LINES)
-        .map(|line| one_line(line, MAX_LINE))
+        .map(|line| cited(line, MAX_LINE))
         .collect();
     let more = all.count();
     if more > 0 {
         lines.push(format!("and {} of the message", count(more, "more line")));
     }
-    while lines.first().is_some_and(String::is_empty) {
+    while lines.first().is_some_and(|line| line == ">") {
         lines.remove(0);
     }
-    lines.push(format!("by {}", one_line(&commit.author, MAX_LINE)));
+    lines.push(format!("by {}", words::quoted(&commit.author, MAX_LINE)));
     lines
 }
 

@@ -1,9 +1,10 @@
 //! The files of a commit, as a person reads them.
 
+use std::collections::BTreeMap;
+
 use haft::approval::meaning::Meaning;
 use haft::approval::preview::FileChange;
 
-use super::id::Id;
 use super::object::{MODE_LINK, MODE_SUBMODULE};
 use super::store::{Store, Unreadable};
 use super::tree::{Difference, FileAt};
@@ -76,16 +77,51 @@ pub(super) fn show(store: &Store<'_>, all: &[Difference], budget: &mut Budget) -
         }
         file(store, one, budget, &mut shown);
     }
-    let left = all.len().saturating_sub(shown.files.len());
-    let submodules = all
+    // In order: there is room for the first ones.
+    let files = all
         .iter()
-        .filter(|one| is_submodule(one.after.or(one.before)));
-    let left = left.saturating_sub(submodules.count());
-    if left > 0 {
-        let line = format!("files that are not shown: {left}");
-        shown.lines.push(line);
-    }
+        .filter(|one| !is_submodule(one.before) && !is_submodule(one.after));
+    let left: Vec<&Difference> = files.skip(shown.files.len()).collect();
+    shown.lines.extend(names_of(&left));
     shown
+}
+
+/// Returns lines that name files without showing them. Of very many, the last ones are counted by the folder at the top.
+fn names_of(left: &[&Difference]) -> Vec<String> {
+    const MAX_NAMED: usize = 1_000;
+    const ON_A_LINE: usize = 10;
+    const MAX_FOLDERS: usize = 20;
+    if left.is_empty() {
+        return Vec::new();
+    }
+    let path = |one: &Difference| name(one.to.as_ref().unwrap_or(&one.path));
+    let mut lines = vec![format!("files that are not shown: {}", left.len())];
+    let named = &left[..left.len().min(MAX_NAMED)];
+    for some in named.chunks(ON_A_LINE) {
+        let names: Vec<String> = some.iter().map(|one| path(one)).collect();
+        lines.push(format!("not shown: {}", names.join(", ")));
+    }
+    let mut folders: BTreeMap<&[u8], usize> = BTreeMap::new();
+    for one in &left[named.len()..] {
+        let path = one.to.as_ref().unwrap_or(&one.path);
+        let end = path.iter().position(|byte| *byte == b'/').unwrap_or(0);
+        *folders.entry(&path[..end]).or_default() += 1;
+    }
+    let more = folders.len().saturating_sub(MAX_FOLDERS);
+    for (folder, number) in folders.into_iter().take(MAX_FOLDERS) {
+        let place = match folder {
+            [] => "the top folder".to_owned(),
+            folder => name(folder),
+        };
+        lines.push(format!(
+            "not named: {} in {place}",
+            count(number, "more file")
+        ));
+    }
+    if more > 0 {
+        lines.push(format!("and more in {}", count(more, "other folder")));
+    }
+    lines
 }
 
 fn is_submodule(file: Option<FileAt>) -> bool {
@@ -143,7 +179,9 @@ fn file(store: &Store<'_>, one: &Difference, budget: &mut Budget, shown: &mut Fi
     let target = one.to.as_ref().map(|to| String::from_utf8_lossy(to));
     let at = target.as_deref().unwrap_or(&path);
     // Beside the file, never in its place.
-    shown.parts.extend(single::meaning(at, was, is, budget));
+    if was != is {
+        shown.parts.extend(single::meaning(at, was, is, budget));
+    }
     let bytes = was.map_or(0, <[u8]>::len) + is.map_or(0, <[u8]>::len);
     let fold = lfs_pointer(is.or(was)).or_else(|| single::fold(at, was, is));
     if let Some(why) = fold {
@@ -168,9 +206,8 @@ fn change(one: &Difference, path: &str, was: Option<&[u8]>, is: Option<&[u8]>) -
 
 /// Leaves out the content, and says why.
 fn folded(mut change: FileChange, why: String) -> FileChange {
-    (change.before, change.after) = (None, None);
-    (change.binary, change.clipped) = (false, false);
-    change.folded = Some(why);
+    change.fold(why);
+    change.binary = false;
     change
 }
 
@@ -247,9 +284,4 @@ fn lfs_pointer(content: Option<&[u8]>) -> Option<String> {
         "Git LFS keeps it: {}, SHA-256 {hash}…",
         size(bytes)
     ))
-}
-
-/// Returns the content of a file of a tree if it has at most `most` bytes.
-pub(super) fn blob(store: &Store<'_>, id: &Id, most: u64) -> Option<Vec<u8>> {
-    store.object(id, most).ok()?.content
 }

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::Path;
+use std::time::Duration;
 
 use haft::approval::meaning::{Meaning, MeaningKind};
 use haft::change::State;
 
-use super::object::loose;
+use super::object::{id_of, loose};
+use super::store::Store;
+use crate::command::meaning::budget::Budget;
 use crate::command::meaning::sides::{PathChange, Side, Sides};
 use crate::command::meaning::words::{count, name};
 
@@ -37,6 +40,9 @@ const STEERING: [&str; 8] = [
 /// Maximum size of a loose object or log that is folded, in bytes.
 const MAX_FOLDED: u64 = 4 << 20;
 
+/// Maximum time for checking stored objects. Those that are not checked by then stay visible.
+const MAX_TIME: Duration = Duration::from_secs(3);
+
 /// Returns what a file is, in one word, if git keeps it for itself. `path` is relative to the repository.
 fn word(path: &Path) -> Option<&'static str> {
     let mut parts = path.iter();
@@ -62,6 +68,13 @@ fn word(path: &Path) -> Option<&'static str> {
         file if is_last && (OWN_FILES.contains(&file) || STEERING.contains(&file)) => Some("file"),
         _ => None,
     }
+}
+
+/// Returns true for the lists from which git takes what it would else read from the objects: they may say anything.
+fn is_believed(path: &Path) -> bool {
+    path.starts_with("objects/info/commit-graph")
+        || path.starts_with("objects/info/commit-graphs")
+        || path.starts_with("objects/pack/multi-pack-index")
 }
 
 fn is_lock(path: &Path) -> bool {
@@ -101,10 +114,7 @@ fn is_genuine(sides: &Sides<'_>, change: &PathChange, word: &str) -> bool {
             let name = name.unwrap_or_default();
             let is_loose = name.len() == 38;
             match word {
-                "object" if is_loose => {
-                    let content = sides.open(Side::After, &change.path);
-                    is_new && content.is_some_and(|content| loose(&content, MAX_FOLDED).is_some())
-                }
+                "object" if is_loose => is_new && is_named_rightly(sides, &change.path),
                 "object" if name != "packs" => is_new,
                 "log" => {
                     let content = sides.read(Side::After, &change.path, MAX_FOLDED);
@@ -115,6 +125,16 @@ fn is_genuine(sides: &Sides<'_>, change: &PathChange, word: &str) -> bool {
         }
         Some(_) => false,
     }
+}
+
+/// Returns true if a stored object has the content that its name says. One that is too long to be read is not folded.
+fn is_named_rightly(sides: &Sides<'_>, path: &Path) -> bool {
+    let stored = sides.open(Side::After, path);
+    let object = stored.and_then(|content| loose(&content, MAX_FOLDED));
+    let id = object.and_then(|object| Some(id_of(object.kind, &object.content?)));
+    let mut names = path.iter().rev().filter_map(|part| part.to_str());
+    let (name, folder) = (names.next().unwrap_or_default(), names.next());
+    id.is_some_and(|id| id.hex() == format!("{}{name}", folder.unwrap_or_default()))
 }
 
 /// Returns true if each line begins with two ids, as git writes them into logs.
@@ -135,6 +155,122 @@ fn is_named(repository: &Path) -> bool {
     parts.any(|part| part.ends_with(b".git"))
 }
 
+/// Git's own files that change, by what they are.
+#[derive(Debug, Default)]
+struct Own {
+    counts: BTreeMap<&'static str, usize>,
+    covers: Vec<String>,
+    /// Stored objects that are gone or changed, that are in a pack afterwards, and that are not what their names say.
+    deleted: usize,
+    packed: usize,
+    odd: usize,
+    /// New packs that are too long to be checked.
+    unchecked: usize,
+    /// Lists that git believes.
+    believed: usize,
+}
+
+impl Own {
+    /// Looks at a changed file. `inside` is its path in the repository.
+    fn add(
+        &mut self,
+        sides: &Sides<'_>,
+        change: &PathChange,
+        inside: &Path,
+        (store, time): (&Store<'_>, &Budget),
+    ) {
+        self.believed += usize::from(is_believed(inside) && change.after.is_some());
+        let word = if inside.as_os_str().is_empty() {
+            Some("folder")
+        } else {
+            word(inside)
+        };
+        let Some(word) = word else {
+            return;
+        };
+        let is_over = time.is_over();
+        let is_list = inside == Path::new("objects/info/packs");
+        if word == "object" && !is_list && matches!(change.before, Some(State::File { .. })) {
+            // One that is in a pack afterwards is as good as there.
+            let is_kept = || {
+                if inside.starts_with("objects/pack") {
+                    store.is_repacked(&change.path)
+                } else {
+                    store.is_packed(inside)
+                }
+            };
+            if change.after.is_some() || is_over || !is_kept() {
+                self.deleted += 1;
+                return;
+            }
+            self.packed += 1;
+        } else if is_over || !is_genuine(sides, change, word) {
+            self.odd += usize::from(word == "object");
+            return;
+        } else if inside.extension().is_some_and(|end| end == "pack") && change.after.is_some() {
+            match store.is_true(&change.path, time) {
+                Some(true) => {}
+                Some(false) => {
+                    self.odd += 1;
+                    return;
+                }
+                None => self.unchecked += 1,
+            }
+        }
+        self.covers.push(change.path.to_string_lossy().into_owned());
+        let is_folder = |state: &Option<State>| matches!(state, Some(State::Folder { .. }));
+        if !is_folder(&change.before) && !is_folder(&change.after) {
+            *self.counts.entry(word).or_default() += 1;
+        }
+    }
+
+    fn title(&self, folder: &str) -> String {
+        let each = self.counts.iter();
+        let each: Vec<String> = each.map(|(word, number)| count(*number, word)).collect();
+        if each.is_empty() {
+            format!("git's own files in {folder}")
+        } else {
+            format!("git's own files in {folder}: {}", each.join(", "))
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.packed > 0 {
+            lines.push(format!(
+                "{} moved into a pack",
+                count(self.packed, "object")
+            ));
+        }
+        if self.unchecked > 0 {
+            let packs = count(self.unchecked, "new pack");
+            lines.push(format!("{packs} not checked object by object"));
+        }
+        if self.believed > 0 {
+            let why = "a list of commits or packs changes that git believes: haft reads the commits themselves";
+            lines.push(why.to_owned());
+        }
+        lines
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if self.deleted > 0 {
+            let objects = count(self.deleted, "stored object");
+            warnings.push(format!(
+                "{objects} deleted or changed: what needs them cannot be read"
+            ));
+        }
+        if self.odd > 0 {
+            let objects = count(self.odd, "stored object");
+            warnings.push(format!(
+                "{objects} not what the name says, or too long to be checked"
+            ));
+        }
+        warnings
+    }
+}
+
 /// Returns the one line for git's own files in the repository in a folder, or `None` if none of them changed. It covers them if
 /// what they mean is understood.
 pub(super) fn internals(
@@ -143,55 +279,27 @@ pub(super) fn internals(
     select: &dyn Fn(&Path) -> bool,
     not_understood: Option<&str>,
 ) -> Option<Meaning> {
-    let (mut counts, mut covers) = (BTreeMap::<&str, usize>::new(), Vec::new());
-    let mut deleted = 0;
+    let store = Store::new(sides, repository, None);
+    let (mut own, is_named, time) = (Own::default(), is_named(repository), Budget::new(MAX_TIME));
     for change in sides.below(repository) {
         let inside = change.path.strip_prefix(repository).ok()?;
-        let word = if inside.as_os_str().is_empty() {
-            Some("folder")
-        } else {
-            word(inside)
-        };
-        let is_own = |word: &&str| {
-            select(&change.path) && is_named(repository) && is_genuine(sides, change, word)
-        };
-        let Some(word) = word.filter(is_own) else {
-            continue;
-        };
-        if word == "object" && matches!(change.before, Some(State::File { .. })) {
-            deleted += 1;
-            continue;
-        }
-        covers.push(change.path.to_string_lossy().into_owned());
-        let is_folder = |state: &Option<State>| matches!(state, Some(State::Folder { .. }));
-        if !is_folder(&change.before) && !is_folder(&change.after) {
-            *counts.entry(word).or_default() += 1;
+        if is_named && select(&change.path) {
+            own.add(sides, change, inside, (&store, &time));
         }
     }
-    if covers.is_empty() && deleted == 0 && not_understood.is_none() {
+    let (lines, warnings) = (own.lines(), own.warnings());
+    let says = !lines.is_empty() || !warnings.is_empty() || not_understood.is_some();
+    if own.covers.is_empty() && !says {
         return None;
     }
-    let each: Vec<String> = counts
-        .iter()
-        .map(|(word, number)| count(*number, word))
-        .collect();
     let folder = name(repository.as_os_str().as_encoded_bytes());
-    let title = if each.is_empty() {
-        format!("git's own files in {folder}")
-    } else {
-        format!("git's own files in {folder}: {}", each.join(", "))
-    };
-    let mut meaning = Meaning::new(MeaningKind::GitInternals, title);
-    if deleted > 0 {
-        let objects = count(deleted, "stored object");
-        let warning = format!("{objects} deleted or changed: what needs them cannot be read");
-        meaning.warnings.push(warning);
-    }
+    let mut meaning = Meaning::new(MeaningKind::GitInternals, own.title(&folder));
+    (meaning.lines, meaning.warnings) = (lines, warnings);
     match not_understood {
         Some(why) => meaning.warnings.push(format!(
             "haft does not understand what changes in {folder}: {why}"
         )),
-        None => meaning.covers = covers,
+        None => meaning.covers = own.covers,
     }
     Some(meaning)
 }

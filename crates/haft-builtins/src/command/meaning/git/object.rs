@@ -3,6 +3,7 @@
 use std::io::{self, Read as _};
 
 use flate2::bufread::ZlibDecoder;
+use sha1::{Digest as _, Sha1};
 
 use super::id::{ID_BYTES, Id};
 use crate::command::meaning::sides::Content;
@@ -20,6 +21,15 @@ pub(super) enum ObjectKind {
 }
 
 impl ObjectKind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Commit => "commit",
+            Self::Tree => "tree",
+            Self::Blob => "blob",
+            Self::Tag => "tag",
+        }
+    }
+
     pub(super) fn of_word(word: &[u8]) -> Option<Self> {
         Some(match word {
             b"commit" => Self::Commit,
@@ -90,6 +100,14 @@ pub(super) fn loose(content: &Content, most: u64) -> Option<Object> {
     })
 }
 
+/// Returns the name of an object with this content.
+pub(super) fn id_of(kind: ObjectKind, content: &[u8]) -> Id {
+    let mut hash = Sha1::new();
+    hash.update(format!("{} {}\0", kind.word(), content.len()));
+    hash.update(content);
+    Id(hash.finalize().into())
+}
+
 /// A commit.
 #[derive(Debug, Clone)]
 pub(super) struct Commit {
@@ -98,6 +116,8 @@ pub(super) struct Commit {
     pub(super) parents: Vec<Id>,
     /// The author: name and address.
     pub(super) author: String,
+    /// Seconds since 1970 when it was written. A copy has the time of the original.
+    pub(super) written: i64,
     /// Seconds since 1970 when it was made.
     pub(super) time: i64,
     pub(super) message: String,
@@ -111,6 +131,7 @@ impl Commit {
             tree: id,
             parents: Vec::new(),
             author: String::new(),
+            written: 0,
             time: 0,
             message: String::new(),
         };
@@ -130,7 +151,7 @@ impl Commit {
                     return None;
                 }
             } else if let Some(who) = line.strip_prefix(b"author ") {
-                commit.author = who_of(who).0;
+                (commit.author, commit.written) = who_of(who);
             } else if let Some(who) = line.strip_prefix(b"committer ") {
                 commit.time = who_of(who).1;
             }

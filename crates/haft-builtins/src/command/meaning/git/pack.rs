@@ -23,6 +23,8 @@ pub(super) struct Pack {
     index: Content,
     entries: Content,
     count: u64,
+    /// Whether it is there after the changes.
+    pub(super) lasts: bool,
 }
 
 /// How the content of an entry is stored.
@@ -43,7 +45,7 @@ struct Entry {
 
 impl Pack {
     /// Opens a pack; `None` if its index is none that haft understands.
-    pub(super) fn open(index: Content, pack: Content) -> Option<Self> {
+    pub(super) fn open(index: Content, pack: Content, lasts: bool) -> Option<Self> {
         if index.exact_at(0, 8).ok()? != INDEX_V2 || pack.exact_at(0, 4).ok()? != b"PACK" {
             return None;
         }
@@ -51,6 +53,7 @@ impl Pack {
             index,
             entries: pack,
             count: 0,
+            lasts,
         };
         opened.count = opened.fanout(255)?;
         (NAMES + opened.count * 28 <= opened.index.len()).then_some(opened)
@@ -63,6 +66,16 @@ impl Pack {
 
     fn fanout(&self, byte: u8) -> Option<u64> {
         self.word(FANOUT + u64::from(byte) * 4)
+    }
+
+    /// Returns the names of its objects; `None` if there are too many.
+    pub(super) fn ids(&self) -> Option<Vec<Id>> {
+        const MAX_IDS: u64 = 200_000;
+        let count = usize::try_from(self.count).ok()?;
+        let fits = self.count <= MAX_IDS;
+        let names = fits.then(|| self.index.exact_at(NAMES, count * ID_BYTES));
+        let names = names?.ok()?;
+        names.chunks_exact(ID_BYTES).map(Id::from_bytes).collect()
     }
 
     /// Returns the offset of an object in the pack.

@@ -118,6 +118,13 @@ impl Refs {
         self.all.iter().map(|(name, target)| (&**name, target))
     }
 
+    /// Returns the objects of the refs whose names begin so.
+    pub(super) fn below(&self, folder: &str) -> Vec<Id> {
+        let all = self.all.iter();
+        let inside = all.filter(|(name, _)| name.starts_with(folder));
+        inside.filter_map(|(_, to)| self.resolve(to)).collect()
+    }
+
     /// Returns the objects of all refs.
     pub(super) fn ids(&self) -> Vec<Id> {
         let mut ids: Vec<Id> = self
@@ -149,6 +156,8 @@ pub(super) struct RefUpdate {
     pub(super) name: String,
     pub(super) old: Option<Id>,
     pub(super) new: Option<Id>,
+    /// The other ref that it leads to from now on.
+    pub(super) leads_to: Option<String>,
 }
 
 /// Returns the refs that differ, sorted by name.
@@ -169,6 +178,10 @@ pub(super) fn updates(before: &Refs, after: &Refs) -> Vec<RefUpdate> {
             name: name.to_owned(),
             old: before.get(name),
             new: after.get(name),
+            leads_to: match after.all.get(name) {
+                Some(Target::Ref(to)) => Some(to.clone()),
+                _ => None,
+            },
         })
         .collect()
 }

@@ -11,11 +11,13 @@ use super::internals::internals;
 use super::refs::{Refs, Target, read_target, updates};
 use super::staged::{Compared, Place, Selection, compare_worktree, staged, thrown_away};
 use super::stash::{Stash, StashLists, log_lines, stash_meanings, stashes};
+use super::state::states;
 use super::store::Store;
 use super::update::{Head, Hint, Look};
 use crate::command::lexical::normalize;
 use crate::command::meaning::budget::Budget;
 use crate::command::meaning::sides::{Side, Sides};
+use crate::command::meaning::words::name;
 
 /// Maximum number of repositories that are read.
 const MAX_REPOSITORIES: usize = 20;
@@ -162,8 +164,26 @@ pub(in crate::command::meaning) fn read_repository(
         Ok(found) => (found, None),
         Err(why) => (Vec::new(), Some(why)),
     };
+    if let Some(place) = elsewhere(sides, folder) {
+        for meaning in &mut found {
+            meaning.title = format!("{} (in {place})", meaning.title);
+        }
+    }
     found.extend(internals(sides, folder, select, failure.as_deref()));
     found
+}
+
+/// Returns the name of a repository that is not the workspace's own.
+fn elsewhere(sides: &Sides<'_>, folder: &Path) -> Option<String> {
+    if folder == Path::new(".git") {
+        return None;
+    }
+    let text = sides.read(Side::After, &folder.join("config"), MAX_CONFIG);
+    let text = String::from_utf8_lossy(&text.unwrap_or_default()).into_owned();
+    let place = worktree_of(sides, folder, &text);
+    let place = place.filter(|place| !place.as_os_str().is_empty());
+    let place = place.unwrap_or_else(|| folder.to_owned());
+    Some(name(place.as_os_str().as_encoded_bytes()))
 }
 
 fn understood(
@@ -178,13 +198,8 @@ fn understood(
     let after = Refs::read(sides, Side::After, folder)?;
     let mut folders = vec![(folder.to_owned(), layout.worktree)];
     folders.extend(head_folders(sides, folder));
-    let mut heads = Vec::new();
-    for (folder, _) in &folders {
-        heads.push(Head {
-            before: head(sides, Side::Before, folder)?,
-            after: head(sides, Side::After, folder)?,
-        });
-    }
+    let heads = folders.iter().map(|(folder, _)| Head::read(sides, folder));
+    let heads: Vec<Head> = heads.collect::<Result<_, _>>()?;
     let lists = StashLists {
         before: stashes(sides, Side::Before, folder, &before),
         after: stashes(sides, Side::After, folder, &after),
@@ -195,9 +210,10 @@ fn understood(
     let roots_after = roots(&after, heads_after, &lists.after);
     let mut look = Look {
         store: &store,
-        before: &before,
+        after: &after,
         heads: &heads,
         hints: hints(sides, &folders),
+        branches_after: after.below("refs/heads/"),
         roots_before,
         roots_after,
         budget,
@@ -217,6 +233,7 @@ fn understood(
         if at == 0 {
             found.extend(stash_meanings(sides, &store, &place, &lists, budget));
         }
+        found.extend(states(sides, &place.folder));
         found.extend(staged(sides, &store, &place, budget)?);
         let goes_back = found.iter().any(|one| one.kind == MeaningKind::Reset);
         let selection = Selection { select, goes_back };
@@ -255,6 +272,15 @@ fn add_worktree(found: &mut Vec<Meaning>, compared: &Compared) {
             meaning.warnings.push(warning);
             found.push(meaning);
         }
+    }
+}
+
+impl Head {
+    fn read(sides: &Sides<'_>, folder: &Path) -> Result<Self, String> {
+        Ok(Self {
+            before: head(sides, Side::Before, folder)?,
+            after: head(sides, Side::After, folder)?,
+        })
     }
 }
 

@@ -1,16 +1,16 @@
 //! What a change set does to git's index beyond what its commits explain, and which uncommitted changes it throws away.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use haft::approval::meaning::{Meaning, MeaningKind};
 
 use super::commit::compare_files;
-use super::files::blob;
 use super::id::Id;
+use super::object::{ObjectKind, id_of};
 use super::store::{Store, Unreadable};
 use super::tree::{Difference, FileAt};
-use crate::command::index::{MAX_INDEX, Recorded, recorded_in};
+use crate::command::index::{MAX_INDEX, Recorded, flags_in, recorded_in};
 use crate::command::meaning::budget::Budget;
 use crate::command::meaning::sides::{Side, Sides};
 use crate::command::meaning::words::{count, name};
@@ -18,7 +18,7 @@ use crate::command::meaning::words::{count, name};
 /// Maximum number of files whose content is compared with that of a commit.
 const MAX_COMPARED: usize = 2_000;
 /// Maximum size of such a file, in bytes.
-const MAX_BYTES: u64 = 4 << 20;
+const MAX_BYTES: u64 = 24 << 20;
 
 /// The folder and the commits of a HEAD.
 #[derive(Debug)]
@@ -44,6 +44,30 @@ fn index(sides: &Sides<'_>, side: Side, folder: &Path) -> Result<Index, String> 
     read.ok_or_else(|| "git's index is damaged, or of a kind that haft does not read".to_owned())
 }
 
+/// Returns the files with conflicts.
+fn conflicts(sides: &Sides<'_>, folder: &Path) -> BTreeSet<Vec<u8>> {
+    let index = sides.read(Side::After, &folder.join("index"), MAX_INDEX);
+    let flags = index.and_then(|index| flags_in(&index)).unwrap_or_default();
+    let files = flags.into_iter().filter(|(_, flags)| flags.in_conflict);
+    files.map(|(path, _)| path).collect()
+}
+
+/// Returns whether a file has the content of an object; `None` if it is too long to be told.
+pub(super) fn is_object(
+    sides: &Sides<'_>,
+    side: Side,
+    path: &Path,
+    object: Option<FileAt>,
+) -> Option<bool> {
+    let Some(file) = sides.open(side, path) else {
+        return Some(object.is_none());
+    };
+    let Some((_, id)) = object else {
+        return Some(false);
+    };
+    Some(id_of(ObjectKind::Blob, &file.whole(MAX_BYTES)?) == id)
+}
+
 /// Returns what is put into the index, or taken out of it, and is not committed.
 ///
 /// # Errors
@@ -56,6 +80,7 @@ pub(super) fn staged(
 ) -> Result<Option<Meaning>, String> {
     let before = index(sides, Side::Before, &place.folder)?;
     let after = index(sides, Side::After, &place.folder)?;
+    let conflicts = conflicts(sides, &place.folder);
     let names: std::collections::BTreeSet<&Vec<u8>> = before
         .iter()
         .filter(|(path, was)| after.get(*path) != Some(*was))
@@ -65,6 +90,8 @@ pub(super) fn staged(
                 .filter(|(path, is)| before.get(*path) != Some(*is)),
         )
         .map(|(path, _)| path)
+        // Said as what they are.
+        .filter(|path| !conflicts.contains(*path))
         .collect();
     let mut changed: Vec<&Vec<u8>> = names.into_iter().collect();
     let (mut added, mut removed) = (Vec::new(), 0_usize);
@@ -154,16 +181,15 @@ pub(super) fn compare_worktree(
         ) else {
             continue;
         };
-        let content = |side| sides.read(side, &change.path, MAX_BYTES);
-        let committed = |file: Option<FileAt>| file.and_then(|(_, id)| blob(store, &id, MAX_BYTES));
         let is_file = |state: &Option<haft::change::State>| {
             matches!(state, None | Some(haft::change::State::File { .. }))
         };
         if !is_file(&change.before) || !is_file(&change.after) {
             continue;
         }
-        let same_before = content(Side::Before) == committed(was);
-        let same_after = content(Side::After) == committed(is);
+        // What cannot be told is not called thrown away: the file itself is shown.
+        let same_before = is_object(sides, Side::Before, &change.path, was) != Some(false);
+        let same_after = is_object(sides, Side::After, &change.path, is) == Some(true);
         let goes_back = of.goes_back || (was == is && was.is_some());
         let path = || change.path.to_string_lossy().into_owned();
         if same_after && !same_before && goes_back && change.before.is_some() {

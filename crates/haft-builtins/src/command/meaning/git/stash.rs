@@ -5,10 +5,9 @@ use std::path::Path;
 use haft::approval::meaning::{Meaning, MeaningKind};
 
 use super::commit::{compare, quoted};
-use super::files::blob;
 use super::id::Id;
 use super::refs::Refs;
-use super::staged::Place;
+use super::staged::{Place, is_object};
 use super::store::Store;
 use super::tree::differences;
 use crate::command::meaning::budget::Budget;
@@ -21,8 +20,6 @@ const STASH: &str = "refs/stash";
 const MAX_LOG: u64 = 1 << 20;
 /// Maximum number of stashes that are described.
 const MAX_STASHES: usize = 20;
-/// Maximum size of a file that is compared, in bytes.
-const MAX_BYTES: u64 = 4 << 20;
 
 /// A stash and its message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,8 +147,7 @@ fn is_taken_back(sides: &Sides<'_>, store: &Store<'_>, place: &Place, stash: &St
     let same = |one: &super::tree::Difference| {
         use std::os::unix::ffi::OsStrExt as _;
         let path = worktree.join(std::ffi::OsStr::from_bytes(&one.path));
-        let is = sides.read(Side::After, &path, MAX_BYTES);
-        is == one.after.and_then(|(_, id)| blob(store, &id, MAX_BYTES))
+        is_object(sides, Side::After, &path, one.after) == Some(true)
     };
     all.len() <= 1_000 && all.iter().all(same)
 }

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use super::id::Id;
-use super::object::{Commit, Object, ObjectKind, TreeEntry, loose, parse_tag, parse_tree};
+use super::object::{Commit, Object, ObjectKind, TreeEntry, id_of, loose, parse_tag, parse_tree};
 use super::pack::Pack;
 use crate::command::lexical::normalize;
+use crate::command::meaning::budget::Budget;
 use crate::command::meaning::sides::{Side, Sides};
 
 /// Maximum size of a commit or tag, in bytes.
@@ -64,8 +65,19 @@ impl<'s> Store<'s> {
         }
     }
 
-    /// Returns an object, with its content if it has at most `most` bytes. Like git, it looks into packs first.
+    /// Returns an object, with its content if it has at most `most` bytes. What is stored under another object's name is not believed.
     pub(super) fn object(&self, id: &Id, most: u64) -> Result<Object, Unreadable> {
+        let object = self.stored(id, most)?;
+        let content = object.content.as_deref();
+        if content.is_some_and(|content| id_of(object.kind, content) != *id) {
+            let why = format!("object {} is not what its name says", id.short());
+            return Err(Unreadable(why));
+        }
+        Ok(object)
+    }
+
+    /// Returns what is stored under a name. Like git, it looks into packs first.
+    fn stored(&self, id: &Id, most: u64) -> Result<Object, Unreadable> {
         for pack in self.packs.get_or_init(|| self.open_packs()) {
             if let Some(at) = pack.find(id) {
                 return pack.read(at, most).ok_or_else(|| damaged(id));
@@ -164,6 +176,57 @@ impl<'s> Store<'s> {
         Err(Unreadable(format!("{} is no commit", id.short())))
     }
 
+    /// Returns true if the loose object at a path of the repository is in a pack, with the content that its name says.
+    pub(super) fn is_packed(&self, path: &Path) -> bool {
+        let mut names = path.iter().rev().filter_map(|part| part.to_str());
+        let (name, folder) = (names.next().unwrap_or_default(), names.next());
+        let hex = format!("{}{name}", folder.unwrap_or_default());
+        let id = Id::from_hex(hex.as_bytes());
+        let packs = self.packs.get_or_init(|| self.open_packs());
+        id.is_some_and(|id| {
+            let mut lasting = packs.iter().filter(|pack| pack.lasts);
+            let object = lasting.find_map(|pack| pack.read(pack.find(&id)?, MAX_TREE));
+            let content = object.and_then(|object| Some((object.kind, object.content?)));
+            content.is_some_and(|(kind, content)| id_of(kind, &content) == id)
+        })
+    }
+
+    /// Returns whether all objects of a new pack are what their names say; `None` if there are too many to be checked.
+    pub(super) fn is_true(&self, path: &Path, time: &Budget) -> Option<bool> {
+        const MAX_CHECKED: usize = 5_000;
+        let open = |path: &Path| self.sides.open(Side::After, path);
+        let (index, pack) = open(&path.with_extension("idx")).zip(open(path))?;
+        let pack = Pack::open(index, pack, true)?;
+        let ids = pack.ids().filter(|ids| ids.len() <= MAX_CHECKED)?;
+        for id in ids {
+            let object = pack.find(&id).and_then(|at| pack.read(at, MAX_TREE));
+            let object = object.filter(|_| !time.is_over())?;
+            if id_of(object.kind, &object.content?) != id {
+                return Some(false);
+            }
+        }
+        Some(true)
+    }
+
+    /// Returns true if all objects of a deleted pack are in other packs, or alone.
+    pub(super) fn is_repacked(&self, path: &Path) -> bool {
+        let index = path.with_extension("idx");
+        let open = |path: &Path| self.sides.open(Side::Before, path);
+        let pack = open(&index).zip(open(&path.with_extension("pack")));
+        let pack = pack.and_then(|(index, pack)| Pack::open(index, pack, false));
+        let packs = self.packs.get_or_init(|| self.open_packs());
+        let is_there = |id: &Id| {
+            let mut lasting = packs.iter().filter(|pack| pack.lasts);
+            let hex = id.hex();
+            let (folder, name) = hex.split_at(2);
+            let loose = || self.folders[0].join(folder).join(name);
+            lasting.any(|pack| pack.find(id).is_some())
+                || self.sides.kind(Side::After, &loose()).is_some()
+        };
+        let ids = pack.and_then(|pack| pack.ids());
+        ids.is_some_and(|ids| ids.iter().all(is_there))
+    }
+
     fn open_packs(&self) -> Vec<Pack> {
         let mut packs = Vec::new();
         for folder in &self.folders {
@@ -178,7 +241,8 @@ impl<'s> Store<'s> {
                     }
                     let pack = self.sides.open(side, &index.with_extension("pack"));
                     let open = self.sides.open(side, &index).zip(pack);
-                    packs.extend(open.and_then(|(index, pack)| Pack::open(index, pack)));
+                    let lasts = side == Side::After;
+                    packs.extend(open.and_then(|(index, pack)| Pack::open(index, pack, lasts)));
                     if packs.len() >= MAX_PACKS {
                         return packs;
                     }

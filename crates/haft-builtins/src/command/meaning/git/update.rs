@@ -4,14 +4,15 @@ use std::rc::Rc;
 
 use haft::approval::meaning::{Meaning, MeaningKind};
 
-use super::commit::{commit_meaning, compare, list, named, parts, quoted, subject};
+use super::commit::{MAX_DETAILED, commit_meaning, compare, list, named, parts, quoted, subject};
 use super::history::{CommitRange, exclusive};
 use super::id::Id;
 use super::object::Commit;
 use super::refs::{RefUpdate, Refs, Target};
+use super::rewrite::exit_of;
 use super::store::Store;
 use crate::command::meaning::budget::Budget;
-use crate::command::meaning::words::{count, one_line};
+use crate::command::meaning::words::{self, cited, count};
 
 /// A line that git added to a log: what it was doing when it moved HEAD. Anything may be written there.
 #[derive(Debug, Clone)]
@@ -30,11 +31,13 @@ pub(super) struct Head {
 /// Everything that the changed refs are judged by.
 pub(super) struct Look<'r, 's> {
     pub(super) store: &'r Store<'s>,
-    pub(super) before: &'r Refs,
+    pub(super) after: &'r Refs,
     pub(super) heads: &'r [Head],
     pub(super) hints: Vec<Hint>,
     /// What was reachable before: all refs, HEADs and stashes.
     pub(super) roots_before: Vec<Id>,
+    /// The commits of branches afterwards.
+    pub(super) branches_after: Vec<Id>,
     /// What is reachable afterwards.
     pub(super) roots_after: Vec<Id>,
     pub(super) budget: &'r mut Budget,
@@ -86,7 +89,16 @@ impl Look<'_, '_> {
     }
 
     fn branch(&mut self, update: &RefUpdate, short: &str, all: &[RefUpdate]) -> Meaning {
-        let name = one_line(short, 200);
+        let name = name_of_ref(short);
+        if let Some(to) = &update.leads_to {
+            let to = name_of_ref(split(to).1);
+            let title = format!("branch {name} becomes another name of {to}");
+            let meaning = Meaning::new(MeaningKind::Branch, title);
+            return match update.old {
+                Some(old) => self.with_lost(meaning, &old),
+                None => meaning,
+            };
+        }
         match (update.old, update.new) {
             (Some(old), None) => {
                 let title = format!("delete branch {name}{}", self.was_at(&old));
@@ -98,7 +110,7 @@ impl Look<'_, '_> {
                     .iter()
                     .find(|one| renamed_to(one, all).is_some_and(|to| to.name == update.name));
                 if let Some(from) = from {
-                    let from = one_line(split(&from.name).1, 200);
+                    let from = name_of_ref(split(&from.name).1);
                     let title = format!("rename branch {from} to {name}");
                     return Meaning::new(MeaningKind::Branch, title);
                 }
@@ -107,14 +119,10 @@ impl Look<'_, '_> {
                     let at = self.name_of(&new);
                     return Meaning::new(MeaningKind::Branch, format!("new branch {name} at {at}"));
                 }
-                // HEAD's commit, if the branch was made there.
-                let is_current = self.is_current(&update.name);
-                let base = self.heads.iter().find_map(|head| {
-                    let before = head.before.as_ref().filter(|_| is_current)?;
-                    self.before.resolve(before)
-                });
+                // The known commit that it was made from.
+                let base = exit_of(self.store, new, &fresh.commits);
                 let name = match base {
-                    None if is_current => name,
+                    None if self.roots_before.is_empty() => name,
                     _ => format!("new branch {name}"),
                 };
                 self.moved(&name, base, new)
@@ -147,7 +155,7 @@ impl Look<'_, '_> {
         let mut meaning = if removed.commits.is_empty() {
             self.forward(name, old, &tip, &fresh)
         } else {
-            self.replaced(name, &tip, &fresh, &removed)
+            self.replaced(name, old, &tip, (&fresh, &removed))
         };
         if fresh.incomplete || removed.incomplete {
             let why = "the history cannot be read whole, so there may be more commits".to_owned();
@@ -164,39 +172,69 @@ impl Look<'_, '_> {
         tip: &Rc<Commit>,
         fresh: &CommitRange,
     ) -> Meaning {
-        let hint = self.hint(&tip.id);
-        let is_copy = hint.contains("cherry-pick");
+        // Anyone can write into git's log: the word needs an original.
+        let is_copied = self.hint(&tip.id).contains("cherry-pick");
+        let originals = is_copied.then(|| {
+            let all = fresh.commits.iter();
+            all.map(|copy| self.original(copy))
+                .collect::<Option<Vec<_>>>()
+        });
+        let originals = originals.flatten();
+        let follows = |commit: &Commit| old.is_none_or(|old| commit.parents.first() == Some(&old));
         match &fresh.commits[..] {
             [] => self.fast_forward(name, old, tip),
-            [only] if only.parents.len() < 2 => {
-                let (kind, word) = if is_copy {
-                    (MeaningKind::CherryPick, "cherry-pick")
-                } else {
-                    (MeaningKind::Commit, "commit")
-                };
-                let first = if only.parents.is_empty() {
-                    " (its first)"
-                } else {
-                    ""
-                };
-                let head = format!("{word} {} on {name}{first}", subject(only));
-                commit_meaning(self.store, kind, &head, only, self.budget)
+            [only] if only.parents.len() < 2 && follows(only) => {
+                let original = originals.and_then(|all| all.into_iter().next());
+                self.single(name, only, original.as_deref())
             }
-            commits
-                if tip.parents.len() > 1 && old.is_none_or(|old| tip.parents.contains(&old)) =>
-            {
-                self.merge(name, tip, commits)
-            }
+            commits if tip.parents.len() > 1 && follows(tip) => self.merge(name, tip, commits),
             commits => {
-                let (kind, word) = if is_copy {
+                let (kind, word) = if originals.is_some() {
                     (MeaningKind::CherryPick, "cherry-pick ")
                 } else {
                     (MeaningKind::Commit, "")
                 };
                 let title = format!("{word}{} on {name}", count(commits.len(), "commit"));
-                self.several(Meaning::new(kind, title), commits)
+                let mut meaning = Meaning::new(kind, title);
+                // What the commits one by one do not say: a line that a merge drops, a file of the eleventh commit.
+                let is_chain = old.is_none() || exit_of(self.store, tip.id, commits) == old;
+                if !is_chain || commits.len() > MAX_DETAILED {
+                    let base = old.or_else(|| exit_of(self.store, tip.id, commits));
+                    self.add_tips(&mut meaning, base, tip, commits);
+                }
+                self.several(meaning, commits)
             }
         }
+    }
+
+    /// A branch gets one commit: a new one, a copy of another, or one that takes another back.
+    fn single(&mut self, name: &str, only: &Rc<Commit>, original: Option<&Commit>) -> Meaning {
+        let first = match &only.parents[..] {
+            [] if self.roots_before.is_empty() => " (its first)",
+            [] => " (an orphan: it has no history)",
+            _ => "",
+        };
+        let (kind, head) = match (original, self.reverted(only)) {
+            (Some(_), _) => (
+                MeaningKind::CherryPick,
+                format!("cherry-pick {} on {name}{first}", subject(only)),
+            ),
+            (None, Ok(Some(was))) => (
+                MeaningKind::Commit,
+                format!("revert of {} on {name}", named(&was)),
+            ),
+            _ => (
+                MeaningKind::Commit,
+                format!("commit {} on {name}{first}", subject(only)),
+            ),
+        };
+        let mut meaning = commit_meaning(self.store, kind, &head, only, self.budget);
+        if let Some(original) = original {
+            meaning.lines.push(self.copied(only, original));
+        } else if let Err(why) = self.reverted(only) {
+            meaning.warnings.push(why);
+        }
+        meaning
     }
 
     /// A branch moves to commits that are known already.
@@ -243,87 +281,8 @@ impl Look<'_, '_> {
         meaning
     }
 
-    /// A commit takes the place of the last one.
-    fn amend(&mut self, name: &str, only: &Commit, was: &Commit) -> Meaning {
-        let head = format!("amend {} on {name}", subject(only));
-        let kind = MeaningKind::Amend;
-        let mut meaning = commit_meaning(self.store, kind, &head, only, self.budget);
-        // Only counted: it has no room to be shown.
-        let mut counting = Budget::new(std::time::Duration::from_millis(200));
-        let against = compare(self.store, Some(&was.tree), Some(&only.tree), &mut counting);
-        let line = format!("replaces {}: {}", named(was), against.shown.sum());
-        meaning.lines.insert(0, line);
-        meaning
-    }
-
-    /// A branch loses commits, and may get others instead.
-    fn replaced(
-        &mut self,
-        name: &str,
-        tip: &Rc<Commit>,
-        fresh: &CommitRange,
-        removed: &CommitRange,
-    ) -> Meaning {
-        if let ([only], [was]) = (&fresh.commits[..], &removed.commits[..])
-            && only.parents == was.parents
-        {
-            return self.amend(name, only, was);
-        }
-        if fresh.commits.is_empty() {
-            let title = format!("reset {name} to {}", named(tip));
-            let mut meaning = Meaning::new(MeaningKind::Reset, title);
-            let gone = count(removed.commits.len(), "commit");
-            meaning.lines.push(format!("{gone} no longer on {name}"));
-            let lost = removed.commits.first().map(|newest| newest.id);
-            return match lost {
-                Some(lost) => self.with_lost(meaning, &lost),
-                None => meaning,
-            };
-        }
-        let base = fresh
-            .commits
-            .last()
-            .and_then(|oldest| oldest.parents.first().copied());
-        let onto = base.map_or_else(String::new, |base| format!(" on {}", self.name_of(&base)));
-        let title = format!(
-            "rebase {name}: {} made anew{onto}",
-            count(fresh.commits.len(), "commit")
-        );
-        let mut meaning = Meaning::new(MeaningKind::Rebase, title);
-        let same = |was: &Rc<Commit>, is: &Rc<Commit>| {
-            was.subject() == is.subject() && was.author == is.author
-        };
-        let newest: Vec<Id> = removed
-            .commits
-            .first()
-            .map(|one| one.id)
-            .into_iter()
-            .collect();
-        let lost = exclusive(self.store, &newest, &self.roots_after);
-        let dropped = lost.commits.into_iter();
-        let dropped: Vec<Rc<Commit>> = dropped
-            .filter(|was| was.parents.len() < 2)
-            .filter(|was| !fresh.commits.iter().any(|is| same(was, is)))
-            .collect();
-        if !dropped.is_empty() {
-            let text = format!(
-                "not among the new commits under its name: {}",
-                list(&dropped)
-            );
-            meaning.warnings.push(text);
-        }
-        self.several(meaning, &fresh.commits)
-    }
-
-    fn several(&mut self, mut meaning: Meaning, commits: &[Rc<Commit>]) -> Meaning {
-        let (parts, note) = parts(self.store, commits, self.budget);
-        meaning.parts = parts;
-        meaning.lines.extend(note);
-        meaning
-    }
-
     fn tag(&mut self, update: &RefUpdate, short: &str) -> Meaning {
-        let name = one_line(short, 200);
+        let name = name_of_ref(short);
         let kind = MeaningKind::Tag;
         match (update.old, update.new) {
             (old, Some(new)) => {
@@ -333,9 +292,9 @@ impl Look<'_, '_> {
                     Some(old) => format!("tag {name} moves from {} to {at}", self.name_of(&old)),
                     None => format!("tag {name} on {at}"),
                 };
-                let mut meaning = Meaning::new(kind, title);
+                let mut meaning = self.unseen(Meaning::new(kind, title), &new);
                 let lines = message.iter().flat_map(|text| text.lines()).take(20);
-                meaning.lines = lines.map(|line| one_line(line, 300)).collect();
+                meaning.lines.extend(lines.map(|line| cited(line, 300)));
                 if let Some(old) = old {
                     meaning
                         .warnings
@@ -353,7 +312,7 @@ impl Look<'_, '_> {
     }
 
     fn other(&mut self, update: &RefUpdate) -> Meaning {
-        let name = one_line(&update.name, 200);
+        let name = name_of_ref(&update.name);
         let title = match (update.old, update.new) {
             (_, Some(new)) => format!("{name} is at {}", self.name_of(&new)),
             (Some(old), None) => format!("delete {name}{}", self.was_at(&old)),
@@ -364,9 +323,10 @@ impl Look<'_, '_> {
             let why = "git shows another object in place of the one that it names";
             meaning.warnings.push(why.to_owned());
         }
-        match update.old.filter(|_| update.new.is_none()) {
-            Some(old) => self.with_lost(meaning, &old),
-            None => meaning,
+        match (update.old, update.new) {
+            (Some(old), None) => self.with_lost(meaning, &old),
+            (_, Some(new)) => self.unseen(meaning, &new),
+            (None, None) => meaning,
         }
     }
 
@@ -374,13 +334,17 @@ impl Look<'_, '_> {
     fn head(&self, head: &Head) -> Option<Meaning> {
         let (before, after) = (head.before.as_ref()?, head.after.as_ref()?);
         let words = |target: &Target| match target {
-            Target::Ref(name) => one_line(split(name).1, 200),
+            Target::Ref(name) => name_of_ref(split(name).1),
             Target::Id(id) => format!("{} without a branch", self.name_of(id)),
         };
         if before == after || matches!((before, after), (Target::Id(_), Target::Id(_))) {
             return None;
         }
-        let title = format!("switch from {} to {}", words(before), words(after));
+        let unborn = match after {
+            Target::Ref(_) if self.after.resolve(after).is_none() => ", which has no commit yet",
+            _ => "",
+        };
+        let title = format!("switch from {} to {}{unborn}", words(before), words(after));
         let mut meaning = Meaning::new(MeaningKind::Checkout, title);
         if let Target::Id(id) = before {
             meaning = self.with_lost(meaning, id);
@@ -400,7 +364,7 @@ impl Look<'_, '_> {
     }
 
     /// Adds a warning about the commits that no branch or tag leads to any more.
-    fn with_lost(&self, mut meaning: Meaning, old: &Id) -> Meaning {
+    pub(super) fn with_lost(&self, mut meaning: Meaning, old: &Id) -> Meaning {
         let lost = exclusive(self.store, &[*old], &self.roots_after);
         if !lost.commits.is_empty() {
             let number = lost.commits.len();
@@ -422,7 +386,7 @@ impl Look<'_, '_> {
         format!(" (it was at {})", self.name_of(old))
     }
 
-    fn name_of(&self, id: &Id) -> String {
+    pub(super) fn name_of(&self, id: &Id) -> String {
         match self.store.peel(id) {
             Ok((commit, _)) => named(&commit),
             Err(_) => id.short(),
@@ -434,6 +398,10 @@ impl Look<'_, '_> {
         let hint = self.hints.iter().find(|hint| hint.new == *id);
         hint.map_or("", |hint| &hint.text)
     }
+}
+
+fn name_of_ref(name: &str) -> String {
+    words::name(name.as_bytes())
 }
 
 /// Splits a ref's name into its folder and the rest.

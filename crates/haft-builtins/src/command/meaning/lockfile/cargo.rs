@@ -1,98 +1,121 @@
-//! `Cargo.lock`, `uv.lock` and `poetry.lock`: tables `[[package]]`, read line by line as their tools write them.
+//! `Cargo.lock`, `uv.lock` and `poetry.lock`: tables `[[package]]`, each read on its own, so that a long file needs little memory.
 
-use super::package::{Package, Packages};
+use toml::{Table, Value};
+
+use super::lock::{Lock, Package};
 use super::source::Source;
 
-/// Reads the packages; `None` if a line of a package is none that these tools write.
-pub(super) fn parse(text: &str) -> Option<Packages> {
-    let mut found = Packages::default();
-    let mut current: Option<Table> = None;
-    let mut is_source = false;
-    for line in text.lines() {
-        let content = line.trim();
-        if content.starts_with('[') && line.starts_with('[') {
-            is_source = content == "[package.source]";
-            if content == "[[package]]" {
-                finish(&mut found, current.take())?;
-                current = Some(Table::default());
-            } else if !content.starts_with("[package.") {
-                finish(&mut found, current.take())?;
+/// Reads the packages; `None` if it is not what these tools write.
+pub(super) fn parse(text: &str) -> Option<Lock<'_>> {
+    let mut found = Lock::default();
+    for (header, chunk) in chunks(text)? {
+        if header != "package" {
+            // Packages in other words than the tools'.
+            if header.is_empty() && chunk.parse::<Table>().ok()?.contains_key("package") {
+                return None;
             }
+            found.add_text(header, None, chunk);
             continue;
         }
-        if let Some(table) = &mut current {
-            table.read(content, is_source);
-        }
+        let table: Table = chunk.parse().ok()?;
+        let [Value::Table(table)] = &table.get("package")?.as_array()?[..] else {
+            return None;
+        };
+        let text = |name: &str| table.get(name).and_then(Value::as_str);
+        let key = (
+            text("name").filter(|name| !name.is_empty())?.to_owned(),
+            text("version").unwrap_or_default().to_owned(),
+        );
+        found.add(key.clone(), package(table))?;
+        found.add_text(format!("{} {}", key.0, key.1), Some(key), chunk);
     }
-    finish(&mut found, current)?;
     Some(found)
 }
 
-#[derive(Default)]
-struct Table {
-    name: String,
-    version: String,
-    package: Package,
-}
-
-impl Table {
-    fn read(&mut self, line: &str, is_source: bool) {
-        // The files of a package are on lines of their own.
-        for at in line.match_indices("hash = \"") {
-            self.add_hash(&line[at.0 + 8..]);
-        }
-        let Some((key, value)) = line.split_once(" = ") else {
-            return;
-        };
-        let text = value.trim().trim_matches('"');
-        match (key, is_source) {
-            ("name", false) => text.clone_into(&mut self.name),
-            ("version", false) => text.clone_into(&mut self.version),
-            ("checksum", _) => self.package.hashes.insert(text),
-            ("type", true) if text == "git" => self.set(Source::Git(text.to_owned())),
-            ("source", false) if value.starts_with('{') => self.set(inline(value)),
-            ("url", true) | ("source", false) => self.set(Source::of(text)),
-            _ => {}
-        }
-    }
-
-    fn add_hash(&mut self, rest: &str) {
-        let hash = rest.split('"').next().unwrap_or_default();
-        self.package.hashes.insert(hash);
-    }
-
-    fn set(&mut self, source: Source) {
-        match (&self.package.source, source) {
-            // Poetry says that it is a git repository, then where.
-            (Source::Git(_), Source::Registry(address) | Source::Plain(address)) => {
-                self.package.source = Source::Git(address);
+/// Splits a file at its headers, each with the normal form of its name. Tables below a package belong to it.
+fn chunks(text: &str) -> Option<Vec<(String, &str)>> {
+    let (mut chunks, mut header, mut start, mut at) = (Vec::new(), String::new(), 0, 0);
+    for line in text.split_inclusive('\n') {
+        let content = line.trim_start();
+        if content.starts_with('[') {
+            let name = content.split('#').next()?.trim();
+            if name.contains('\\') {
+                return None;
             }
-            (_, source) => self.package.source = source,
+            let name: String = name
+                .chars()
+                .filter(|one| !matches!(one, '[' | ']' | '"' | '\'' | ' ' | '\t'))
+                .collect();
+            if !(header == "package" && name.starts_with("package.")) {
+                chunks.push((std::mem::replace(&mut header, name), &text[start..at]));
+                start = at;
+            }
         }
+        at += line.len();
     }
+    chunks.push((header, &text[start..at]));
+    Some(chunks)
 }
 
-/// Reads `{ registry = "https://…" }`, `{ git = "…" }`, `{ editable = "." }` and the like.
-fn inline(value: &str) -> Source {
-    let inner = value.trim_matches(['{', '}', ' ']);
-    let Some((key, text)) = inner.split_once(" = ") else {
+fn package(table: &Table) -> Package {
+    let mut package = Package::default();
+    match table.get("source") {
+        Some(Value::String(text)) => package.source = Source::index(text),
+        Some(Value::Table(source)) => package.source = source_of(source),
+        _ => {}
+    }
+    let checksum = table.get("checksum").and_then(Value::as_str);
+    package.hashes.extend(checksum.map(str::to_owned));
+    let lists = ["files", "wheels"].into_iter();
+    let listed = lists
+        .filter_map(|name| table.get(name)?.as_array())
+        .flatten();
+    let files = listed.chain(table.get("sdist"));
+    for file in files.filter_map(Value::as_table) {
+        let text = |name: &str| Some(file.get(name)?.as_str()?.to_owned());
+        package.hashes.extend(text("hash"));
+        package.files.extend(text("url").or_else(|| text("path")));
+    }
+    package
+}
+
+/// Reads `{ registry = "https://…" }`, `{ git = "…" }`, `{ editable = "." }` of uv, or `type` and `url` of poetry.
+fn source_of(table: &Table) -> Source {
+    let text = |name: &str| table.get(name).and_then(Value::as_str);
+    if let (Some(kind), Some(url)) = (text("type"), text("url")) {
+        let commit = text("resolved_reference").or_else(|| text("reference"));
+        return match kind {
+            "git" => {
+                let commit = commit.map_or_else(String::new, |commit| format!("#{commit}"));
+                Source::Git(format!("{url}{commit}"))
+            }
+            "file" | "directory" => Source::File(url.to_owned()),
+            "url" => Source::of(url),
+            _ => Source::index(url),
+        };
+    }
+    let Some((kind, value)) = table.iter().next() else {
         return Source::Unknown;
     };
-    let text = text.trim_matches('"');
-    match key {
-        "registry" | "url" => Source::of(text),
-        "git" => Source::Git(text.to_owned()),
-        "editable" | "virtual" if text == "." => Source::Own,
-        _ => Source::File(text.to_owned()),
+    let value = value.as_str().unwrap_or_default();
+    match &**kind {
+        "registry" => Source::index(value),
+        "url" => Source::of(value),
+        "git" => Source::Git(value.to_owned()),
+        "editable" | "virtual" if value == "." => Source::Own,
+        _ => Source::File(value.to_owned()),
     }
 }
 
-fn finish(found: &mut Packages, table: Option<Table>) -> Option<()> {
-    match table {
-        Some(table) if !table.name.is_empty() => {
-            found.add(table.name, table.version, table.package)
-        }
-        Some(_) => None,
-        None => Some(()),
-    }
+/// Returns whether a line says what is compared of packages.
+pub(super) fn is_known(line: &str) -> bool {
+    let facts = [
+        "name = ",
+        "version = ",
+        "source = ",
+        "checksum = ",
+        "sdist = ",
+    ];
+    let is_file = || line.starts_with('{') && line.contains("hash = ");
+    line == "[[package]]" || facts.iter().any(|fact| line.starts_with(fact)) || is_file()
 }

@@ -1,10 +1,18 @@
 //! `go.sum`: a module, a version and a hash on each line.
 
-use super::package::{GO_SETTINGS, Package, Packages};
+use super::lock::{Lock, Package};
+
+/// What stands before the hash of a module's `go.mod`.
+const SETTINGS: &str = "go.mod ";
+
+/// Returns whether it is the hash of a module's `go.mod` alone.
+pub(super) fn is_of_settings(hash: &str) -> bool {
+    hash.starts_with(SETTINGS)
+}
 
 /// Reads the modules; `None` if a line is none that go writes.
-pub(super) fn parse(text: &str) -> Option<Packages> {
-    let mut found = Packages::default();
+pub(super) fn parse(text: &str) -> Option<Lock<'_>> {
+    let mut found = Lock::default();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let is_marker = ["<<<<<<<", "=======", ">>>>>>>", "|||||||"];
         if is_marker.iter().any(|mark| line.starts_with(mark)) {
@@ -15,16 +23,15 @@ pub(super) fn parse(text: &str) -> Option<Packages> {
         // The module's own `go.mod` has a hash, too.
         let plain = version.strip_suffix("/go.mod");
         let hash = match plain {
-            Some(_) => format!("{GO_SETTINGS}{hash}"),
+            Some(_) => format!("{SETTINGS}{hash}"),
             None => hash.to_owned(),
         };
-        let mut package = Package::default();
-        package.hashes.insert(&hash);
-        found.add(
-            name.to_owned(),
-            plain.unwrap_or(version).to_owned(),
-            package,
-        )?;
+        let package = Package {
+            hashes: [hash].into(),
+            ..Package::default()
+        };
+        let version = plain.unwrap_or(version).to_owned();
+        found.add((name.to_owned(), version), package)?;
     }
     Some(found)
 }

@@ -1,23 +1,18 @@
 //! `package-lock.json` and `npm-shrinkwrap.json`, versions 1 to 3.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use serde::de::{MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
-use super::package::{Package, Packages};
-use super::source::Source;
+use super::lock::{Key, Lock, Package};
+use super::source::{Source, tarball};
 
-#[derive(Deserialize)]
-struct Lock {
-    packages: Option<Listed>,
-    dependencies: Option<BTreeMap<String, Entry>>,
-}
+type Members<'t> = BTreeMap<String, &'t RawValue>;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry {
+struct Entry<'t> {
     name: Option<String>,
     version: Option<String>,
     resolved: Option<Resolved>,
@@ -26,7 +21,8 @@ struct Entry {
     has_install_script: bool,
     #[serde(default)]
     link: bool,
-    dependencies: Option<serde_json::Value>,
+    #[serde(borrow)]
+    dependencies: Option<&'t RawValue>,
 }
 
 /// npm writes `false` for a package that is bundled.
@@ -37,83 +33,90 @@ enum Resolved {
     Other(serde::de::IgnoredAny),
 }
 
-impl Entry {
-    fn package(&self) -> Package {
-        let source = match &self.resolved {
-            Some(Resolved::Text(text)) if !self.link => Source::of(text),
-            _ => Source::Unknown,
-        };
+impl Entry<'_> {
+    fn package(&self, name: &str) -> Package {
         let mut package = Package {
-            source: if self.link { Source::Own } else { source },
+            hashes: self.integrity.iter().cloned().collect(),
             has_script: self.has_install_script,
             ..Package::default()
         };
-        if let Some(hash) = &self.integrity {
-            package.hashes.insert(hash);
+        match &self.resolved {
+            Some(Resolved::Text(folder)) if self.link && folder.starts_with("..") => {
+                package.source = Source::File(folder.clone());
+            }
+            _ if self.link => package.source = Source::Own,
+            Some(Resolved::Text(address)) => {
+                (package.source, package.alias) = tarball(name, address);
+                package.files.insert(address.clone());
+            }
+            _ => {}
         }
+        let real = self.name.clone().filter(|real| real != name);
+        package.alias = real.or(package.alias);
         package
     }
 }
 
-/// The packages by their folders, added while they are read: the entries themselves would take several times the room of the file. `None`
-/// if there are too many.
-struct Listed(Option<Packages>);
-
-impl<'de> Deserialize<'de> for Listed {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Self(Some(Packages::default())))
-    }
-}
-
-impl<'de> Visitor<'de> for Listed {
-    type Value = Self;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the packages by their folders")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self, A::Error> {
-        while let Some((path, entry)) = map.next_entry::<String, Entry>()? {
-            // The empty path is the workspace's own package.
-            let Some((_, last)) = path.rsplit_once("node_modules/") else {
+/// Reads the packages.
+pub(super) fn parse(text: &str) -> Option<Lock<'_>> {
+    let mut members: Members<'_> = serde_json::from_str(text).ok()?;
+    let mut found = Lock::default();
+    if let Some(packages) = members.remove("packages") {
+        let packages: Members<'_> = serde_json::from_str(packages.get()).ok()?;
+        for (path, raw) in packages {
+            // Other paths are the workspace's own packages.
+            let Some((_, name)) = path.rsplit_once("node_modules/") else {
+                found.add_text(format!("packages: {path:?}"), None, raw.get());
                 continue;
             };
-            let package = entry.package();
-            let name = entry.name.unwrap_or_else(|| last.to_owned());
-            let version = entry.version.unwrap_or_default();
-            let added = self
-                .0
-                .as_mut()
-                .and_then(|all| all.add(name, version, package));
-            if added.is_none() {
-                self.0 = None;
-            }
+            let entry: Entry<'_> = serde_json::from_str(raw.get()).ok()?;
+            let key: Key = (name.to_owned(), entry.version.clone().unwrap_or_default());
+            found.add(key.clone(), entry.package(name))?;
+            found.add_text(path.clone(), Some(key), raw.get());
         }
-        Ok(self)
+    } else if let Some(dependencies) = members.remove("dependencies") {
+        old_packages(&mut found, dependencies)?;
     }
+    for (name, raw) in members {
+        found.add_text(name, None, raw.get());
+    }
+    Some(found)
 }
 
-/// Reads the packages.
-pub(super) fn parse(text: &str) -> Option<Packages> {
-    let lock: Lock = serde_json::from_str(text).ok()?;
-    if let Some(packages) = lock.packages {
-        return packages.0;
-    }
-    let mut found = Packages::default();
-    let mut left = vec![lock.dependencies.unwrap_or_default()];
+/// Reads the packages of version 1, which are nested.
+fn old_packages<'t>(found: &mut Lock<'t>, dependencies: &'t RawValue) -> Option<()> {
+    let mut left = vec![dependencies];
     while let Some(entries) = left.pop() {
-        for (name, entry) in entries {
-            let mut package = entry.package();
+        let entries: Members<'t> = serde_json::from_str(entries.get()).ok()?;
+        for (name, raw) in entries {
+            let entry: Entry<'t> = serde_json::from_str(raw.get()).ok()?;
+            let mut package = entry.package(&name);
             let mut version = entry.version.clone().unwrap_or_default();
-            if version.contains(':') {
+            if let Some(real) = version.strip_prefix("npm:") {
+                package.alias = Some(real.to_owned());
+            } else if version.contains(':') {
                 package.source = Source::of(&version);
                 version = String::new();
             }
-            found.add(name, version, package)?;
+            let key = (name.clone(), version);
+            found.add(key.clone(), package)?;
             if let Some(nested) = entry.dependencies {
-                left.push(serde_json::from_value(nested).ok()?);
+                left.push(nested);
+            } else {
+                found.add_text(name, Some(key), raw.get());
             }
         }
     }
-    Some(found)
+    Some(())
+}
+
+/// Spreads a value over lines.
+pub(super) fn spread(raw: &str) -> String {
+    let value = serde_json::from_str::<serde_json::Value>(raw);
+    let pretty = value.and_then(|value| serde_json::to_string_pretty(&value));
+    let pretty = pretty.unwrap_or_else(|_| raw.to_owned());
+    // The last member of a map has no comma.
+    let lines = pretty.lines().map(|line| line.trim_end_matches(','));
+    let lines: Vec<&str> = lines.collect();
+    lines.join("\n") + "\n"
 }

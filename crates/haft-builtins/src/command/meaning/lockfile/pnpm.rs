@@ -1,51 +1,90 @@
-//! `pnpm-lock.yaml`: the section `packages`, read line by line as pnpm writes it.
+//! `pnpm-lock.yaml`: the section `packages`, and what else decides which packages are installed.
 
-use super::package::{Package, Packages};
+use super::lock::{Key, Lock, Package};
 use super::source::Source;
+use super::yaml::{self, Node};
 
 /// Reads the packages; `None` if it does not look as pnpm writes it.
-pub(super) fn parse(text: &str) -> Option<Packages> {
-    if !text
-        .lines()
-        .any(|line| line.starts_with("lockfileVersion:"))
-    {
-        return None;
-    }
-    let mut found = Packages::default();
-    let mut current: Option<(String, String, Package)> = None;
-    let mut is_inside = false;
-    for line in text.lines() {
-        let content = line.trim_start();
-        let indent = line.len() - content.len();
-        if content.is_empty() || content.starts_with('#') {
-            continue;
-        }
-        if indent == 0 {
-            is_inside = line.trim_end() == "packages:";
-            continue;
-        }
-        if !is_inside {
-            continue;
-        }
-        if indent == 2 {
-            if let Some((name, version, package)) = current.take() {
-                found.add(name, version, package)?;
+pub(super) fn parse(text: &str) -> Option<Lock<'_>> {
+    let (mut found, mut is_one) = (Lock::default(), false);
+    for section in yaml::sections(text) {
+        let head = section.split_inclusive('\n').next()?;
+        if !head.trim_end().ends_with(':') || head.trim_start().starts_with('#') {
+            // On one line, or only remarks.
+            let Some(node) = yaml::parse(section) else {
+                let says = |line: &str| !line.trim().is_empty() && !line.starts_with('#');
+                if section.lines().any(|line| says(line) && line != "---") {
+                    return None;
+                }
+                continue;
+            };
+            for (name, value) in node.members() {
+                is_one |= name == "lockfileVersion";
+                found.add_text(name.clone(), None, section);
+                read_section(&mut found, name, value)?;
             }
-            let key = content.trim_end().strip_suffix(':')?;
-            let (name, version) = split(key.trim_matches(['\'', '"']))?;
-            current = Some((name, version, Package::default()));
-        } else if let Some((_, _, package)) = &mut current {
-            read_line(content, package);
+            continue;
+        }
+        let node = yaml::parse(head)?;
+        let name = node.members().first()?.0.clone();
+        for entry in yaml::entries(&section[head.len()..]) {
+            let says = |line: &str| !line.trim().is_empty() && !line.trim().starts_with('#');
+            if !entry.lines().any(says) {
+                continue;
+            }
+            let value = yaml::parse(entry)?;
+            let key = value.members().first().map(|(key, _)| key.clone());
+            let key = key.unwrap_or_default();
+            let of_package = matches!(&*name, "packages" | "snapshots");
+            let owner = if of_package { Some(split(&key)?) } else { None };
+            found.add_text(format!("{name}: {key}"), owner, entry);
+            read_section(&mut found, &name, &value)?;
         }
     }
-    if let Some((name, version, package)) = current {
-        found.add(name, version, package)?;
+    is_one.then_some(found)
+}
+
+/// Reads members of a section.
+fn read_section(found: &mut Lock<'_>, section: &str, members: &Node) -> Option<()> {
+    for (key, value) in members.members() {
+        match section {
+            "packages" => found.add(split(key)?, package(value))?,
+            "overrides" => {
+                let to = value.as_text().unwrap_or_default();
+                found.steering.insert(format!("{key} is overridden: {to}"));
+            }
+            "patchedDependencies" => {
+                let path = value.as_text().or_else(|| value.text("path"));
+                let path = path.unwrap_or_default();
+                found.steering.insert(format!("{key} is patched: {path}"));
+            }
+            "importers" | "dependencies" | "devDependencies" | "optionalDependencies" => {
+                linked(key, value, found);
+            }
+            _ => {}
+        }
     }
-    Some(found)
+    Some(())
+}
+
+/// Finds what is installed from elsewhere than a registry.
+fn linked(name: &str, value: &Node, found: &mut Lock<'_>) {
+    let version = value.as_text().or_else(|| value.text("version"));
+    let places = ["link:", "file:", "http:", "https:", "git", "ssh:"];
+    if let Some(version) = version.filter(|text| places.iter().any(|place| text.starts_with(place)))
+    {
+        found
+            .steering
+            .insert(format!("{name} comes from {version}"));
+    }
+    let is_one = value.text("version").is_some();
+    for (key, value) in value.members().iter().filter(|_| !is_one) {
+        linked(key, value, found);
+    }
 }
 
 /// Splits `/@scope/name@1.2.3(peer@1)`, `name@1.2.3` or, in old files, `/name/1.2.3_peer@1`.
-fn split(key: &str) -> Option<(String, String)> {
+fn split(key: &str) -> Option<Key> {
     let key = key.strip_prefix('/').unwrap_or(key);
     let key = key.split('(').next()?;
     let from = usize::from(key.starts_with('@'));
@@ -63,24 +102,23 @@ fn split(key: &str) -> Option<(String, String)> {
     Some((name.to_owned(), version.to_owned()))
 }
 
-/// Reads a line of a package: its resolution, on one line or below, and whether it runs scripts.
-fn read_line(content: &str, package: &mut Package) {
-    if content.starts_with("requiresBuild: true") {
-        package.has_script = true;
+/// Reads a package: where it comes from, and whether it runs scripts.
+fn package(node: &Node) -> Package {
+    let mut package = Package {
+        has_script: node.text("requiresBuild") == Some("true"),
+        ..Package::default()
+    };
+    let resolution = node.get("resolution");
+    let text = |name: &str| resolution.and_then(|node| node.text(name));
+    package.hashes.extend(text("integrity").map(str::to_owned));
+    package.files.extend(text("tarball").map(str::to_owned));
+    if let Some(tarball) = text("tarball") {
+        package.source = Source::of(tarball);
+    } else if let Some(repository) = text("repo") {
+        let commit = text("commit").map_or_else(String::new, |commit| format!("#{commit}"));
+        package.source = Source::Git(format!("{repository}{commit}"));
+    } else if let Some(folder) = text("directory") {
+        package.source = Source::File(folder.to_owned());
     }
-    let inner = content.strip_prefix("resolution:").unwrap_or(content);
-    let inner = inner.trim().trim_matches(['{', '}']);
-    for part in inner.split(", ") {
-        let Some((key, value)) = part.split_once(": ") else {
-            continue;
-        };
-        let value = value.trim().trim_matches(['\'', '"', '}']);
-        match key.trim().trim_matches('{') {
-            "integrity" => package.hashes.insert(value),
-            "tarball" => package.source = Source::of(value),
-            "repo" => package.source = Source::Git(value.to_owned()),
-            "directory" => package.source = Source::File(value.to_owned()),
-            _ => {}
-        }
-    }
+    package
 }

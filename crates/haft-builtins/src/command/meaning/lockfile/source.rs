@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 /// Where a package comes from.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Source {
     /// The lockfile does not say: the registry that the settings name.
     #[default]
     Unknown,
     /// It is part of the workspace.
     Own,
-    /// A registry, by its host.
+    /// A registry: its host, with the path of its index if it is not the only one there.
     Registry(String),
     /// A git repository.
     Git(String),
@@ -21,8 +21,23 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// Reads an address such as `registry+https://host/path`, `git+ssh://…`, `https://…` or `file:…`.
+    /// Reads the address of a file, such as `git+ssh://…`, `https://…` or `file:…`.
     pub(super) fn of(text: &str) -> Self {
+        Self::read(text, |host, _| host)
+    }
+
+    /// Reads the address of an index of packages, such as `registry+https://host/path`. Two on one host are two.
+    pub(super) fn index(text: &str) -> Self {
+        Self::read(text, |host, path| {
+            let path = path.trim_matches('/');
+            match path {
+                "" => host,
+                path => format!("{host}/{path}"),
+            }
+        })
+    }
+
+    fn read(text: &str, registry: impl Fn(String, &str) -> String) -> Self {
         let text = text.trim();
         let lower = text.to_ascii_lowercase();
         let is_git = lower.starts_with("git+")
@@ -44,9 +59,10 @@ impl Source {
         let address = address.strip_prefix("sparse+").unwrap_or(address);
         match address.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => {
-                let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+                let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+                let (host, path) = rest.split_at(end);
                 let host = host.rsplit('@').next().unwrap_or(host);
-                Self::Registry(host.to_ascii_lowercase())
+                Self::Registry(registry(host.to_ascii_lowercase(), path))
             }
             Some((scheme, _)) if scheme.eq_ignore_ascii_case("http") => {
                 Self::Plain(text.to_owned())
@@ -60,18 +76,19 @@ impl Source {
         match self {
             Self::Unknown => None,
             Self::Own => Some("part of this workspace".to_owned()),
-            Self::Registry(host) => Some(host.clone()),
-            Self::Git(text) | Self::File(text) | Self::Plain(text) => Some(text.clone()),
+            Self::Registry(text) | Self::Git(text) | Self::File(text) | Self::Plain(text) => {
+                Some(text.clone())
+            }
         }
     }
 
-    /// Returns what is unusual about it, if packages usually come from the host `usual`.
+    /// Returns what is unusual about it, if packages usually come from `usual`.
     pub(super) fn oddity(&self, usual: Option<&str>) -> Option<String> {
         match self {
             Self::Unknown | Self::Own => None,
-            Self::Registry(host) => {
-                let usual = usual.filter(|usual| usual != host)?;
-                Some(format!("{host}, the others from {usual}"))
+            Self::Registry(place) => {
+                let usual = usual.filter(|usual| usual != place)?;
+                Some(format!("{place}, the others from {usual}"))
             }
             Self::Git(text) => Some(format!("a git repository, {text}")),
             Self::File(text) => Some(format!("a file, {text}")),
@@ -85,14 +102,39 @@ impl Source {
     }
 }
 
-/// Returns the host that most packages come from.
+/// Reads the address of a package's file in a registry of npm's kind, `https://host/path/NAME/-/FILE`. Returns the registry and, if the
+/// address names another package, that one's name.
+pub(super) fn tarball(name: &str, address: &str) -> (Source, Option<String>) {
+    let Some((folder, _)) = address.split_once("/-/") else {
+        return (Source::of(address), None);
+    };
+    let plain = folder.replace("%2f", "/").replace("%2F", "/");
+    let (index, real) = match plain.strip_suffix(name) {
+        Some(index) if index.ends_with('/') => (index.to_owned(), None),
+        _ => {
+            let (index, last) = plain.rsplit_once('/').unwrap_or(("", &plain));
+            match index.rsplit_once('/') {
+                Some((index, scope)) if scope.starts_with('@') => {
+                    (index.to_owned(), Some(format!("{scope}/{last}")))
+                }
+                _ => (index.to_owned(), Some(last.to_owned())),
+            }
+        }
+    };
+    match Source::of(address) {
+        Source::Registry(_) => (Source::index(&index), real),
+        other => (other, real),
+    }
+}
+
+/// Returns where most packages come from.
 pub(super) fn usual<'s>(all: impl Iterator<Item = &'s Source>) -> Option<String> {
-    let mut hosts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut places: BTreeMap<&str, usize> = BTreeMap::new();
     for source in all {
-        if let Source::Registry(host) = source {
-            *hosts.entry(host).or_default() += 1;
+        if let Source::Registry(place) = source {
+            *places.entry(place).or_default() += 1;
         }
     }
-    let most = hosts.into_iter().max_by_key(|(_, number)| *number)?;
+    let most = places.into_iter().max_by_key(|(_, number)| *number)?;
     Some(most.0.to_owned())
 }

@@ -1,0 +1,146 @@
+//! `Lock`: a lockfile as it is compared: its packages, and all of its text by blocks, so that nothing in it changes unsaid.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::source::Source;
+
+/// Maximum number of packages of a lockfile.
+const MAX_PACKAGES: usize = 200_000;
+/// Maximum length of the blocks that are shown, in bytes.
+const MAX_TEXT: usize = 256 << 10;
+
+/// A package at one version.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Package {
+    pub(super) source: Source,
+    /// The addresses of its files, as far as they are named.
+    pub(super) files: BTreeSet<String>,
+    /// The hashes of its files.
+    pub(super) hashes: BTreeSet<String>,
+    /// Whether it runs a script when it is installed.
+    pub(super) has_script: bool,
+    /// The package that it really is, if that has another name.
+    pub(super) alias: Option<String>,
+}
+
+/// The packages of a lockfile by name and version.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Packages(pub(super) BTreeMap<String, BTreeMap<String, Package>>);
+
+impl Packages {
+    pub(super) fn get(&self, name: &str, version: &str) -> Option<&Package> {
+        self.0.get(name)?.get(version)
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Package> {
+        self.0.values().flat_map(BTreeMap::values)
+    }
+}
+
+/// The name and the version of a package.
+pub(super) type Key = (String, String);
+
+/// A part of the text.
+#[derive(Debug, Default)]
+struct Block<'t> {
+    /// The package that it is about.
+    owner: Option<Key>,
+    texts: Vec<&'t str>,
+}
+
+/// A lockfile.
+#[derive(Debug, Default)]
+pub(super) struct Lock<'t> {
+    pub(super) packages: Packages,
+    /// What changes the choice of packages, or what is in them, one sentence each.
+    pub(super) steering: BTreeSet<String>,
+    blocks: BTreeMap<String, Block<'t>>,
+}
+
+impl<'t> Lock<'t> {
+    /// Adds a package; `None` if there are too many.
+    pub(super) fn add(&mut self, (name, version): Key, package: Package) -> Option<()> {
+        let all = &mut self.packages.0;
+        if all.len() >= MAX_PACKAGES {
+            return None;
+        }
+        let known = all.entry(name).or_default().entry(version).or_default();
+        known.files.extend(package.files);
+        known.hashes.extend(package.hashes);
+        known.has_script |= package.has_script;
+        known.alias = known.alias.take().or(package.alias);
+        if known.source == Source::Unknown {
+            known.source = package.source;
+        }
+        Some(())
+    }
+
+    /// Adds a part of the text, about a package or about anything else.
+    pub(super) fn add_text(&mut self, name: String, owner: Option<Key>, text: &'t str) {
+        let block = self.blocks.entry(name).or_default();
+        block.owner = block.owner.take().or(owner);
+        block.texts.push(text);
+    }
+}
+
+/// The lines that differ and say nothing of what is compared of packages.
+#[derive(Debug, Default)]
+pub(super) struct OtherLines {
+    pub(super) before: String,
+    pub(super) after: String,
+    /// Whether there are more.
+    pub(super) clipped: bool,
+}
+
+/// How a format shows its blocks.
+#[derive(Clone, Copy)]
+pub(super) struct Shown {
+    /// Spreads a block over lines.
+    pub(super) spread: fn(&str) -> String,
+    /// Whether a line says what is compared of packages.
+    pub(super) is_known: fn(&str) -> bool,
+}
+
+/// Returns the other lines that differ. A package that is added or removed is named as such, with all of its lines.
+pub(super) fn other_lines(before: &Lock<'_>, after: &Lock<'_>, shown: Shown) -> OtherLines {
+    let mut found = OtherLines::default();
+    let names: BTreeSet<&String> = before.blocks.keys().chain(after.blocks.keys()).collect();
+    for name in names {
+        let (was, is) = (before.blocks.get(name), after.blocks.get(name));
+        let texts = |block: Option<&Block<'_>>| block.map(|block| block.texts.concat());
+        if texts(was) == texts(is) {
+            continue;
+        }
+        let owner = is.or(was).and_then(|block| block.owner.as_ref());
+        let is_listed = owner.is_some_and(|(name, version)| {
+            let there = |lock: &Lock<'_>| lock.packages.get(name, version).is_some();
+            !there(before) || !there(after)
+        });
+        if is_listed {
+            continue;
+        }
+        let lines = |block: Option<&Block<'_>>| -> String {
+            let texts = block.iter().flat_map(|block| &block.texts);
+            let spread: String = texts.map(|text| (shown.spread)(text)).collect();
+            let lines = spread.lines().filter(|line| !line.trim().is_empty());
+            let lines = lines.filter(|line| !(shown.is_known)(line.trim()));
+            let lines: Vec<String> = lines.map(|line| format!("  {line}\n")).collect();
+            lines.concat()
+        };
+        let (was, is) = (lines(was), lines(is));
+        if was == is {
+            continue;
+        }
+        let room = MAX_TEXT.checked_sub(found.before.len().max(found.after.len()));
+        if room.is_none_or(|room| was.len().max(is.len()) > room) {
+            found.clipped = true;
+            continue;
+        }
+        for (side, lines) in [(&mut found.before, was), (&mut found.after, is)] {
+            side.push_str(name);
+            side.push('\n');
+            side.push_str(&lines);
+        }
+    }
+    found
+}

@@ -1,0 +1,90 @@
+//! `Links`: the symbolic links of a workspace, and where each leads.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+mod cache;
+mod listing;
+#[cfg(test)]
+mod tests;
+mod way;
+
+pub(super) use cache::LinkCache;
+pub(crate) use way::{OutsideLinks, TooMany};
+
+/// Maximum number of links to follow.
+const MAX_LINKS: usize = 200_000;
+
+/// The links of a workspace. All paths are relative to its root, and lead over no link.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Links {
+    root: PathBuf,
+    /// The texts of each link: the one in the workspace, and the one that a command left on its copy.
+    texts: BTreeMap<PathBuf, Vec<PathBuf>>,
+    /// Links of a command at paths that were files or folders before.
+    replacing: HashSet<PathBuf>,
+    /// A folder whose links work although they cannot be listed.
+    unlisted: Option<PathBuf>,
+    /// Whether there are more entries or links than the limits.
+    too_many: bool,
+}
+
+impl Links {
+    /// Creates the list of a workspace without links.
+    fn none(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds a link that a command left on its copy; `replaces` is true if it left it where something other than a link was.
+    pub fn add_change(&mut self, path: &Path, text: &Path, replaces: bool) {
+        if replaces {
+            self.replacing.insert(path.to_owned());
+        }
+        self.add(path.to_owned(), text.to_owned());
+    }
+
+    fn add(&mut self, path: PathBuf, text: PathBuf) {
+        if self.texts.len() >= MAX_LINKS && !self.texts.contains_key(&path) {
+            self.too_many = true;
+            return;
+        }
+        let texts = self.texts.entry(path).or_default();
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+
+    /// Returns why some links may be missing, as a clause; `None` if all are known.
+    pub(crate) fn missing(&self) -> Option<String> {
+        if self.too_many {
+            return Some(format!(
+                "the workspace has more than {} entries or {MAX_LINKS} links",
+                cache::MAX_ENTRIES
+            ));
+        }
+        let folder = self.unlisted.as_ref()?.display();
+        Some(format!(
+            "haft may enter the folder {folder} but not list it"
+        ))
+    }
+
+    /// Whether nothing reaches a file by another name.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.texts.is_empty() && self.unlisted.is_none() && !self.too_many
+    }
+
+    /// Returns the links, sorted by path.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &PathBuf> {
+        self.texts.keys()
+    }
+
+    /// Returns the links below a path.
+    pub(crate) fn below(&self, path: &Path) -> Vec<&PathBuf> {
+        let from = self.texts.range(path.to_owned()..);
+        let links = from.map(|(link, _)| link);
+        links.take_while(|link| link.starts_with(path)).collect()
+    }
+}
