@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -35,6 +34,7 @@ mod active;
 pub(crate) mod at_work;
 pub(crate) mod budget;
 mod builder;
+mod denial;
 mod hint;
 mod called;
 mod expanded;
@@ -93,10 +93,7 @@ struct RunState {
     wait_mode: WaitMode,
     /// Whether one of its calls has asked a user.
     asked_user: AtomicBool,
-    /// The denial that ended it.
-    ended_by_denial: OnceLock<String>,
-    /// Cancels it as a whole, from within any of its calls.
-    cancel: CancellationToken,
+    denial: denial::Denial,
     queue: Queue,
     grants: Mutex<Vec<Grant>>,
     /// Secrets whose reading was approved.
@@ -175,8 +172,7 @@ impl Session {
                 ids: AtomicU64::new(0),
                 wait_mode: WaitMode::default(),
                 asked_user: AtomicBool::new(false),
-                ended_by_denial: OnceLock::new(),
-                cancel: CancellationToken::new(),
+                denial: denial::Denial::default(),
                 queue: Queue::default(),
                 grants: Mutex::default(),
                 released: Mutex::default(),
@@ -337,20 +333,6 @@ impl Session {
     /// Cancels its running calls and refuses further ones.
     pub fn cancel(&self) {
         self.parts.scope.cancel.cancel();
-    }
-
-    /// Cancels the whole run, whichever call of it this is the session of, because a user denied a call of this tool and ended the run
-    /// with that.
-    pub fn end_by_denial(&self, by: &str, tool: &str) {
-        let denial = format!("{by} denied {tool} and ended the run");
-        // The first denial is the one that ended it.
-        let _ = self.parts.run.ended_by_denial.set(denial);
-        self.parts.run.cancel.cancel();
-    }
-
-    /// Returns who denied what, if that ended the run: nothing of the run waits any more.
-    pub fn ended_by_denial(&self) -> Option<&str> {
-        self.parts.run.ended_by_denial.get().map(String::as_str)
     }
 
     /// Stops its calls from waiting for decisions: they are suspended, and their requests stay pending.

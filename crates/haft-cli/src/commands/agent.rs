@@ -71,9 +71,7 @@ pub(crate) async fn run(
             show_end(&run, &finished, args, &*view);
             return Ok(exit(&finished.end));
         }
-        // Nothing begins before the user has said what is to be done.
-        conversation::introduce(at, args.model.as_deref());
-        match conversation::read(at, &mut signals).await {
+        match first_prompt(at, args, &mut signals).await {
             Ok(first) => prompt = Some(first),
             Err(exit) => return Ok(exit),
         }
@@ -113,6 +111,16 @@ async fn run_to_resume(app: &App, args: &args::Run) -> Result<Option<RunId>, Pro
         Some(run) => Some(RunId::new(runs::find(app, run).await?)),
         None => None,
     })
+}
+
+/// Reads the first prompt of a conversation that goes on with a finished run: nothing begins before the user has said what is to be done.
+async fn first_prompt(
+    at: &Invocation,
+    args: &args::Run,
+    signals: &mut Signals,
+) -> Result<String, Exit> {
+    conversation::introduce(at, args.model.as_deref());
+    conversation::read(at, signals).await
 }
 
 /// Shows how a finished run has ended.

@@ -25,7 +25,7 @@ fn pending(lab: &Lab) -> Vec<String> {
 }
 
 /// Returns a request as it is shown.
-fn shown(lab: &Lab, id: &str) -> Value {
+fn look(lab: &Lab, id: &str) -> Value {
     lab.run(&["approvals", "show", id, "--json"]).json()
 }
 
@@ -47,13 +47,13 @@ fn a_run_that_is_resumed_before_the_decision_waits_for_the_same_request() {
         let lab = lab();
         let model = model(&lab, asked);
         let (run, id) = suspended(&lab, &model);
-        let request = shown(&lab, &id);
+        let request = look(&lab, &id);
         for _ in 0..2 {
             let (ran, lines) = run_json(&lab, &["--resume", &run, "--model", &model]);
             assert_eq!(ran.code, 4, "{row}: {}{}", ran.stdout, ran.stderr);
             assert_eq!(lines.last().unwrap()["approvals"], json!([id]), "{row}");
             assert_eq!(pending(&lab), [id.as_str()], "{row}");
-            assert_eq!(shown(&lab, &id), request, "{row}");
+            assert_eq!(look(&lab, &id), request, "{row}");
             one_run(&lab, &run, "suspended", &row);
         }
         by_command(&lab, &id, how);
@@ -182,7 +182,7 @@ fn a_run_with_nothing_left_to_do_is_not_begun_again_without_a_prompt() {
             let resumed = [&["--resume", run][..], &args].concat();
             let (ran, lines) = run_json(&lab, &resumed);
             assert_eq!(ran.code, code, "{end}: {}{}", ran.stdout, ran.stderr);
-            assert_eq!(lines, [done.clone()], "{end}");
+            assert_eq!(lines, std::slice::from_ref(&done), "{end}");
             one_run(&lab, run, "closed", end);
         }
     }

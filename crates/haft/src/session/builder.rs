@@ -12,6 +12,7 @@ use crate::call::{Principal, RunId};
 use crate::input::CallInput;
 use crate::progress::{Pace, ProgressSink};
 use crate::session::budget::Budget;
+use crate::session::denial::Denial;
 use crate::session::queue::Queue;
 use crate::session::{
     LimitsError, RunLimits, RunState, Session, SessionParts, SessionScope, UnknownToolHint,
@@ -161,7 +162,7 @@ impl SessionBuilder {
 
     pub(super) fn into_session(self) -> Session {
         let (mut run, scope) = (self.run, self.scope);
-        run.cancel = scope.cancel.clone();
+        run.denial = Denial::ending(&scope.cancel);
         let run = Arc::new(run);
         Session {
             parts: Arc::new(SessionParts { run, scope }),
