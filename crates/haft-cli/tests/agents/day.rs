@@ -13,6 +13,19 @@ enum Way {
     Mcp,
 }
 
+impl Way {
+    /// Returns variables with which the model is offered a server's tools with its first request.
+    fn variables(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Hook => &[],
+            Self::Mcp => &[
+                ("ENABLE_TOOL_SEARCH", "false"),
+                ("MCP_CONNECTION_NONBLOCKING", "false"),
+            ],
+        }
+    }
+}
+
 #[test]
 fn the_real_claude_code_reads_the_failing_assertion_and_fixes_it() {
     let row = &ROWS[0];
@@ -101,13 +114,7 @@ fn work(program: &std::path::Path, project: &Project, way: Way) {
     for (name, value) in row.variables {
         command.env(name, value.replace("@URL@", &model.url()));
     }
-    if way == Way::Mcp {
-        // The model is offered the server's tools with its first request.
-        command.envs([
-            ("ENABLE_TOOL_SEARCH", "false"),
-            ("MCP_CONNECTION_NONBLOCKING", "false"),
-        ]);
-    }
+    command.envs(way.variables().iter().copied());
     put_toolchain(&mut command);
     let ran = lab::ended(command);
     let output = format!("{}{}", lab::text(&ran.stdout), lab::text(&ran.stderr));
