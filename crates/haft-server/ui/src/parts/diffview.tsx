@@ -25,7 +25,7 @@ export function FileChange({ file }: { file: Preview }) {
   const shown = useMemo((): Preview => (whole ? { ...file, ...whole, hunks: undefined, added: undefined } : file), [file, whole]);
   const cut = shown.clipped || !!shown.hunks?.length;
   return (
-    <section class="file" aria-label={`${WORDS[file.action]} ${file.path}`}>
+    <div class="file" role="group" aria-label={`${WORDS[file.action]} ${file.path}`}>
       <header class="file-head">
         <span class={`action ${file.action}`}>{WORDS[file.action]}</span>
         <strong class="path"><SafeText text={file.path} /></strong>
@@ -37,7 +37,7 @@ export function FileChange({ file }: { file: Preview }) {
       {cut && <div class="note warn cut"><span>{CUTS[shown.hunks?.length ? (shown.clipped ? "part" : "lines") : "head"]}</span> {!whole && <LoadWhole file={file} put={setWhole} />}</div>}
       {shown.escaped && <p class="note">Bytes that are not UTF-8 are shown as <code>\xNN</code>.</p>}
       <Body file={shown} />
-    </section>
+    </div>
   );
 }
 
