@@ -336,6 +336,12 @@ async fn single_files_say_what_they_mean(sandbox: &Sandbox) {
             1,
         ),
         (
+            "head -c 26000000 /dev/zero > package-lock.json".to_owned(),
+            MeaningKind::Lockfile,
+            "what changes in package-lock.json was not read",
+            1,
+        ),
+        (
             format!("printf '%s' '{notebook}' > a.ipynb"),
             MeaningKind::Notebook,
             "notebook a.ipynb: 1 cell added",

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 const MAX_SHOWN: usize = 512 << 10;
 /// Maximum number of files that all meanings of a change set show.
 const MAX_FILES: usize = 300;
-/// Maximum number of bytes that are read to count lines and find renames.
-const MAX_READ: usize = 32 << 20;
+/// Maximum number of bytes that are read of files: the largest lockfile that is understood, before and after, and some more.
+const MAX_READ: usize = 48 << 20;
 
 /// What is left for reading and showing.
 #[derive(Debug)]

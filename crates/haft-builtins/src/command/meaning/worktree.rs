@@ -34,23 +34,27 @@ pub(super) fn files(
 ) -> Vec<Meaning> {
     let mut found = Vec::new();
     let mut folded: Vec<(String, Fold)> = Vec::new();
+    let mut unread: Vec<String> = Vec::new();
     for change in sides.changes() {
-        if budget.is_over() {
-            break;
-        }
         let path = change.path.to_string_lossy();
         if !is_candidate(change, &path) || !select(&change.path) {
             continue;
         }
-        let [Ok(before), Ok(after)] =
-            [Side::Before, Side::After].map(|side| content(sides, change, side, budget))
-        else {
+        // One that would be left out takes no time.
+        let is_full = found.len() >= MAX_SINGLE || budget.is_over();
+        let mut read = |side| match is_full {
+            true => Err(()),
+            false => content(sides, change, side, budget),
+        };
+        let [Ok(before), Ok(after)] = [read(Side::Before), read(Side::After)] else {
+            if single::may_mean(&path) {
+                unread.push(name(path.as_bytes()));
+            }
             continue;
         };
         let (was, is) = (before.as_deref(), after.as_deref());
-        let meaning = single::meaning(&path, was, is, budget)
-            .or_else(|| picture::meaning(&path, was, is))
-            .filter(|_| found.len() < MAX_SINGLE);
+        let meaning =
+            single::meaning(&path, was, is, budget).or_else(|| picture::meaning(&path, was, is));
         if let Some(mut meaning) = meaning {
             // Of a picture no line could be shown. Any other file stays visible beside what it means.
             if meaning.kind == MeaningKind::Image {
@@ -62,7 +66,29 @@ pub(super) fn files(
         }
     }
     found.extend(groups(folded));
+    found.extend(not_read(unread));
     found
+}
+
+/// Says of which files it was not read what their changes mean.
+fn not_read(mut files: Vec<String>) -> Option<Meaning> {
+    let title = match &files[..] {
+        [] => return None,
+        [file] => format!("what changes in {file} was not read"),
+        files => format!("what changes in {} files was not read", files.len()),
+    };
+    let mut meaning = Meaning::new(MeaningKind::Lockfile, title);
+    let why = "they are too large, or too many: look at their lines";
+    meaning.warnings.push(why.to_owned());
+    if files.len() > 1 {
+        let more = files.len().saturating_sub(MAX_NAMED);
+        files.truncate(MAX_NAMED);
+        if more > 0 {
+            files.push(format!("and {}", count(more, "more file")));
+        }
+        meaning.lines = files;
+    }
+    Some(meaning)
 }
 
 fn is_candidate(change: &PathChange, path: &str) -> bool {
