@@ -1,5 +1,6 @@
 //! Commands on a copy of the workspace compared to commands in it, collecting and applying their changes, and undoing them.
 
+mod commit;
 mod house;
 mod sets;
 
@@ -33,6 +34,7 @@ fn main() {
         ],
     );
     sets::measure(rounds);
+    commit::measure(rounds);
     interleave(
         rounds.min(5),
         vec![(

@@ -286,10 +286,28 @@ const GOALS: &[Goal] = &[
         Rule::Most(30.0),
     ),
     (
+        "rendering a command's output of 12,000 tokens",
+        "haft/render/command",
+        "",
+        Rule::Most(1_000_000.0),
+    ),
+    (
+        "rendering a text that repeats its data, 12,000 tokens",
+        "haft/render/repeated",
+        "",
+        Rule::Most(1_000_000.0),
+    ),
+    (
         "the request about changes of 1,000 files",
         "haft/request/1000 files",
         "",
         Rule::Most(200.0),
+    ),
+    (
+        "what a commit of 100 files means",
+        "haft/meaning/commit of 100 files",
+        "",
+        Rule::Most(20.0),
     ),
     (
         "undoing changes of 1,000 files",

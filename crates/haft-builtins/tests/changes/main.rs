@@ -18,7 +18,6 @@ mod programs;
 mod prompts;
 mod rows;
 mod scene;
-mod speed;
 mod undo;
 
 use haft_sandbox::{Config, Sandbox, Strength};
@@ -52,7 +51,6 @@ fn main() {
         input::all(&sandbox).await;
         git::all(&sandbox).await;
         meaning::all(&sandbox).await;
-        speed::measure();
         programs::all(&sandbox).await;
         prompts::all().await;
         disk::all();

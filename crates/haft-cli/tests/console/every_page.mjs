@@ -127,6 +127,7 @@ await play({ args: ["--trust"] }, async ({ server, page }) => {
   await page.keyboard.press("g");
   await page.keyboard.press("w");
   await descend("/waiting/eligible");
+  await page.locator(".eligible-list > li", { hasText: "c.txt" }).waitFor();
   await blur();
   for (const name of ["b.txt", "c.txt"]) {
     await page.keyboard.press("j");
