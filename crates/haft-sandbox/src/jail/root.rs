@@ -1,5 +1,6 @@
 //! The jail's root: a fresh tmpfs filled from the plan's list, and the guards of the workspace in it.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -296,10 +297,11 @@ fn count(pids: u64) -> io::Result<bool> {
 /// following links, so replacing one meanwhile can only make this fail.
 fn guard(plan: &Plan) -> Result<(), Fail> {
     let workspace = path_fd(&plan.workspace).map_err(step("open the workspace"))?;
+    let places: HashSet<&Path> = plan.covers.iter().map(|(path, _)| &**path).collect();
     let mut copies = Vec::new();
     for (path, cover) in &plan.covers {
         copies.push(
-            copies_for(plan, workspace.as_fd(), path, *cover)
+            copies_for(plan, workspace.as_fd(), path, *cover, &places)
                 .map_err(step(format!("guard {}", path.display())))?,
         );
     }
@@ -329,12 +331,14 @@ pub(super) fn below(workspace: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedF
 }
 
 /// Returns the mounts for one cover: on the path itself (no target), and for a symbolic link also on
-/// its target, unless only the link is pinned.
+/// its target, unless only the link is pinned or the target is one of the covered `places` itself: a second mount there
+/// would show again what the first one hides, or lie on what is used to hide.
 fn copies_for(
     plan: &Plan,
     workspace: BorrowedFd<'_>,
     path: &Path,
     cover: Cover,
+    places: &HashSet<&Path>,
 ) -> io::Result<Vec<(Option<OwnedFd>, OwnedFd)>> {
     let attributes = match cover {
         Cover::ReadOnly | Cover::Empty => READ_ONLY | INERT,
@@ -363,6 +367,11 @@ fn copies_for(
     // on itself: its target stays the same, and it cannot be removed, renamed or replaced.
     let full = plan.workspace.join(path);
     if let Ok(end) = openat(CWD, &full, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+        let real = fs::canonicalize(&full)?;
+        let inside = real.strip_prefix(&plan.workspace);
+        if inside.is_ok_and(|inside| places.contains(inside)) {
+            return Ok(vec![(None, clone(own.as_fd(), READ_ONLY | INERT)?)]);
+        }
         let (on_end, on_link) = (copy(&end)?, clone(own.as_fd(), READ_ONLY | INERT)?);
         return Ok(vec![(Some(end), on_end), (None, on_link)]);
     }

@@ -33,6 +33,7 @@ pub(crate) const TESTS: &[Test] = &[
         socket,
     ),
     ("a_name_that_was_approved_is_not_moved_aside", approved),
+    ("what_several_guards_reach_is_hidden_once", linked),
 ];
 
 fn replaced_event(path: &str) -> GuardEvent {
@@ -273,4 +274,32 @@ fn approved() {
     assert!(exit.success(), "{out}{err}");
     assert_eq!(exit.guard_events, []);
     assert!(folder.path().join("d/.git/config").exists());
+}
+
+/// A link and what it leads to are guarded both, in whichever order.
+fn linked() {
+    for (place, link, further) in [
+        ("vault", "secret", "v"),
+        ("a", "z", "y"),
+        ("vault", "secret", "a"),
+        ("d/vault", "secret", "v"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at(place)).unwrap();
+        fs::write(at(place).join("k"), "secret").unwrap();
+        fs::write(at("file"), "secret").unwrap();
+        for (to, name) in [(place, further), (further, link), ("file", ".env")] {
+            symlink(to, at(name)).unwrap();
+        }
+        let script = format!("cat {place}/k {link}/k {further}/k file .env; rm {link}; ls {place}");
+        let hide = [link, further, place].map(Guard::hide_dir);
+        for guards in [&hide[..1], &hide[..2], &hide[..]] {
+            let mut spec = line(&script, folder.path());
+            spec.mounts.guards = guards.to_vec();
+            spec.mounts.guards.push(Guard::hide_file(".env"));
+            let (exit, out, err) = run(jail(), spec);
+            assert!(exit.success() && out.is_empty(), "{script}: {out}{err}");
+        }
+    }
 }
