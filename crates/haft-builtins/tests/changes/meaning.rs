@@ -26,6 +26,7 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     states_and_places_are_named(sandbox).await;
     what_is_stored_under_a_wrong_name_is_not_believed(sandbox).await;
     single_files_say_what_they_mean(sandbox).await;
+    a_commit_says_which_packages_change(sandbox).await;
     eprintln!("changes: {} meanings of git commands: ok", ROWS.len());
 }
 
@@ -364,12 +365,15 @@ async fn what_is_stored_under_a_wrong_name_is_not_believed(sandbox: &Sandbox) {
 const PNG: &str =
     "printf '\\211PNG\\r\\n\\032\\n\\0\\0\\0\\rIHDR\\0\\0\\0\\020\\0\\0\\0\\010' > logo.png";
 
+/// A lockfile with a package of an unusual place.
+const LOCK: &str = r#"{"lockfileVersion":3,"packages":{"node_modules/a":{"version":"1.0.0","resolved":"http://evil.example/a.tgz"}}}"#;
+
 /// A bomb: only its header is read.
 const BOMB: &str =
     "printf '\\211PNG\\r\\n\\032\\n\\0\\0\\0\\rIHDR\\0\\0\\377\\377\\0\\0\\377\\377' > bomb.png";
 
 async fn single_files_say_what_they_mean(sandbox: &Sandbox) {
-    let lock = r#"{"lockfileVersion":3,"packages":{"node_modules/a":{"version":"1.0.0","resolved":"http://evil.example/a.tgz"}}}"#;
+    let lock = LOCK;
     let notebook =
         r#"{"cells":[{"cell_type":"code","source":["x = 1\n"],"outputs":[]}],"metadata":{}}"#;
     for (line, kind, title, warnings) in [
@@ -426,8 +430,11 @@ async fn single_files_say_what_they_mean(sandbox: &Sandbox) {
         let is_picture = kind == MeaningKind::Image;
         assert_eq!(found[0].covers.len(), usize::from(is_picture), "{shown}");
     }
+}
+
+async fn a_commit_says_which_packages_change(sandbox: &Sandbox) {
     let scene = scene(sandbox, REPOSITORY);
-    let line = format!("echo '{lock}' > package-lock.json && git add -A && git commit -qm deps");
+    let line = format!("echo '{LOCK}' > package-lock.json && git add -A && git commit -qm deps");
     let found = meanings(&scene, &line).await;
     let parts: Vec<MeaningKind> = found[0].parts.iter().map(|part| part.kind).collect();
     assert_eq!(parts, [MeaningKind::Lockfile], "{found:#?}");
