@@ -119,6 +119,23 @@ pub(super) fn flags_in(index: &[u8]) -> Option<BTreeMap<Vec<u8>, Flags>> {
     Some(files)
 }
 
+/// Returns the contents of an index's extensions of this name, or `None` if that cannot be determined.
+pub(super) fn extensions<'i>(index: &'i [u8], name: &[u8]) -> Option<Vec<&'i [u8]>> {
+    let mut rest = each_entry(index, &mut |_, _, _, _| true)?;
+    let mut found = Vec::new();
+    while rest.len() > OBJECT_BYTES {
+        let (header, after) = rest.split_at_checked(8)?;
+        let (own, length) = header.split_at_checked(4)?;
+        let length = usize::try_from(u32::from_be_bytes(length.try_into().ok()?)).ok()?;
+        let (content, after) = after.split_at_checked(length)?;
+        rest = after;
+        if own == name {
+            found.push(content);
+        }
+    }
+    Some(found)
+}
+
 /// Returns true if parts of the index are in separate files.
 fn is_shared(folder: &Path) -> bool {
     let Ok(entries) = folder.read_dir() else {
@@ -152,9 +169,9 @@ fn holds_repositories(index: &[u8]) -> Option<bool> {
 /// Receives the mode, the object, the name and the flags of an entry and returns whether to continue.
 type Look<'a> = dyn FnMut(u32, &[u8], &[u8], Flags) -> bool + 'a;
 
-/// Calls `look` with the mode, the object, the name and the flags of each entry until it returns false. Returns `None` for an invalid index,
-/// and for one with longer object names or with parts in other files.
-fn each_entry(index: &[u8], look: &mut Look<'_>) -> Option<()> {
+/// Calls `look` with the mode, the object, the name and the flags of each entry until it returns false. Returns what follows the entries, or
+/// `None` for an invalid index, and for one with longer object names or with parts in other files.
+fn each_entry<'i>(index: &'i [u8], look: &mut Look<'_>) -> Option<&'i [u8]> {
     let word = |at: usize| {
         let bytes = index.get(at..at + 4)?;
         Some(u32::from_be_bytes(bytes.try_into().ok()?))
@@ -189,7 +206,7 @@ fn each_entry(index: &[u8], look: &mut Look<'_>) -> Option<()> {
         let length = rest.iter().position(|byte| *byte == 0)?;
         name.extend_from_slice(rest.get(..length)?);
         if !look(mode, object, &name, Flags::new(word_of_flags, more)) {
-            return Some(());
+            return Some(&[]);
         }
         let end = begin + length;
         at = if version == 4 {
@@ -198,7 +215,9 @@ fn each_entry(index: &[u8], look: &mut Look<'_>) -> Option<()> {
             at + ((end - at) / 8 + 1) * 8
         };
     }
-    ends(index.get(at..)?)
+    let rest = index.get(at..)?;
+    ends(rest)?;
+    Some(rest)
 }
 
 /// Returns `Some` if the entries are followed only by index extensions and, last, the index's hash.

@@ -2,6 +2,7 @@
 
 mod rows;
 
+use haft::approval::ApprovalRequest;
 use haft::approval::meaning::{Meaning, MeaningKind};
 use haft::approval::preview::FileChange;
 use haft::policy::Profile;
@@ -20,10 +21,12 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     stashes_come_back_or_are_dropped(sandbox).await;
     packed_repositories_are_read(sandbox).await;
     what_is_not_understood_stays_visible(sandbox).await;
+    what_is_not_applied_is_said_beforehand(sandbox).await;
     large_and_odd_repositories_are_read(sandbox).await;
     states_and_places_are_named(sandbox).await;
     what_is_stored_under_a_wrong_name_is_not_believed(sandbox).await;
     single_files_say_what_they_mean(sandbox).await;
+    a_commit_says_which_packages_change(sandbox).await;
     eprintln!("changes: {} meanings of git commands: ok", ROWS.len());
 }
 
@@ -209,6 +212,43 @@ async fn what_is_not_understood_stays_visible(sandbox: &Sandbox) {
     }
 }
 
+async fn what_is_not_applied_is_said_beforehand(sandbox: &Sandbox) {
+    let named = "git config user.name A && git config user.email a@b";
+    let one = "echo 1 > file && git add file && git commit -qm one";
+    for make in [
+        format!("git init -q -b main --object-format=sha256 . && {named} && {one}"),
+        format!("{REPOSITORY} && git update-index --split-index"),
+        format!(
+            "{REPOSITORY} && mkdir d e && echo 1 > d/f && echo 1 > e/f && git add . && git commit -qm d && \
+                git sparse-checkout init --cone --sparse-index && git sparse-checkout set d"
+        ),
+    ] {
+        let settings = Settings {
+            ask: &["Edit(/asked/**)"],
+            deny: &["Read(.env)"],
+            ..Settings::default()
+        };
+        let scene = Scene::with(sandbox, &settings);
+        host(&scene.at(""), &make);
+        let line = "mkdir asked && echo 2 > asked/x && echo x > .envrc && echo 2 >> file && git add file && git commit -qm two";
+        let outcome = scene.run(line).await;
+        let asked = scene.questions();
+        let is_apply = |one: &&ApprovalRequest| one.tool.as_str() == "apply_changes";
+        let request = asked.iter().find(is_apply);
+        let request = request.unwrap_or_else(|| panic!("{make}: {outcome:?} {asked:?}"));
+        let found = &request.snapshot.meanings;
+        let shown = format!("{make}: {found:#?}");
+        let first = &found[0];
+        assert!(
+            first.title.starts_with("not applied, even if approved: "),
+            "{shown}"
+        );
+        let all: String = found.iter().map(sentences).collect();
+        assert!(all.contains("it reads no split or sparse index"), "{shown}");
+        assert!(all.contains("\n.git/index\n"), "{shown}");
+    }
+}
+
 async fn large_and_odd_repositories_are_read(sandbox: &Sandbox) {
     let huge = "git update-ref refs/heads/main $(git commit-tree -p HEAD -m huge $(b=$(echo x | git hash-object -w --stdin) && \
         seq 50000 | sed \"s/.*/100644 blob $b\\tf&/\" | git mktree))";
@@ -274,6 +314,11 @@ async fn states_and_places_are_named(sandbox: &Sandbox) {
             "switch from main to fresh, which has no commit yet",
         ),
         (
+            "true",
+            "mkdir -p d/e d-x && echo 1 | tee d/e/f d-x/f d.x > d/z && git add . && git commit -qm nested",
+            "commit 'nested' on main: 4 files",
+        ),
+        (
             "git gc -q && for i in 1 2 3; do echo $i > f; git add f; git commit -qm $i; done",
             "git gc -q --prune=now",
             "moved into a pack",
@@ -320,12 +365,15 @@ async fn what_is_stored_under_a_wrong_name_is_not_believed(sandbox: &Sandbox) {
 const PNG: &str =
     "printf '\\211PNG\\r\\n\\032\\n\\0\\0\\0\\rIHDR\\0\\0\\0\\020\\0\\0\\0\\010' > logo.png";
 
+/// A lockfile with a package of an unusual place.
+const LOCK: &str = r#"{"lockfileVersion":3,"packages":{"node_modules/a":{"version":"1.0.0","resolved":"http://evil.example/a.tgz"}}}"#;
+
 /// A bomb: only its header is read.
 const BOMB: &str =
     "printf '\\211PNG\\r\\n\\032\\n\\0\\0\\0\\rIHDR\\0\\0\\377\\377\\0\\0\\377\\377' > bomb.png";
 
 async fn single_files_say_what_they_mean(sandbox: &Sandbox) {
-    let lock = r#"{"lockfileVersion":3,"packages":{"node_modules/a":{"version":"1.0.0","resolved":"http://evil.example/a.tgz"}}}"#;
+    let lock = LOCK;
     let notebook =
         r#"{"cells":[{"cell_type":"code","source":["x = 1\n"],"outputs":[]}],"metadata":{}}"#;
     for (line, kind, title, warnings) in [
@@ -382,8 +430,11 @@ async fn single_files_say_what_they_mean(sandbox: &Sandbox) {
         let is_picture = kind == MeaningKind::Image;
         assert_eq!(found[0].covers.len(), usize::from(is_picture), "{shown}");
     }
+}
+
+async fn a_commit_says_which_packages_change(sandbox: &Sandbox) {
     let scene = scene(sandbox, REPOSITORY);
-    let line = format!("echo '{lock}' > package-lock.json && git add -A && git commit -qm deps");
+    let line = format!("echo '{LOCK}' > package-lock.json && git add -A && git commit -qm deps");
     let found = meanings(&scene, &line).await;
     let parts: Vec<MeaningKind> = found[0].parts.iter().map(|part| part.kind).collect();
     assert_eq!(parts, [MeaningKind::Lockfile], "{found:#?}");

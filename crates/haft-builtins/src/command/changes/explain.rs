@@ -1,11 +1,13 @@
 //! Reads what the changes that a command left amount to, before the user is asked about them.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use haft::approval::meaning::{Meaning, MeaningKind};
+use haft::change::PathText;
 use haft::change::collect::ViewChange;
 use haft::workspace::Workspace;
 use tokio::time::timeout;
@@ -32,6 +34,8 @@ pub(super) async fn explain(views: &Arc<Views>, changes: &Arc<PendingChanges>) {
         Ok(Ok(Some(meanings))) => meanings,
         _ => vec![unexplained()],
     };
+    let refused = changes.with_note(|note| refused(&note.fates));
+    meanings.splice(0..0, refused);
     let failure = changes.with_note(|note| failure(&note.said));
     // Where it is read first.
     if let (Some(first), Some(why)) = (meanings.first_mut(), failure) {
@@ -51,6 +55,46 @@ fn failure(said: &CommandReport) -> Option<String> {
         (None, None, Some(error)) => one_line(error.message(), MAX_WORDS),
     };
     Some(format!("the command itself failed: {how}"))
+}
+
+/// Returns what changes in repositories and is not applied, whatever the user decides, by the reason.
+fn refused(fates: &BTreeMap<PathText, Fate>) -> Vec<Meaning> {
+    const MAX_REASONS: usize = 10;
+    const MAX_LISTED: usize = 50;
+    const MAX_WORDS: usize = 300;
+    let is_git = |path: &Path| path.iter().any(|part| part.eq_ignore_ascii_case(".git"));
+    let mut by_reason: BTreeMap<&str, Vec<&PathText>> = BTreeMap::new();
+    for (path, fate) in fates.iter().filter(|(path, _)| is_git(&path.0)) {
+        let (Fate::Refused(why) | Fate::Conflict(why) | Fate::Failed(why)) = fate else {
+            continue;
+        };
+        let fits = by_reason.len() < MAX_REASONS || by_reason.contains_key(&**why);
+        let why = if fits { why } else { "for further reasons" };
+        by_reason.entry(why).or_default().push(path);
+    }
+    let meaning = |(why, paths): (&str, Vec<&PathText>)| {
+        let changes = if paths.len() == 1 {
+            "change"
+        } else {
+            "changes"
+        };
+        let title = format!(
+            "not applied, even if approved: {} {changes} in a repository",
+            paths.len()
+        );
+        let mut meaning = Meaning::new(MeaningKind::GitInternals, title);
+        meaning.warnings.push(one_line(why, MAX_WORDS));
+        let listed = paths.iter().take(MAX_LISTED);
+        meaning.lines = listed
+            .map(|path| one_line(&path.0.to_string_lossy(), MAX_WORDS))
+            .collect();
+        if paths.len() > MAX_LISTED {
+            let more = paths.len() - MAX_LISTED;
+            meaning.lines.push(format!("and {more} more"));
+        }
+        meaning
+    };
+    by_reason.into_iter().map(meaning).collect()
 }
 
 fn unexplained() -> Meaning {

@@ -77,7 +77,8 @@ impl Look<'_> {
     /// Returns why an index must not be applied, or `None` if it may be.
     fn at(&self, path: &Path) -> Option<String> {
         let unknown = || {
-            Some("haft cannot tell what it records of files that commands cannot read".to_owned())
+            let why = "haft cannot tell what it records of files that commands cannot read: it reads no split or sparse index and no SHA-256 names";
+            Some(why.to_owned())
         };
         let read = |of: &Workspace| index::recorded(of, path);
         let Some(after) = self.upper.as_ref().and_then(read) else {

@@ -2,6 +2,7 @@
 //!
 //! The reader runs no git and no library but an unpacker, and says what it does not understand.
 
+mod cached;
 mod commit;
 mod copy;
 mod files;

@@ -95,14 +95,20 @@ pub(super) fn meaning(
     }
     let conflict = after.is_some_and(has_conflict);
     let sides = (read(format, before), read(format, after));
+    let not_understood = || {
+        let title = format!("packages in {shown} are not understood");
+        Meaning::new(MeaningKind::Lockfile, title)
+    };
     let mut meaning = if let (Some(before), Some(after)) = &sides {
-        let mut meaning = compare(&shown, before, after);
+        let compared = compare(&shown, before, after);
+        // Which side of a conflict holds is not known: that nothing differs cannot be said.
+        let is_open = conflict && compared.lines.is_empty();
+        let mut meaning = if is_open { not_understood() } else { compared };
         let others = other_lines(before, after, format.style);
         add_other_lines(&mut meaning, path, &others, budget);
         meaning
     } else {
-        let title = format!("packages in {shown} are not understood");
-        Meaning::new(MeaningKind::Lockfile, title)
+        not_understood()
     };
     if conflict {
         let why = format!("{shown} has conflict markers: a merge was left unfinished in it");
@@ -121,7 +127,11 @@ fn read(format: Format, side: Option<&[u8]>) -> Option<Lock<'_>> {
 
 fn has_conflict(bytes: &[u8]) -> bool {
     let mut lines = bytes.split(|byte| *byte == b'\n');
-    lines.any(|line| line.starts_with(b"<<<<<<< ") || line.starts_with(b">>>>>>> "))
+    lines.any(|line| {
+        let marks: [&[u8]; 2] = [b"<<<<<<<", b">>>>>>>"];
+        let rest = marks.iter().find_map(|mark| line.strip_prefix(*mark));
+        rest.is_some_and(|rest| matches!(rest.first(), None | Some(b' ' | b'\r')))
+    })
 }
 
 /// Adds the changed lines that say nothing of which packages there are, such as what depends on what.

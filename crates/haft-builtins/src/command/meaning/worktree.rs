@@ -42,9 +42,12 @@ pub(super) fn files(
         }
         // One that would be left out takes no time.
         let is_full = found.len() >= MAX_SINGLE || budget.is_over();
-        let mut read = |side| match is_full {
-            true => Err(()),
-            false => content(sides, change, side, budget),
+        let mut read = |side| {
+            if is_full {
+                Err(())
+            } else {
+                content(sides, change, side, budget)
+            }
         };
         let [Ok(before), Ok(after)] = [read(Side::Before), read(Side::After)] else {
             if single::may_mean(&path) {

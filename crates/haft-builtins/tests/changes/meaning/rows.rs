@@ -168,6 +168,42 @@ pub(super) const ROWS: &[Row] = &[
         MeaningKind::Merge,
         "merge 'octopus' of 3 branches on main: 4 files, +4 −0",
     ),
+    // What the index undoes of a commit, or never had of it.
+    saying(
+        &row(
+            "echo evil >> file && git commit -qam m && git checkout -q HEAD~1 -- file",
+            MeaningKind::Commit,
+            "commit 'm' on main: 1 file, +1 −0",
+        ),
+        "staged for the next commit: 1 file, +0 −1",
+    ),
+    saying(
+        &row(
+            "echo n > n && git add n && T=$(git write-tree) && git reset -q && rm n && \
+                git update-ref refs/heads/main $(git commit-tree -p HEAD -m m $T)",
+            MeaningKind::Commit,
+            "commit 'm' on main: 1 file, +1 −0",
+        ),
+        "staged for the next commit: 1 file, +0 −1",
+    ),
+    saying(
+        &row(
+            "git reset -q --soft HEAD~1",
+            MeaningKind::Reset,
+            "reset main to",
+        ),
+        "staged for the next commit: 1 file, +1 −0",
+    ),
+    // Another index's extension, which holds its trees, behind these entries.
+    warned(
+        &row(
+            "cp .git/index x && cp file y && echo evil > file && GIT_INDEX_FILE=$PWD/x git add file && GIT_INDEX_FILE=$PWD/x git write-tree >/dev/null && \
+                mv y file && { head -c -53 .git/index; tail -c 53 x; } > z && mv z .git/index && rm x",
+            MeaningKind::Staged,
+            "git's index keeps trees for the next commit",
+        ),
+        "its cached trees do not fit its entries",
+    ),
     // What takes the place of other commits is compared with them.
     row(
         "git reset -q --soft HEAD~1 && printf '1\\n2\\n' > file && git add . && git commit -qm two",

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use haft::approval::meaning::{Meaning, MeaningKind};
 use haft::workspace::Kind;
 
+use super::cached::cached_trees;
 use super::id::Id;
 use super::internals::internals;
 use super::refs::{Refs, Target, read_target, updates};
@@ -234,6 +235,7 @@ fn understood(
             found.extend(stash_meanings(sides, &store, &place, &lists, budget));
         }
         found.extend(states(sides, &place.folder));
+        found.extend(cached_trees(sides, &place.folder));
         found.extend(staged(sides, &store, &place, budget)?);
         let goes_back = found.iter().any(|one| one.kind == MeaningKind::Reset);
         let selection = Selection { select, goes_back };

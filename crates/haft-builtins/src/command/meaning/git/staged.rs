@@ -9,12 +9,14 @@ use super::commit::compare_files;
 use super::id::Id;
 use super::object::{ObjectKind, id_of};
 use super::store::{Store, Unreadable};
-use super::tree::{Difference, FileAt};
+use super::tree::{Difference, FileAt, differences};
 use crate::command::index::{MAX_INDEX, Recorded, flags_in, recorded_in};
 use crate::command::meaning::budget::Budget;
 use crate::command::meaning::sides::{Side, Sides};
 use crate::command::meaning::words::{count, name};
 
+/// Maximum number of files that are compared with HEAD's.
+const MAX_NAMES: usize = 200_000;
 /// Maximum number of files whose content is compared with that of a commit.
 const MAX_COMPARED: usize = 2_000;
 /// Maximum size of such a file, in bytes.
@@ -33,6 +35,7 @@ pub(super) struct Place {
 }
 
 type Index = BTreeMap<Vec<u8>, Recorded>;
+type Names = BTreeSet<Vec<u8>>;
 
 fn index(sides: &Sides<'_>, side: Side, folder: &Path) -> Result<Index, String> {
     let path = folder.join("index");
@@ -41,7 +44,9 @@ fn index(sides: &Sides<'_>, side: Side, folder: &Path) -> Result<Index, String> 
     }
     let bytes = sides.read(side, &path, MAX_INDEX);
     let read = bytes.and_then(|bytes| recorded_in(&bytes));
-    read.ok_or_else(|| "git's index is damaged, or of a kind that haft does not read".to_owned())
+    read.ok_or_else(|| {
+        "git's index is damaged, or split or sparse, which haft does not read".to_owned()
+    })
 }
 
 /// Returns the files with conflicts.
@@ -68,7 +73,90 @@ pub(super) fn is_object(
     Some(id_of(ObjectKind::Blob, &file.whole(MAX_BYTES)?) == id)
 }
 
-/// Returns what is put into the index, or taken out of it, and is not committed.
+/// The file of a path in HEAD's tree before and after.
+type InHead = (Option<FileAt>, Option<FileAt>);
+
+/// How the index differs from HEAD, where it differs in another way than before.
+#[derive(Debug, Default)]
+struct Staged {
+    added: Vec<Difference>,
+    /// Number of files whose staged changes are gone.
+    removed: usize,
+}
+
+impl Staged {
+    fn of(
+        store: &Store<'_>,
+        heads: &Heads,
+        indexes: &[Index; 2],
+        skip: &Names,
+    ) -> Result<Self, String> {
+        let [before, after] = indexes;
+        let differs = |path: &&Vec<u8>| before.get(*path) != after.get(*path);
+        let changed = before.keys().chain(after.keys()).filter(differs);
+        // A commit may have moved away from what the index holds.
+        let names: BTreeSet<&Vec<u8>> = changed.chain(heads.moved.keys()).collect();
+        let names = names.into_iter().filter(|path| !skip.contains(*path));
+        let file_of = |recorded: &Recorded| (recorded.0, Id(recorded.1));
+        let mut found = Self::default();
+        for path in names.take(MAX_NAMES) {
+            let (head_was, head) = heads.at(store, path)?;
+            let was = before.get(path).map(file_of);
+            let is = after.get(path).map(file_of);
+            if is == head {
+                // Committed, or as HEAD has it. Changes that were staged are gone if HEAD did not move.
+                found.removed += usize::from(heads.before == heads.after && was != head_was);
+            } else {
+                found.added.push(Difference {
+                    path: path.clone(),
+                    before: head,
+                    after: is,
+                    to: None,
+                });
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// What HEAD holds before and after.
+struct Heads {
+    before: Option<Id>,
+    after: Option<Id>,
+    /// The files that differ between the two.
+    moved: BTreeMap<Vec<u8>, InHead>,
+    /// Why that cannot be told.
+    failure: Option<String>,
+}
+
+impl Heads {
+    fn read(store: &Store<'_>, place: &Place) -> Self {
+        let (before, after) = (place.before, place.after);
+        let (moved, failure) = match differences(store, before.as_ref(), after.as_ref()) {
+            Ok(moved) => (moved, None),
+            Err(why) => (Vec::new(), Some(why.0)),
+        };
+        let moved = moved.into_iter();
+        Self {
+            before,
+            after,
+            moved: moved
+                .map(|one| (one.path, (one.before, one.after)))
+                .collect(),
+            failure,
+        }
+    }
+
+    fn at(&self, store: &Store<'_>, path: &[u8]) -> Result<InHead, String> {
+        if let Some(known) = self.moved.get(path) {
+            return Ok(*known);
+        }
+        let head = in_tree(store, self.after, path).map_err(|why| why.0)?;
+        Ok((head, head))
+    }
+}
+
+/// Returns what the next commit would change, where it is not what it would have changed before.
 ///
 /// # Errors
 /// Why the index is not understood.
@@ -78,53 +166,38 @@ pub(super) fn staged(
     place: &Place,
     budget: &mut Budget,
 ) -> Result<Option<Meaning>, String> {
-    let before = index(sides, Side::Before, &place.folder)?;
-    let after = index(sides, Side::After, &place.folder)?;
-    let conflicts = conflicts(sides, &place.folder);
-    let names: std::collections::BTreeSet<&Vec<u8>> = before
-        .iter()
-        .filter(|(path, was)| after.get(*path) != Some(*was))
-        .chain(
-            after
-                .iter()
-                .filter(|(path, is)| before.get(*path) != Some(*is)),
-        )
-        .map(|(path, _)| path)
-        // Said as what they are.
-        .filter(|path| !conflicts.contains(*path))
-        .collect();
-    let mut changed: Vec<&Vec<u8>> = names.into_iter().collect();
-    let (mut added, mut removed) = (Vec::new(), 0_usize);
-    changed.truncate(200_000);
-    let file_of = |recorded: &Recorded| (recorded.0, Id(recorded.1));
-    for path in changed {
-        let head = in_tree(store, place.after, path).map_err(|why| why.0)?;
-        let is = after.get(path).map(file_of);
-        if is == head {
-            // Committed, or as HEAD has it. Changes that were staged are gone if HEAD did not move.
-            let was = before.get(path).map(file_of);
-            removed += usize::from(place.before == place.after && was != head);
-        } else {
-            added.push(Difference {
-                path: path.clone(),
-                before: head,
-                after: is,
-                to: None,
-            });
-        }
+    let has_index = |side| sides.kind(side, &place.folder.join("index")).is_some();
+    let is_bare = place.worktree.is_none();
+    if is_bare && !has_index(Side::Before) && !has_index(Side::After) {
+        return Ok(None);
     }
+    let of_side = |side| index(sides, side, &place.folder);
+    let indexes = [of_side(Side::Before)?, of_side(Side::After)?];
+    let heads = Heads::read(store, place);
+    // Those with conflicts are said as what they are.
+    let skip = conflicts(sides, &place.folder);
+    let Staged { added, removed } = Staged::of(store, &heads, &indexes, &skip)?;
+    let gone = (removed > 0).then(|| format!("{} taken out of the index", count(removed, "file")));
+    let failure = heads
+        .failure
+        .map(|why| format!("what else is staged for the next commit cannot be told: {why}"));
     if added.is_empty() {
-        let title = format!("{} taken out of the index", count(removed, "file"));
-        let meaning = Meaning::new(MeaningKind::Staged, title);
-        return Ok((removed > 0).then_some(meaning));
+        let title = gone.or_else(|| {
+            failure
+                .as_ref()
+                .map(|_| "staged for the next commit".to_owned())
+        });
+        let mut meaning = title.map(|title| Meaning::new(MeaningKind::Staged, title));
+        if let Some(meaning) = &mut meaning {
+            meaning.warnings.extend(failure);
+        }
+        return Ok(meaning);
     }
     let shown = compare_files(store, added, budget);
     let title = format!("staged for the next commit: {}", shown.sum());
     let mut meaning = Meaning::new(MeaningKind::Staged, title);
-    if removed > 0 {
-        let line = format!("{} taken out of the index", count(removed, "file"));
-        meaning.lines.push(line);
-    }
+    meaning.lines.extend(gone);
+    meaning.warnings.extend(failure);
     shown.fill(&mut meaning);
     Ok(Some(meaning))
 }

@@ -82,7 +82,8 @@ pub(super) fn other_lines(before: &Lock<'_>, after: &Lock<'_>, style: Style) -> 
             let texts = block.iter().flat_map(|block| &block.texts);
             let spread: String = texts.map(|text| (style.spread)(text)).collect();
             let lines = spread.lines().filter(|line| !line.trim().is_empty());
-            let lines = lines.filter(|line| !(style.is_known)(line.trim()));
+            // What is about no package is compared nowhere else.
+            let lines = lines.filter(|line| owner.is_none() || !(style.is_known)(line.trim()));
             let lines: Vec<String> = lines.map(|line| format!("  {line}\n")).collect();
             lines.concat()
         };

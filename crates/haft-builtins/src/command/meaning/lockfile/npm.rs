@@ -75,7 +75,9 @@ pub(super) fn parse(text: &str) -> Option<Lock<'_>> {
             found.add(key.clone(), entry.package(name))?;
             found.add_text(path.clone(), Some(key), raw.get());
         }
-    } else if let Some(dependencies) = members.remove("dependencies") {
+    }
+    // Version 2 has both: npm 6 installs from this part.
+    if let Some(dependencies) = members.remove("dependencies") {
         old_packages(&mut found, dependencies)?;
     }
     for (name, raw) in members {
@@ -101,10 +103,19 @@ fn old_packages<'t>(found: &mut Lock<'t>, dependencies: &'t RawValue) -> Option<
             }
             let key = (name.clone(), version);
             found.add(key.clone(), package)?;
-            if let Some(nested) = entry.dependencies {
-                left.push(nested);
-            } else {
-                found.add_text(name, Some(key), raw.get());
+            let title = format!("dependencies: {name} {}", key.1);
+            let Some(nested) = entry.dependencies else {
+                found.add_text(title, Some(key), raw.get());
+                continue;
+            };
+            left.push(nested);
+            let members: Members<'t> = serde_json::from_str(raw.get()).ok()?;
+            let compared = ["version", "resolved", "integrity", "dependencies"];
+            let others = members.into_iter();
+            let others = others.filter(|(member, _)| !compared.contains(&&**member));
+            for (member, value) in others {
+                let title = format!("{title} {member}");
+                found.add_text(title, Some(key.clone()), value.get());
             }
         }
     }

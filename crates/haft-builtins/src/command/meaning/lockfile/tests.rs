@@ -19,6 +19,10 @@ fn meaning(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Option<Me
 const NPM: &str = r#"{"name":"x","lockfileVersion":3,"packages":{"":{"name":"x"},
  "node_modules/a":{"version":"1.0.0","resolved":"https://registry.npmjs.org/a/-/a-1.0.0.tgz","integrity":"sha512-AA"},
  "node_modules/b":{"version":"2.0.0","resolved":"https://registry.npmjs.org/b/-/b-2.0.0.tgz","integrity":"sha512-BB"}}}"#;
+const NPM_BOTH: &str = r#"{"name":"x","lockfileVersion":2,"packages":{"":{"name":"x"},
+ "node_modules/b":{"version":"2.0.0","resolved":"https://registry.npmjs.org/b/-/b-2.0.0.tgz","integrity":"sha512-BB"}},"dependencies":{
+ "b":{"version":"2.0.0","resolved":"https://registry.npmjs.org/b/-/b-2.0.0.tgz","integrity":"sha512-BB","requires":{"c":"1"},"dependencies":{
+ "c":{"version":"1.0.0","resolved":"https://registry.npmjs.org/c/-/c-1.0.0.tgz","integrity":"sha512-CC"}}}}}"#;
 const PNPM: &str = "lockfileVersion: '9.0'\n\npackages:\n\n  '@s/a@1.0.0':\n    resolution: {integrity: sha512-AA}\n\n  b@2.0.0:\n    resolution: {integrity: sha512-BB}\n";
 const YARN: &str = "# yarn lockfile v1\n\n\n\"@s/a@^1.0.0\":\n  version \"1.0.0\"\n  resolved \"https://registry.yarnpkg.com/a.tgz#abc\"\n  integrity sha512-AA\n\nb@^2.0.0, b@^2.1.0:\n  version \"2.0.0\"\n  resolved \"https://registry.yarnpkg.com/b.tgz#abc\"\n  integrity sha512-BB\n";
 const BERRY: &str = "__metadata:\n  version: 8\n\n\"a@npm:^1.0.0\":\n  version: 1.0.0\n  resolution: \"a@npm:1.0.0\"\n  checksum: 10c0/AA\n\n\"x@workspace:.\":\n  version: 0.0.0-use.local\n  resolution: \"x@workspace:.\"\n";
@@ -371,7 +375,54 @@ const ROWS: &[Row] = &[
         "",
         "a 1.0.0 is the package evil under this name",
     ),
+    // The part from which npm 6 installs.
+    (
+        "package-lock.json",
+        NPM_BOTH,
+        (
+            "\"b\":{\"version\":\"2.0.0\",\"resolved\":\"https://registry.npmjs.org/",
+            "\"b\":{\"version\":\"2.0.0\",\"resolved\":\"https://evil.example/",
+        ),
+        "0 added, 0 removed, 1 changed",
+        "changed b 2.0.0, at the same version",
+        "b 2.0.0 has a file from evil.example, unlike before\nb 2.0.0 has another address at the same version: https://evil.example/b/-/b-2.0.0.tgz",
+    ),
+    (
+        "package-lock.json",
+        NPM_BOTH,
+        ("{\"c\":\"1\"}", "{\"c\":\"*\"}"),
+        "the same as before, 1 other changed line",
+        "",
+        "",
+    ),
+    (
+        "yarn.lock",
+        YARN,
+        (
+            "b@^2.0.0, b@^2.1.0:",
+            "<<<<<<<\n=======\n>>>>>>>\nb@^2.0.0, b@^2.1.0:",
+        ),
+        "packages in yarn.lock are not understood, 3 other changed lines",
+        "",
+        "conflict markers",
+    ),
+    (
+        "yarn.lock",
+        YARN,
+        (YARN, "<<<<<<< a\n=======\n>>>>>>> b\n"),
+        "0 added, 2 removed, 0 changed, 3 other changed lines",
+        "removed b 2.0.0",
+        "conflict markers",
+    ),
     // What is about no package.
+    (
+        "yarn.lock",
+        BERRY,
+        ("  version: 8", "  version: 9"),
+        "the same as before, 1 other changed line",
+        "",
+        "",
+    ),
     (
         "package-lock.json",
         NPM,

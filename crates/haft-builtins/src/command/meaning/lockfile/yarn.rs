@@ -16,7 +16,11 @@ pub(super) fn parse(text: &str) -> Option<Lock<'_>> {
     for section in yaml::sections(text) {
         let says = |line: &str| !line.trim().is_empty() && !line.trim().starts_with('#');
         let marks = ["<<<<<<<", "=======", ">>>>>>>", "|||||||"];
-        if marks.iter().any(|mark| section.starts_with(mark)) || !section.lines().any(says) {
+        if marks.iter().any(|mark| section.starts_with(mark)) {
+            found.add_text("conflict".to_owned(), None, section);
+            continue;
+        }
+        if !section.lines().any(says) {
             continue;
         }
         if is_later {
