@@ -121,6 +121,50 @@ const ROWS: &[Row] = &[
         ],
     },
     Row {
+        name: "a link that a move puts on a way that leads nowhere yet",
+        tree: &[
+            "z/cur -> ../v2",
+            "c/l -> ../v2",
+            "x2/keep",
+            "v2/db/1.sql",
+            "migrations -> x/cur/db",
+            "b/migrations -> ../x2/cur/db",
+        ],
+        deny: &["Edit(**/migrations/**)"],
+        calls: &[
+            ("move_file", r#"{"from":"z","to":"x"}"#),
+            ("move_file", r#"{"from":"z/cur","to":"x/cur"}"#),
+            ("move_file", r#"{"from":"c/l","to":"x2/cur"}"#),
+        ],
+    },
+    Row {
+        name: "a link that a move puts where a way passes through a folder",
+        tree: &[
+            "q/z/e -> ../q/r/s",
+            "q/r/s/x",
+            "q/db/1.sql",
+            "db/1.sql",
+            "migrations -> d/e/../../db",
+        ],
+        deny: MIGRATIONS,
+        calls: &[("move_file", r#"{"from":"q/z","to":"d"}"#)],
+    },
+    Row {
+        name: "a link that a move puts on the way of a protected name",
+        tree: &[
+            "z/cur -> ../v2",
+            "v2/db/m",
+            ".mcp.json -> x/cur/db/m",
+            "y -> v2",
+            ".vscode -> w/db",
+        ],
+        deny: &[],
+        calls: &[
+            ("move_file", r#"{"from":"z","to":"x"}"#),
+            ("move_file", r#"{"from":"y","to":"w"}"#),
+        ],
+    },
+    Row {
         name: "protected names",
         tree: &[
             "ign/x",
@@ -256,6 +300,46 @@ async fn links_that_name_nothing_guarded_stop_no_file_tool() {
     let outcome = scene.call("write_file", args).await;
     assert!(outcome.is_ok(), "{outcome:?}");
     assert_eq!(scene.text("node_modules/a/x"), "new\n");
+}
+
+#[tokio::test]
+async fn a_name_does_not_spread_from_a_link_on_its_way() {
+    let mut scene = Scene::new();
+    let tree = [
+        "releases/1/db/1.sql",
+        "current -> releases/1",
+        "migrations -> current/db",
+        "s/key",
+        "loop -> .",
+        "secret -> loop/s",
+        "z/l -> ../s",
+    ];
+    make(&scene, &tree);
+    scene.judged_by(policy(
+        &scene,
+        &["Edit(/migrations/**)", "Read(/secret/**)"],
+    ));
+    for (tool, args, denied) in [
+        (
+            "write_file",
+            r#"{"path":"releases/1/n","content":"x"}"#,
+            false,
+        ),
+        ("read_file", r#"{"path":"releases/1/n"}"#, false),
+        ("move_file", r#"{"from":"z","to":"y"}"#, false),
+        ("delete_file", r#"{"path":"current"}"#, true),
+        (
+            "write_file",
+            r#"{"path":"releases/1/db/2.sql","content":"x"}"#,
+            true,
+        ),
+        ("read_file", r#"{"path":"s/key"}"#, true),
+    ] {
+        let outcome = scene.call(tool, arguments(tool, args)).await;
+        let error = outcome.error.as_ref().map(|error| error.kind);
+        let expect = denied.then_some(Denied);
+        assert_eq!(error, expect, "{tool} {args}: {outcome:?}");
+    }
 }
 
 #[tokio::test]
