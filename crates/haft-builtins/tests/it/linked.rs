@@ -12,6 +12,7 @@ use haft::ErrorKind::{self, Conflict, Denied};
 use haft::Executor;
 use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
 use haft::call::ToolCall;
+use haft::change::ChangeLog;
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::future::BoxFuture;
@@ -20,10 +21,12 @@ use haft::policy::{Policy, PolicyBuilder, Profile};
 use haft::result::ToolResult;
 use haft::session::Session;
 use haft::spec::ToolClass;
+use haft::testing::ConsentingPerson;
 use haft::tool::TypedTool;
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft_builtins::Builtins;
+use haft_builtins::files::undo::UndoChanges;
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -431,6 +434,49 @@ async fn a_link_made_after_the_request_stops_the_call() {
         let error: Option<ErrorKind> = outcome.error.as_ref().map(|error| error.kind);
         assert_eq!(error, Some(expect), "{list}: {outcome:?}");
         assert_eq!(scene.text("db/1.sql"), "old\n");
+    }
+}
+
+#[tokio::test]
+async fn an_undo_puts_no_link_on_the_way_of_a_denied_name() {
+    for (tool, args) in [
+        ("delete_file", r#"{"path":"x","recursive":true}"#),
+        ("delete_file", r#"{"path":"x/cur"}"#),
+        ("move_file", r#"{"from":"x","to":"y"}"#),
+    ] {
+        for denied in [false, true] {
+            let scene = Scene::new();
+            make(&scene, &["x/cur -> ../v2", "x/keep", "v2/db/1.sql"]);
+            let workspace = Workspace::open(&scene.at("")).unwrap();
+            let home = scene.dir.path().join("home");
+            let log = Arc::new(ChangeLog::new(&home));
+            let undo = UndoChanges::new(workspace.clone(), Arc::clone(&log));
+            let files = Builtins::new(workspace).tools().unwrap().into_iter();
+            let tools = ToolRegistry::new();
+            let undo = undo.into_tool().unwrap();
+            tools
+                .add_all(files.map(|one| one.tool).chain([undo]))
+                .unwrap();
+            let session = Session::builder(Arc::new(tools)).build().unwrap();
+            fs::create_dir_all(home.join("runs").join(session.run().as_str())).unwrap();
+            let judged_by = |deny: &[&str]| {
+                Executor::new(policy(&scene, deny).build().unwrap())
+                    .with_approver(ConsentingPerson)
+                    .with_changes(Arc::clone(&log))
+            };
+            let call = ToolCall::new(tool, args);
+            let done = judged_by(&[]).execute(&session, call).await;
+            assert!(done.is_ok(), "{tool} {args}: {done:?}");
+            if denied {
+                symlink("x/cur/db", scene.at("migrations")).unwrap();
+            }
+            let args = json!({"run": done.run.as_str(), "call": done.call.as_str()});
+            let call = ToolCall::new("undo_changes", args.to_string());
+            let undone = judged_by(MIGRATIONS).execute(&session, call).await;
+            let error = undone.error.as_ref().map(|error| error.kind);
+            assert_eq!(error, denied.then_some(Denied), "{tool}: {undone:?}");
+            assert_eq!(scene.at("x/cur").is_symlink(), !denied, "{tool}");
+        }
     }
 }
 
