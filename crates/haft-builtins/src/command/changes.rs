@@ -3,7 +3,7 @@
 mod apply;
 mod caches;
 mod data;
-mod effects;
+pub(crate) mod effects;
 mod explain;
 mod fates;
 mod folder;

@@ -1,5 +1,6 @@
 //! `undo_changes`: undoes the changes of a run, or of one call of it. Only `haft runs undo` offers it; models do not see it.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use haft::workspace::{Kind, Place, Workspace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::command::changes::effects::target_of_link;
 use crate::describe::{builtin, writes};
 use crate::files::tools::FILES;
 use crate::files::transfer::tree;
@@ -122,30 +124,47 @@ impl UndoChanges {
     fn wanted(&self, input: &UndoInput, plan: &Plan) -> Result<Vec<Permission>, ToolError> {
         // The user may undo what the user let a command change.
         let mut wanted = vec![Permission::apply(format!("haft runs undo {}", input.run))];
+        let root = self.files.workspace.root();
         for (is, aside) in &plan.set_aside {
+            let text = fs::read_link(root.join(is)).ok();
             wanted.push(Permission::read(claim(is)?));
             wanted.push(Permission::remove(claim(is)?));
-            wanted.push(Permission::write(claim(aside)?));
+            wanted.push(Permission::write(self.claim_of(aside, text.as_deref())?));
         }
         for (is, was) in &plan.moves {
             let below = tree(&self.files.workspace, &self.entry(is)?)?;
             let below = below.iter().map(Path::new);
             for from in below.chain([is.as_path()]) {
                 let rest = from.strip_prefix(is).unwrap_or(Path::new(""));
-                let from = claim(from)?;
-                wanted.push(Permission::read(from.clone()));
-                wanted.push(Permission::remove(from));
-                wanted.push(Permission::write(claim(&was.join(rest))?));
+                let text = fs::read_link(root.join(from)).ok();
+                let to = if from == is {
+                    was.clone()
+                } else {
+                    was.join(rest)
+                };
+                wanted.push(Permission::read(claim(from)?));
+                wanted.push(Permission::remove(claim(from)?));
+                wanted.push(Permission::write(self.claim_of(&to, text.as_deref())?));
             }
         }
         for (path, to) in plan.targets() {
-            let claim = claim(path)?;
             wanted.push(match to {
-                Target::Nothing => Permission::remove(claim),
-                _ => Permission::write(claim),
+                Target::Nothing => Permission::remove(claim(path)?),
+                Target::Link(text) => Permission::write(self.claim_of(path, Some(text))?),
+                _ => Permission::write(claim(path)?),
             });
         }
         Ok(wanted)
+    }
+
+    /// Returns the claim of a path at which the undo leaves a link with this text, if there is one.
+    fn claim_of(&self, path: &Path, text: Option<&Path>) -> Result<PathClaim, ToolError> {
+        let root = self.files.workspace.root();
+        let target = text.and_then(|text| target_of_link(root, path, text));
+        Ok(PathClaim {
+            target,
+            ..claim(path)?
+        })
     }
 
     /// Returns what a plan would change, within the budget of one request.

@@ -12,6 +12,7 @@ use haft::ErrorKind::{self, Conflict, Denied};
 use haft::Executor;
 use haft::approval::{Answer, ApprovalRequest, Approver, Decision};
 use haft::call::ToolCall;
+use haft::change::ChangeLog;
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::future::BoxFuture;
@@ -20,10 +21,12 @@ use haft::policy::{Policy, PolicyBuilder, Profile};
 use haft::result::ToolResult;
 use haft::session::Session;
 use haft::spec::ToolClass;
+use haft::testing::ConsentingPerson;
 use haft::tool::TypedTool;
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft_builtins::Builtins;
+use haft_builtins::files::undo::UndoChanges;
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -118,6 +121,50 @@ const ROWS: &[Row] = &[
         calls: &[
             ("move_file", r#"{"from":"in","to":"gone"}"#),
             ("delete_file", r#"{"path":"in","recursive":true}"#),
+        ],
+    },
+    Row {
+        name: "a link that a move puts on a way that leads nowhere yet",
+        tree: &[
+            "z/cur -> ../v2",
+            "c/l -> ../v2",
+            "x2/keep",
+            "v2/db/1.sql",
+            "migrations -> x/cur/db",
+            "b/migrations -> ../x2/cur/db",
+        ],
+        deny: &["Edit(**/migrations/**)"],
+        calls: &[
+            ("move_file", r#"{"from":"z","to":"x"}"#),
+            ("move_file", r#"{"from":"z/cur","to":"x/cur"}"#),
+            ("move_file", r#"{"from":"c/l","to":"x2/cur"}"#),
+        ],
+    },
+    Row {
+        name: "a link that a move puts where a way passes through a folder",
+        tree: &[
+            "q/z/e -> ../q/r/s",
+            "q/r/s/x",
+            "q/db/1.sql",
+            "db/1.sql",
+            "migrations -> d/e/../../db",
+        ],
+        deny: MIGRATIONS,
+        calls: &[("move_file", r#"{"from":"q/z","to":"d"}"#)],
+    },
+    Row {
+        name: "a link that a move puts on the way of a protected name",
+        tree: &[
+            "z/cur -> ../v2",
+            "v2/db/m",
+            ".mcp.json -> x/cur/db/m",
+            "y -> v2",
+            ".vscode -> w/db",
+        ],
+        deny: &[],
+        calls: &[
+            ("move_file", r#"{"from":"z","to":"x"}"#),
+            ("move_file", r#"{"from":"y","to":"w"}"#),
         ],
     },
     Row {
@@ -259,6 +306,46 @@ async fn links_that_name_nothing_guarded_stop_no_file_tool() {
 }
 
 #[tokio::test]
+async fn a_name_does_not_spread_from_a_link_on_its_way() {
+    let mut scene = Scene::new();
+    let tree = [
+        "releases/1/db/1.sql",
+        "current -> releases/1",
+        "migrations -> current/db",
+        "s/key",
+        "loop -> .",
+        "secret -> loop/s",
+        "z/l -> ../s",
+    ];
+    make(&scene, &tree);
+    scene.judged_by(policy(
+        &scene,
+        &["Edit(/migrations/**)", "Read(/secret/**)"],
+    ));
+    for (tool, args, denied) in [
+        (
+            "write_file",
+            r#"{"path":"releases/1/n","content":"x"}"#,
+            false,
+        ),
+        ("read_file", r#"{"path":"releases/1/n"}"#, false),
+        ("move_file", r#"{"from":"z","to":"y"}"#, false),
+        ("delete_file", r#"{"path":"current"}"#, true),
+        (
+            "write_file",
+            r#"{"path":"releases/1/db/2.sql","content":"x"}"#,
+            true,
+        ),
+        ("read_file", r#"{"path":"s/key"}"#, true),
+    ] {
+        let outcome = scene.call(tool, arguments(tool, args)).await;
+        let error = outcome.error.as_ref().map(|error| error.kind);
+        let expect = denied.then_some(Denied);
+        assert_eq!(error, expect, "{tool} {args}: {outcome:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_file_that_a_link_names_as_secret_or_denied_is_not_read() {
     let mut scene = Scene::new();
     make(
@@ -347,6 +434,49 @@ async fn a_link_made_after_the_request_stops_the_call() {
         let error: Option<ErrorKind> = outcome.error.as_ref().map(|error| error.kind);
         assert_eq!(error, Some(expect), "{list}: {outcome:?}");
         assert_eq!(scene.text("db/1.sql"), "old\n");
+    }
+}
+
+#[tokio::test]
+async fn an_undo_puts_no_link_on_the_way_of_a_denied_name() {
+    for (tool, args) in [
+        ("delete_file", r#"{"path":"x","recursive":true}"#),
+        ("delete_file", r#"{"path":"x/cur"}"#),
+        ("move_file", r#"{"from":"x","to":"y"}"#),
+    ] {
+        for denied in [false, true] {
+            let scene = Scene::new();
+            make(&scene, &["x/cur -> ../v2", "x/keep", "v2/db/1.sql"]);
+            let workspace = Workspace::open(&scene.at("")).unwrap();
+            let home = scene.dir.path().join("home");
+            let log = Arc::new(ChangeLog::new(&home));
+            let undo = UndoChanges::new(workspace.clone(), Arc::clone(&log));
+            let files = Builtins::new(workspace).tools().unwrap().into_iter();
+            let tools = ToolRegistry::new();
+            let undo = undo.into_tool().unwrap();
+            tools
+                .add_all(files.map(|one| one.tool).chain([undo]))
+                .unwrap();
+            let session = Session::builder(Arc::new(tools)).build().unwrap();
+            fs::create_dir_all(home.join("runs").join(session.run().as_str())).unwrap();
+            let judged_by = |deny: &[&str]| {
+                Executor::new(policy(&scene, deny).build().unwrap())
+                    .with_approver(ConsentingPerson)
+                    .with_changes(Arc::clone(&log))
+            };
+            let call = ToolCall::new(tool, args);
+            let done = judged_by(&[]).execute(&session, call).await;
+            assert!(done.is_ok(), "{tool} {args}: {done:?}");
+            if denied {
+                symlink("x/cur/db", scene.at("migrations")).unwrap();
+            }
+            let args = json!({"run": done.run.as_str(), "call": done.call.as_str()});
+            let call = ToolCall::new("undo_changes", args.to_string());
+            let undone = judged_by(MIGRATIONS).execute(&session, call).await;
+            let error = undone.error.as_ref().map(|error| error.kind);
+            assert_eq!(error, denied.then_some(Denied), "{tool}: {undone:?}");
+            assert_eq!(scene.at("x/cur").is_symlink(), !denied, "{tool}");
+        }
     }
 }
 

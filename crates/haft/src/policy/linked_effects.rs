@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 
 use super::guard::{Guard, MinimumVerdict};
-use super::linked_names::LinkedNames;
+use super::linked_names::{LinkedNames, join};
 use super::{JudgedCall, Policy};
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::Risk;
@@ -125,14 +125,16 @@ impl Policy {
             return Vec::new();
         }
         let names = self.names_in(workspace);
+        let after = self.names_after(call, workspace);
+        let all: Vec<&LinkedNames> = std::iter::once(&*names).chain(&after).collect();
         let mut found = Vec::new();
-        if let Some(why) = names.unknown()
+        if let Some(why) = all.iter().find_map(|names| names.unknown())
             && self.needs_names(call)
         {
             let unknown = Permission::unknown_names(why);
             found.extend((!call.permissions.contains(&unknown)).then_some(unknown));
         }
-        let renamed = under_names(call, &names);
+        let renamed = under_names(call, &all);
         if renamed.is_empty() {
             return found;
         }
@@ -148,6 +150,21 @@ impl Policy {
         found
     }
 
+    /// Returns the further names of the files as the links will be after the call; `None` if it leaves no link where it is not now.
+    fn names_after(&self, call: &JudgedCall<'_>, workspace: &Workspace) -> Option<LinkedNames> {
+        let mut links = workspace.links();
+        let new = new_links(call, &links);
+        if new.is_empty() {
+            return None;
+        }
+        let changed = Arc::make_mut(&mut links);
+        for (path, text) in new {
+            changed.add_change(&path, &text, false);
+        }
+        let own = workspace.hidden_inside();
+        Some(LinkedNames::find(&links, &self.denials(), own))
+    }
+
     /// Whether a call does something that rules may forbid under an unknown name.
     fn needs_names(&self, call: &JudgedCall<'_>) -> bool {
         let withholds = self.rules.withholds_from(call.spec.name.as_str());
@@ -159,11 +176,56 @@ impl Policy {
     }
 }
 
-/// Returns a call's effects under all further names of their files.
-fn under_names(call: &JudgedCall<'_>, names: &LinkedNames) -> Vec<Permission> {
+/// Whether a call applies changes that were prepared beforehand: those of a command on its copy, or of an undo. Their paths have no
+/// links; a target is where a new link leads.
+fn applies(call: &JudgedCall<'_>) -> bool {
     let applies = |one: &Permission| matches!(one.effect, Effect::Apply { .. });
-    // What a command changed on its copy has a path without links; a target is where a new link leads.
-    let on_copy = call.permissions.iter().any(applies);
+    call.permissions.iter().any(applies)
+}
+
+/// Returns path and text of the links that a call leaves where they are not now. Other calls than those that apply changes can only
+/// move links: whatever they remove may then be at each path that they write.
+fn new_links(call: &JudgedCall<'_>, links: &Links) -> Vec<(PathBuf, PathBuf)> {
+    let effects = || call.permissions.iter().map(|one| &one.effect);
+    let written = effects().filter_map(|effect| match effect {
+        Effect::Write(claim) => Some(claim),
+        _ => None,
+    });
+    if applies(call) {
+        let linked = |claim: &PathClaim| {
+            let text = links.root().join(claim.target.as_ref()?);
+            Some((within(&claim.path)?, text))
+        };
+        return written.filter_map(linked).collect();
+    }
+    let removed = effects().filter_map(|effect| match effect {
+        Effect::Remove(claim) => place_of(claim),
+        _ => None,
+    });
+    let from: Vec<PathBuf> = topmost(removed.collect());
+    let to = topmost(written.filter_map(place_of).collect());
+    let mut new = Vec::new();
+    for from in &from {
+        for (link, texts) in links.texts_below(from) {
+            let rest = link.strip_prefix(from).unwrap_or(Path::new(""));
+            for to in &to {
+                new.extend(texts.iter().map(|text| (join(to, rest), text.clone())));
+            }
+        }
+    }
+    new
+}
+
+/// Returns the paths that lie below no other.
+fn topmost(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+    paths.sort();
+    paths.dedup_by(|path, above| path.starts_with(above));
+    paths
+}
+
+/// Returns a call's effects under all further names of their files.
+fn under_names(call: &JudgedCall<'_>, names: &[&LinkedNames]) -> Vec<Permission> {
+    let on_copy = applies(call);
     let mut known: Option<HashSet<(String, String)>> = None;
     let mut found: Vec<Permission> = Vec::new();
     for permission in call.permissions {
@@ -178,7 +240,7 @@ fn under_names(call: &JudgedCall<'_>, names: &LinkedNames) -> Vec<Permission> {
         let Some(place) = place else {
             continue;
         };
-        for name in names.names_of(&place) {
+        for name in names.iter().flat_map(|names| names.names_of(&place)) {
             let path = name.to_string_lossy().into_owned();
             let claim = PathClaim {
                 path,

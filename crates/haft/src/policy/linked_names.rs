@@ -22,8 +22,11 @@ const MAX_STEPS: usize = 500_000;
 /// The further names of a workspace's files.
 #[derive(Debug, Default)]
 pub struct LinkedNames {
-    /// The names of files and folders that links lead to or over, by their own paths.
+    /// The names of files and folders that links lead to, by their own paths.
     names: HashMap<PathBuf, Vec<PathBuf>>,
+    /// The names of links that other links lead over. Whoever changes such a link changes what the name reaches, but
+    /// not all that lies where the link leads has the name.
+    over: HashMap<PathBuf, Vec<PathBuf>>,
     /// Why there may be more.
     unknown: Option<String>,
     outside: OutsideLinks,
@@ -60,17 +63,18 @@ impl LinkedNames {
 
     /// Whether all names are known, and there are none.
     pub fn is_empty(&self) -> bool {
-        self.names.is_empty() && self.unknown.is_none()
+        self.names.is_empty() && self.over.is_empty() && self.unknown.is_none()
     }
 
     /// Returns each file or folder that links lead to or over, with its further names.
     pub fn all(&self) -> impl Iterator<Item = (&PathBuf, &Vec<PathBuf>)> {
-        self.names.iter()
+        self.names.iter().chain(&self.over)
     }
 
     /// Returns the further names of a path.
     pub fn names_of(&self, path: &Path) -> BTreeSet<PathBuf> {
-        self.by_links(path).collect()
+        let over = joined(&self.over, path);
+        self.by_links(path).chain(over).collect()
     }
 
     /// Whether what was looked at outside the workspace is still the same.
@@ -78,17 +82,26 @@ impl LinkedNames {
         self.outside.is_current()
     }
 
+    /// Returns the names of a path because links lead to it or to a folder above it.
     fn by_links<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = PathBuf> + 'a {
-        path.ancestors().flat_map(move |above| {
-            let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
-            let names = self.names.get(above).into_iter().flatten();
-            names.map(move |name| join(name, rest))
-        })
+        joined(&self.names, path)
     }
 }
 
+/// Returns the names that a path has because it or a folder above it has some.
+fn joined<'a>(
+    names: &'a HashMap<PathBuf, Vec<PathBuf>>,
+    path: &'a Path,
+) -> impl Iterator<Item = PathBuf> + 'a {
+    path.ancestors().flat_map(move |above| {
+        let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
+        let names = names.get(above).into_iter().flatten();
+        names.map(move |name| join(name, rest))
+    })
+}
+
 /// Joins paths, without a slash at the end if there is nothing to add.
-fn join(path: &Path, rest: &Path) -> PathBuf {
+pub(super) fn join(path: &Path, rest: &Path) -> PathBuf {
     if rest == Path::new("") {
         path.to_owned()
     } else {
@@ -105,18 +118,27 @@ struct Search<'a> {
     plain: PlainParts<'a>,
     /// Where each link leads, by its absolute path.
     ways: HashMap<PathBuf, Places>,
-    /// What the known names of a place match, and whether `named` does.
-    known: HashMap<PathBuf, (NameProgress, bool)>,
+    /// What the known names of a place match, and whether `named` does; for links that others lead over apart.
+    known: HashMap<(PathBuf, Role), (NameProgress, bool)>,
     found: LinkedNames,
     count: usize,
     steps: usize,
+}
+
+/// What a place is on the way of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Role {
+    /// Its end.
+    End,
+    /// Another link that it leads over.
+    Over,
 }
 
 /// Where a link leads.
 #[derive(Clone)]
 struct Places {
     /// What it leads to or over in the workspace.
-    inside: Vec<PathBuf>,
+    inside: Vec<(PathBuf, Role)>,
     /// Further links in the folders elsewhere that it leads to: their absolute paths, and those below the folder.
     beyond: Vec<(PathBuf, PathBuf)>,
 }
@@ -156,12 +178,12 @@ impl<'a> Search<'a> {
                 return Err(TooMany);
             }
             let places = self.places(&link);
-            for place in places.inside {
+            for (place, role) in places.inside {
                 let mut more = false;
                 for name in &names {
-                    more |= self.note(&place, name)?;
+                    more |= self.note(&place, role, name)?;
                 }
-                if more {
+                if more && role == Role::End {
                     gained.push(place);
                 }
             }
@@ -200,7 +222,9 @@ impl<'a> Search<'a> {
                 Err(TooMany) => self.cut(link),
             }
         }
-        let inside = way.ends.into_iter().chain(way.over).collect();
+        let ends = way.ends.into_iter().map(|end| (end, Role::End));
+        let over = way.over.into_iter().map(|over| (over, Role::Over));
+        let inside = ends.chain(over).collect();
         let places = Places { inside, beyond };
         self.ways.insert(link.to_owned(), places.clone());
         places
@@ -215,13 +239,13 @@ impl<'a> Search<'a> {
     }
 
     /// Notes a name if rules may judge it, or something below it, otherwise than by the names known before.
-    fn note(&mut self, place: &Path, name: &Path) -> Result<bool, TooMany> {
+    fn note(&mut self, place: &Path, role: Role, name: &Path) -> Result<bool, TooMany> {
         let progress = |path: &Path| {
             let by_rules = self.denials.progress(&path.to_string_lossy());
             (by_rules, meets(self.named, path))
         };
         let (new, is_named) = progress(name);
-        let known = self.known.entry(place.to_owned());
+        let known = self.known.entry((place.to_owned(), role));
         let known = known.or_insert_with(|| progress(place));
         if !new.adds_to(&known.0) && (known.1 || !is_named) {
             return Ok(false);
@@ -232,7 +256,11 @@ impl<'a> Search<'a> {
         known.0.merge(&new);
         known.1 |= is_named;
         self.count += 1;
-        let names = self.found.names.entry(place.to_owned()).or_default();
+        let names = match role {
+            Role::End => &mut self.found.names,
+            Role::Over => &mut self.found.over,
+        };
+        let names = names.entry(place.to_owned()).or_default();
         names.push(name.to_owned());
         Ok(true)
     }

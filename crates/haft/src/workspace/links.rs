@@ -19,9 +19,9 @@ const MAX_LINKS: usize = 200_000;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Links {
     root: PathBuf,
-    /// The texts of each link: the one in the workspace, and the one that a command left on its copy.
+    /// The texts of each link: the one in the workspace, and those that a call leaves.
     texts: BTreeMap<PathBuf, Vec<PathBuf>>,
-    /// Links of a command at paths that were files or folders before.
+    /// Links of a call at paths that were files or folders before.
     replacing: HashSet<PathBuf>,
     /// A folder whose links work although they cannot be listed.
     unlisted: Option<PathBuf>,
@@ -38,7 +38,7 @@ impl Links {
         }
     }
 
-    /// Adds a link that a command left on its copy; `replaces` is true if it left it where something other than a link was.
+    /// Adds a link that a call leaves, such as a command on its copy; `replaces` is true if it leaves it where something other than a link was, which may stay.
     pub fn add_change(&mut self, path: &Path, text: &Path, replaces: bool) {
         if replaces {
             self.replacing.insert(path.to_owned());
@@ -83,8 +83,15 @@ impl Links {
 
     /// Returns the links below a path.
     pub(crate) fn below(&self, path: &Path) -> Vec<&PathBuf> {
+        self.texts_below(path).map(|(link, _)| link).collect()
+    }
+
+    /// Returns the links at or below a path, with their texts.
+    pub(crate) fn texts_below<'a, 'p>(
+        &'a self,
+        path: &'p Path,
+    ) -> impl Iterator<Item = (&'a PathBuf, &'a Vec<PathBuf>)> + use<'a, 'p> {
         let from = self.texts.range(path.to_owned()..);
-        let links = from.map(|(link, _)| link);
-        links.take_while(|link| link.starts_with(path)).collect()
+        from.take_while(move |(link, _)| link.starts_with(path))
     }
 }

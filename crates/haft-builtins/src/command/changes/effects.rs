@@ -115,22 +115,27 @@ impl<'a> Effects<'a> {
 
     /// Returns the target of a new link if rules may apply to it.
     fn target(&self, change: &ViewChange) -> Option<String> {
-        let Some(State::Link { target }) = &change.after else {
-            return None;
-        };
-        let folder = change.path.parent().unwrap_or(Path::new(""));
-        if goes_down_and_up(&target.0) {
-            // The target depends on other links, so its text alone does not tell.
-            let whole = self.root.join(folder).join(&target.0);
-            return Some(whole.to_string_lossy().into_owned());
+        match &change.after {
+            Some(State::Link { target }) => target_of_link(self.root, &change.path, &target.0),
+            _ => None,
         }
-        let whole = normalize(&self.root.join(folder).join(&target.0));
-        let text = match whole.strip_prefix(self.root) {
-            Ok(inside) if inside == Path::new("") => ".".to_owned(),
-            Ok(inside) => inside.to_string_lossy().into_owned(),
-            Err(_) => whole.to_string_lossy().into_owned(),
-        };
-        let system = SYSTEM_FOLDERS.iter().any(|folder| text.starts_with(folder));
-        (!system).then_some(text)
     }
+}
+
+/// Returns where a new link at a path of the workspace leads, as a claim states it, if rules may apply to that.
+pub(crate) fn target_of_link(root: &Path, path: &Path, text: &Path) -> Option<String> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let whole = root.join(folder).join(text);
+    if goes_down_and_up(text) {
+        // The target depends on other links, so its text alone does not tell.
+        return Some(whole.to_string_lossy().into_owned());
+    }
+    let whole = normalize(&whole);
+    let text = match whole.strip_prefix(root) {
+        Ok(inside) if inside == Path::new("") => ".".to_owned(),
+        Ok(inside) => inside.to_string_lossy().into_owned(),
+        Err(_) => whole.to_string_lossy().into_owned(),
+    };
+    let system = SYSTEM_FOLDERS.iter().any(|folder| text.starts_with(folder));
+    (!system).then_some(text)
 }
