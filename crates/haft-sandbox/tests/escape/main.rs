@@ -274,7 +274,7 @@ const WITHOUT: runner::Test = ("the_attempts_get_through_without_the_jail", || {
         #[cfg(target_arch = "x86_64")]
         vec!["host_pairs"],
         vec!["memory", "private", "600"],
-        vec!["memory", "shared", "20000"],
+        vec!["memory", "shared", "600"],
     ] {
         let folder = tempfile::tempdir().unwrap();
         let mut argv = vec![binary().display().to_string(), INSIDE.into()];

@@ -50,7 +50,7 @@ pub(crate) const TESTS: &[Test] = &[
 
 const MIB: usize = 1 << 20;
 /// The limit in MiB, and what each attempt tries to allocate.
-const LIMIT: u64 = 192;
+pub(crate) const LIMIT: u64 = 192;
 const WANTED: usize = 768;
 
 /// The ways to hold memory; the last column says whether it is available without namespaces.
