@@ -440,7 +440,7 @@ fn limits_hold_and_what_is_no_json_is_quoted() {
         .push(&broken, &mut Vec::new())
         .unwrap_err()
         .to_string();
-    assert!(error.contains("no UTF-8"), "{error}");
+    assert!(error.contains("not UTF-8"), "{error}");
 }
 
 proptest! {

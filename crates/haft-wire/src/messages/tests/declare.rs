@@ -180,7 +180,7 @@ fn a_schema_outside_of_the_subset_is_declared_without_strict_and_the_reason_is_r
         (
             r#"{"type":"object","properties":{"m":true}}"#,
             "/properties/m",
-            "no object",
+            "not an object",
         ),
         (
             r#"{"type":"object","properties":{"m":{}}}"#,
