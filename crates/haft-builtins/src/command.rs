@@ -31,7 +31,6 @@ mod git_user;
 mod hard_links;
 pub(crate) mod index;
 mod launch;
-pub(crate) mod lexical;
 mod linked_names;
 mod listed;
 pub mod meaning;
@@ -47,7 +46,6 @@ mod wait;
 mod walk;
 
 pub use launch::Commands;
-pub use lexical::normalize;
 pub use network::CommandNetwork;
 pub use packages::{REGISTRIES, packages_of};
 pub use surroundings::CommandSurroundings;

@@ -43,6 +43,7 @@ mod builtins;
 pub mod command;
 mod describe;
 mod keywords;
+pub mod lexical;
 pub mod discover;
 pub mod files;
 #[cfg(feature = "images")]

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
 
-use haft_builtins::command::normalize;
+use haft_builtins::lexical::normalize;
 
 pub(super) const NODE_MODULES: &str = "node_modules";
 /// Maximum size of a package's list of files or description, in bytes.

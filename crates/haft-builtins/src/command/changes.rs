@@ -3,7 +3,7 @@
 mod apply;
 mod caches;
 mod data;
-pub(crate) mod effects;
+mod effects;
 mod explain;
 mod fates;
 mod folder;

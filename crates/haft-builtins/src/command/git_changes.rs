@@ -8,7 +8,7 @@ use haft::policy::{is_git_setting, protected_from_commands};
 use haft::workspace::Workspace;
 
 use crate::command::git_folders::{is_repository, target};
-use crate::command::lexical::normalize_relative;
+use crate::lexical::normalize_relative;
 
 /// Maximum size of a settings file, in bytes.
 const MAX_SETTINGS: u64 = 256 * 1024;

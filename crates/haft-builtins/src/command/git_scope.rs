@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::command::lexical::normalize;
+use crate::lexical::normalize;
 
 /// What the reading of settings needs to know.
 #[derive(Debug)]

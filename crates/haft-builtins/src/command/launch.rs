@@ -26,12 +26,12 @@ use crate::command::covers;
 use crate::command::git;
 use crate::command::git_sections::Settings;
 use crate::command::index;
-use crate::command::lexical::normalize;
 use crate::command::network::{CommandNetwork, Connected};
 use crate::command::start::{self, InputFeed, NotStarted};
 use crate::command::surroundings::CommandSurroundings;
 use crate::command::tasks::Tasks;
 use crate::files::check::{Checker, Finding};
+use crate::lexical::normalize;
 
 /// The variable that names the folder of the most recently activated skill.
 const SKILL_DIR: &str = "HAFT_SKILL_DIR";

@@ -20,11 +20,11 @@ use haft::workspace::{Kind, Place, Workspace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::command::changes::effects::target_of_link;
 use crate::describe::{builtin, writes};
 use crate::files::tools::FILES;
 use crate::files::transfer::tree;
 use crate::files::{FileOptions, Files};
+use crate::lexical::target_of_link;
 use crate::work::blocking;
 
 /// What `undo_changes` takes.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::Outside;
 use super::spot::{Spot, spot};
-use crate::command::lexical::normalize;
+use crate::lexical::normalize;
 
 /// Maximum number of folder entries checked per pattern.
 const MAX_ENTRIES: usize = 2_000;

@@ -6,7 +6,7 @@ use haft::permission::PathClaim;
 use haft::workspace::{Kind, WorkspaceError};
 
 use super::Outside;
-use crate::command::lexical::normalize;
+use crate::lexical::normalize;
 
 /// The place that a path leads to.
 #[derive(Debug)]

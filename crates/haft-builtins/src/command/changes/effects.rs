@@ -12,10 +12,7 @@ use haft::workspace::Workspace;
 
 use crate::command::changes::ignored::Ignored;
 use crate::command::git_changes::extra_protected;
-use crate::command::lexical::{goes_down_and_up, normalize};
-
-/// Locations of system programs, which links may point to: the user who runs haft cannot change them.
-const SYSTEM_FOLDERS: [&str; 4] = ["/usr/", "/bin/", "/lib/", "/lib64/"];
+use crate::lexical::target_of_link;
 
 /// Derives the permissions of one command's changes.
 pub(super) struct Effects<'a> {
@@ -120,22 +117,4 @@ impl<'a> Effects<'a> {
             _ => None,
         }
     }
-}
-
-/// Returns where a new link at a path of the workspace leads, as a claim states it, if rules may apply to that.
-pub(crate) fn target_of_link(root: &Path, path: &Path, text: &Path) -> Option<String> {
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let whole = root.join(folder).join(text);
-    if goes_down_and_up(text) {
-        // The target depends on other links, so its text alone does not tell.
-        return Some(whole.to_string_lossy().into_owned());
-    }
-    let whole = normalize(&whole);
-    let text = match whole.strip_prefix(root) {
-        Ok(inside) if inside == Path::new("") => ".".to_owned(),
-        Ok(inside) => inside.to_string_lossy().into_owned(),
-        Err(_) => whole.to_string_lossy().into_owned(),
-    };
-    let system = SYSTEM_FOLDERS.iter().any(|folder| text.starts_with(folder));
-    (!system).then_some(text)
 }

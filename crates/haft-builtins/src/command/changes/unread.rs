@@ -11,7 +11,7 @@ use haft::policy::Denials;
 use haft::workspace::Workspace;
 
 use crate::command::index;
-use crate::command::lexical::normalize;
+use crate::lexical::normalize;
 
 /// The signature at the start of every index.
 const INDEX_SIGNATURE: &[u8] = b"DIRC";

@@ -15,10 +15,10 @@ use super::stash::{Stash, StashLists, log_lines, stash_meanings, stashes};
 use super::state::states;
 use super::store::Store;
 use super::update::{Head, Hint, Look};
-use crate::command::lexical::normalize;
 use crate::command::meaning::budget::Budget;
 use crate::command::meaning::sides::{Side, Sides};
 use crate::command::meaning::words::name;
+use crate::lexical::normalize;
 
 /// Maximum number of repositories that are read.
 const MAX_REPOSITORIES: usize = 20;

@@ -8,9 +8,9 @@ use std::rc::Rc;
 use super::id::Id;
 use super::object::{Commit, Object, ObjectKind, TreeEntry, id_of, loose, parse_tag, parse_tree};
 use super::pack::Pack;
-use crate::command::lexical::normalize;
 use crate::command::meaning::budget::Budget;
 use crate::command::meaning::sides::{Side, Sides};
+use crate::lexical::normalize;
 
 /// Maximum size of a commit or tag, in bytes.
 const MAX_COMMIT: u64 = 1 << 20;
