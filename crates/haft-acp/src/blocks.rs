@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     fn read(blocks: serde_json::Value) -> Result<Prompt, RpcError> {
-        Prompt::read(serde_json::from_value(blocks).unwrap(), "/srv/work")
+        Prompt::read(serde_json::from_value(blocks).unwrap(), "/srv/app")
     }
 
     #[test]
@@ -129,7 +129,7 @@ mod tests {
         let rows = [
             (json!({"type": "text", "text": "hi"}), text("hi")),
             (
-                json!({"type": "resource_link", "name": "a b.rs", "uri": "file:///srv/work/src/a%20b.rs#L1"}),
+                json!({"type": "resource_link", "name": "a b.rs", "uri": "file:///srv/app/src/a%20b.rs#L1"}),
                 text("The user refers to the file src/a b.rs."),
             ),
             (
@@ -141,7 +141,7 @@ mod tests {
                 text("The user refers to page: https://a.example"),
             ),
             (
-                json!({"type": "resource", "resource": {"uri": "file:///srv/work/a", "text": "x"}}),
+                json!({"type": "resource", "resource": {"uri": "file:///srv/app/a", "text": "x"}}),
                 text("The user adds a, which holds:\nx"),
             ),
             (

@@ -82,7 +82,7 @@ pub enum Entry {
         /// The tokens used.
         usage: Usage,
     },
-    /// A denial ended the run, in these words. It goes on with another prompt only.
+    /// A denial ended the run; the text says who denied what. Only another prompt continues the conversation.
     Denied(String),
 }
 

@@ -144,8 +144,8 @@ fn goes_on(life: &HeldRun) -> bool {
     life.session.is_resumed() || life.continues.is_some()
 }
 
-/// Returns whether the run's agent has calls without an answer: it goes on from there, whoever ran them. One that was continued already
-/// stays the same run until its model has answered: there is not another one for each attempt. A decision that ended the run ends that, too.
+/// Returns whether the run's agent has calls without an answer, which a resume continues with. A run that continues another one stays
+/// unfinished until its model has answered, so that repeated attempts create no further runs. A run that a denial ended is finished.
 async fn is_unfinished(parts: &RunParts, life: &HeldRun) -> bool {
     let session = &life.session;
     if session.cancellation().is_cancelled() {

@@ -113,7 +113,7 @@ async fn run_to_resume(app: &App, args: &args::Run) -> Result<Option<RunId>, Pro
     })
 }
 
-/// Reads the first prompt of a conversation that goes on with a finished run: nothing begins before the user has said what is to be done.
+/// Reads the first prompt of a conversation that continues a finished run: no run begins before the user has entered it.
 async fn first_prompt(
     at: &Invocation,
     args: &args::Run,

@@ -140,7 +140,7 @@ fn a_run_that_a_denial_ended_does_not_go_on() {
             assert_eq!(lines.len(), 1, "{row}: {}", ran.stdout);
         }
         assert_eq!(not_run(&lab, &run), left, "{row}");
-        // Another prompt is another task: it goes on with what was said, and with none of the calls.
+        // Another prompt is a new task: it has the conversation, and makes none of the calls.
         let (ran, lines) = resume(&run, &["and now?"]);
         assert_eq!(ran.code, 0, "{row}: {}{}", ran.stdout, ran.stderr);
         assert_eq!(lines.last().unwrap()["text"], "So be it.", "{row}");

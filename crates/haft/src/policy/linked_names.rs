@@ -1,8 +1,8 @@
 //! `LinkedNames`: the further names by which links reach the files of a workspace, as far as rules may judge them otherwise than by
 //! their own names.
 //!
-//! Whoever judges or guards a path uses it: the policy for every effect of a call, commands for what they changed on a copy, and
-//! the jail for what it protects in the workspace itself.
+//! It is used wherever a path is judged or guarded: by the policy for every effect of a call, by commands for what they changed on
+//! a copy, and by the jail for what it protects in the workspace itself.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -24,8 +24,8 @@ const MAX_STEPS: usize = 500_000;
 pub struct LinkedNames {
     /// The names of files and folders that links lead to, by their own paths.
     names: HashMap<PathBuf, Vec<PathBuf>>,
-    /// The names of links that other links lead over. Whoever changes such a link changes what the name reaches, but
-    /// not all that lies where the link leads has the name.
+    /// The names of links that other links lead over. A change of such a link changes what the name reaches, but the
+    /// files below the link's target do not have the name.
     over: HashMap<PathBuf, Vec<PathBuf>>,
     /// Why there may be more.
     unknown: Option<String>,

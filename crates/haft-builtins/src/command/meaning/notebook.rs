@@ -132,7 +132,7 @@ pub(super) fn meaning(
         let mut meaning = Meaning::new(MeaningKind::Notebook, title);
         meaning
             .warnings
-            .push("it is no notebook that haft understands".to_owned());
+            .push("haft does not understand it as a notebook".to_owned());
         return Some(meaning);
     };
     let cells = |side: &Option<Notebook<'_>>| -> Vec<String> {
@@ -162,7 +162,7 @@ pub(super) fn meaning(
     Some(meaning)
 }
 
-/// Reads one side, which may be no file; the error if it is no notebook.
+/// Reads one side, which may be no file; the error if it is not a notebook.
 fn parse_side(side: Option<&[u8]>) -> Result<Option<Notebook<'_>>, ()> {
     side.map(|bytes| parse(bytes).ok_or(())).transpose()
 }

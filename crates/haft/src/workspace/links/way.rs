@@ -37,7 +37,7 @@ pub(crate) struct TooMany;
 pub(crate) struct OutsideLinks {
     texts: HashMap<PathBuf, Option<PathBuf>>,
     folders: HashMap<PathBuf, FolderLinks>,
-    /// Ends of ways that are no folders.
+    /// Ends of ways that are not folders.
     others: HashSet<PathBuf>,
     entries: usize,
 }

@@ -173,7 +173,7 @@ impl<'s> Store<'s> {
                 _ => break,
             }
         }
-        Err(Unreadable(format!("{} is no commit", id.short())))
+        Err(Unreadable(format!("{} is not a commit", id.short())))
     }
 
     /// Returns true if the loose object at a path of the repository is in a pack, with the content that its name says.
