@@ -171,7 +171,8 @@ impl Guards {
                 _ => return self.end_of_way(workspace, at, todo, guard),
             };
             let cover = match (meta.is_symlink(), meta.is_dir() && !todo.is_empty()) {
-                (true, _) => Cover::ReadOnly,
+                // What lies behind a link on the way is guarded only as far as the way goes: it may lead to the workspace itself.
+                (true, _) => Cover::PinnedLink,
                 (_, true) => Cover::Pin,
                 _ => cover_of(guard.kind),
             };
@@ -387,7 +388,7 @@ fn pruned(covers: Vec<(PathBuf, Cover)>) -> Vec<(PathBuf, Cover)> {
     let mut closed: HashMap<PathBuf, Cover> = HashMap::new();
     let mut is_needed = |path: &Path, cover: Cover| {
         let above = path.ancestors().skip(1);
-        let plain = matches!(cover, Cover::ReadOnly | Cover::Pin);
+        let plain = matches!(cover, Cover::ReadOnly | Cover::Pin | Cover::PinnedLink);
         let needless = above
             .filter_map(|folder| closed.get(folder))
             .any(|by| *by == Cover::Empty || plain);
@@ -421,7 +422,13 @@ fn cover_of(kind: GuardKind) -> Cover {
 }
 
 fn stronger(one: Cover, other: Cover) -> Cover {
-    let order = [Cover::Writable, Cover::Pin, Cover::ReadOnly, Cover::Empty];
+    let order = [
+        Cover::Writable,
+        Cover::Pin,
+        Cover::PinnedLink,
+        Cover::ReadOnly,
+        Cover::Empty,
+    ];
     let rank = |cover| order.iter().position(|known| *known == cover);
     if rank(one) >= rank(other) { one } else { other }
 }

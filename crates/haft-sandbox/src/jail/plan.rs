@@ -85,6 +85,8 @@ pub(crate) enum Cover {
     Pin,
     /// Writable again, below a read-only parent.
     Writable,
+    /// A link that guarded links lead over: pinned, and it is reported if a program outside replaces it.
+    PinnedLink,
 }
 
 /// The rights that Landlock grants below a path.
@@ -409,7 +411,13 @@ impl From<'_> {
     }
 
     fn cover(&mut self) -> Option<Cover> {
-        let covers = [Cover::ReadOnly, Cover::Empty, Cover::Pin, Cover::Writable];
+        let covers = [
+            Cover::ReadOnly,
+            Cover::Empty,
+            Cover::Pin,
+            Cover::Writable,
+            Cover::PinnedLink,
+        ];
         covers.get(usize::try_from(self.number()?).ok()?).copied()
     }
 

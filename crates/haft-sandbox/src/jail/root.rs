@@ -342,7 +342,7 @@ fn copies_for(
 ) -> io::Result<Vec<(Option<OwnedFd>, OwnedFd)>> {
     let attributes = match cover {
         Cover::ReadOnly | Cover::Empty => READ_ONLY | INERT,
-        Cover::Pin | Cover::Writable => INERT,
+        Cover::Pin | Cover::PinnedLink | Cover::Writable => INERT,
     };
     let copy = |of: &OwnedFd| -> io::Result<OwnedFd> {
         if cover == Cover::Empty {
@@ -360,7 +360,7 @@ fn copies_for(
     if !link {
         return Ok(vec![(None, copy(&own)?)]);
     }
-    if cover == Cover::Pin {
+    if matches!(cover, Cover::Pin | Cover::PinnedLink) {
         return Ok(vec![(None, clone(own.as_fd(), READ_ONLY | INERT)?)]);
     }
     // Followed inside the jail's own root, so it leads to nothing that is not shown anyway. The link is mounted

@@ -34,6 +34,11 @@ pub(crate) const TESTS: &[Test] = &[
     ),
     ("a_name_that_was_approved_is_not_moved_aside", approved),
     ("what_several_guards_reach_is_hidden_once", linked),
+    (
+        "a_link_that_others_lead_over_is_pinned_and_its_target_is_not_covered",
+        over_links,
+    ),
+    ("and_is_reported_if_the_host_replaces_it", replaced_link),
 ];
 
 fn replaced_event(path: &str) -> GuardEvent {
@@ -274,6 +279,58 @@ fn approved() {
     assert!(exit.success(), "{out}{err}");
     assert_eq!(exit.guard_events, []);
     assert!(folder.path().join("d/.git/config").exists());
+}
+
+/// A guarded link leads over another one, to the workspace itself or to a folder: only its end is hidden.
+fn over_links() {
+    for (over, to, end) in [
+        ("loop", ".", "s"),
+        ("d/loop", "..", "s"),
+        ("loop", "d", "d/s"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir_all(at("d")).unwrap();
+        fs::create_dir_all(at(end)).unwrap();
+        fs::write(at(end).join("k"), "secret").unwrap();
+        symlink(to, at(over)).unwrap();
+        symlink(format!("{over}/s"), at("secret")).unwrap();
+        let script =
+            format!("echo new > made && echo new > d/made && ! rm {over} && cat secret/k {end}/k");
+        let mut spec = line(&script, folder.path());
+        spec.mounts.guards = vec![Guard::hide_dir("secret"), Guard::hide_file(".env")];
+        let (exit, out, err) = run(jail(), spec);
+        let context = format!("{over} -> {to}: {exit:?} {out}{err}");
+        assert!(exit.guard_events.is_empty() && out.is_empty(), "{context}");
+        for made in ["made", "d/made"] {
+            assert_eq!(fs::read_to_string(at(made)).unwrap(), "new\n", "{context}");
+        }
+    }
+}
+
+/// The host puts a folder where a guarded link leads over another one.
+fn replaced_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    fs::create_dir_all(at("d/s")).unwrap();
+    symlink("d", at("over")).unwrap();
+    symlink("over/s", at("secret")).unwrap();
+    let mut spec = line(
+        "echo ready; while [ -h over ]; do sleep 0.01; done",
+        folder.path(),
+    );
+    spec.mounts.guards = vec![Guard::hide_dir("secret")];
+    let (exit, said) = beside(spec, || {
+        fs::remove_file(at("over")).unwrap();
+        fs::create_dir(at("over")).unwrap();
+    });
+    let of = |event: &GuardEvent| {
+        let (GuardEvent::Replaced { path } | GuardEvent::Exposed { path }) = event else {
+            return false;
+        };
+        path == Path::new("over")
+    };
+    assert!(exit.guard_events.iter().any(of), "{exit:?} {said}");
 }
 
 /// A link and what it leads to are guarded both, in whichever order.

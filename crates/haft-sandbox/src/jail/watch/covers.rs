@@ -204,7 +204,7 @@ impl Covered {
             Cover::Empty => nothing(now),
             // The target of a symbolic link may not be covered.
             _ if kind(now) == Some(FileType::Symlink) => Err(io::ErrorKind::Unsupported.into()),
-            Cover::ReadOnly => clone(now.as_fd(), READ_ONLY | INERT),
+            Cover::ReadOnly | Cover::PinnedLink => clone(now.as_fd(), READ_ONLY | INERT),
             Cover::Pin | Cover::Writable => clone(now.as_fd(), INERT),
         };
         put(&tree?, now)
@@ -216,7 +216,7 @@ impl Covered {
         let exposed = match self.cover {
             // A socket is no secret.
             Cover::Empty => kind(now) != Some(FileType::Socket),
-            Cover::ReadOnly => fstat(now).is_ok_and(|stat| {
+            Cover::ReadOnly | Cover::PinnedLink => fstat(now).is_ok_and(|stat| {
                 kind(now) == Some(FileType::RegularFile) && holders::is_held(around.proc, &stat)
             }),
             // The cover only prevents renaming.
