@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
-use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use haft::change::State;
+use haft::change::{FileHash, State};
 use haft::workspace::Workspace;
 use haft_builtins::command::meaning::{Content, PathChange, ReadOptions, Side, Sides, read};
 use measure::{Row, interleave, wall_ms};
@@ -27,13 +26,13 @@ pub(crate) fn measure(rounds: usize) {
     assert!(made.expect("sh").success(), "git");
     let roots = ["before", "ws"].map(|name| folder.path().join(name));
     let workspace = Workspace::open(&roots[1]).expect("a workspace");
-    let changes = changes(&roots);
+    let (was, is) = (files(&roots[0]), files(&roots[1]));
     let of = || {
-        let open = |change: &PathChange, side| {
+        let open = |change: &PathChange<'_>, side| {
             let root = &roots[usize::from(side == Side::After)];
-            File::open(root.join(&change.path)).map(Content::File)
+            File::open(root.join(change.path)).map(Content::File)
         };
-        let sides = Sides::new(&workspace, changes.clone(), open);
+        let sides = Sides::new(&workspace, changes(&was, &is), open);
         let (ms, found) = wall_ms(|| read(&sides, ReadOptions::default(), &|_| true));
         assert_eq!(found[0].title, "commit 'two' on main: 100 files, +100 −100");
         ms
@@ -43,17 +42,19 @@ pub(crate) fn measure(rounds: usize) {
 }
 
 /// Returns the files that differ.
-fn changes([before, after]: &[PathBuf; 2]) -> Vec<PathChange> {
-    let (was, is) = (files(before), files(after));
+fn changes<'a>(
+    was: &'a BTreeMap<PathBuf, State>,
+    is: &'a BTreeMap<PathBuf, State>,
+) -> Vec<PathChange<'a>> {
     let all: BTreeSet<&PathBuf> = was.keys().chain(is.keys()).collect();
     let differ = all
         .into_iter()
         .filter(|path| was.get(*path) != is.get(*path));
     differ
         .map(|path| PathChange {
-            path: path.clone(),
-            before: was.get(path).cloned(),
-            after: is.get(path).cloned(),
+            path,
+            before: was.get(path),
+            after: is.get(path),
         })
         .collect()
 }
@@ -69,10 +70,9 @@ fn files(root: &Path) -> BTreeMap<PathBuf, State> {
                 continue;
             }
             let content = fs::read(&path).expect("a file");
-            let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(&content);
             let state = State::File {
                 bytes: content.len() as u64,
-                sha256: Some(hash.to_string()),
+                sha256: Some(FileHash::of(&content)),
                 mode: Some(0o644),
             };
             let inside = path.strip_prefix(root).expect("below it");

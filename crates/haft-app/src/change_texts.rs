@@ -8,11 +8,10 @@ use haft::approval::meaning::Meaning;
 use haft::audit::redact::Redactor;
 use haft::call::RunId;
 use haft::change::net::{NetChange, PathState};
-use haft::change::{ChangeLog, State};
+use haft::change::{ChangeLog, FileHash, State};
 use haft::workspace::Workspace;
 use haft_builtins::command::meaning::{Content, PathChange, ReadOptions, Side, Sides, read};
 use haft_builtins::files::edit::diff as unified;
-use haft_builtins::files::sha256 as hash;
 use serde::Serialize;
 
 /// A file, link or folder in the list.
@@ -160,20 +159,19 @@ impl Texts<'_> {
 
     /// Returns what changes amount to: commits, packages, pictures.
     pub(crate) fn meanings(&self, nets: &[NetChange]) -> Vec<Meaning> {
-        let of = |side: &PathState| side.path.clone();
         let changes = nets.iter().flat_map(|net| {
             let (was, is) = (net.before.as_ref(), net.after.as_ref());
             let moved = was.filter(|was| is.is_some_and(|is| is.path != was.path));
             let from = moved.map(|was| PathChange {
-                path: of(was),
-                before: Some(was.state.clone()),
+                path: &was.path,
+                before: Some(&was.state),
                 after: None,
             });
             let before = was.filter(|_| moved.is_none());
             let at = is.or(before).map(|at| PathChange {
-                path: of(at),
-                before: before.map(|was| was.state.clone()),
-                after: is.map(|is| is.state.clone()),
+                path: &at.path,
+                before: before.map(|was| &was.state),
+                after: is.map(|is| &is.state),
             });
             from.into_iter().chain(at)
         });
@@ -184,20 +182,16 @@ impl Texts<'_> {
     }
 
     /// Opens a changed file as it was recorded. What is in the workspace counts if its hash is the recorded one.
-    fn content(&self, change: &PathChange, side: Side) -> io::Result<Content> {
-        let state = match side {
-            Side::Before => &change.before,
-            Side::After => &change.after,
-        };
-        let path = &change.path;
+    fn content(&self, change: &PathChange<'_>, side: Side) -> io::Result<Content> {
+        let (path, state) = (change.path, change.state(side));
         if let (Some(State::File { sha256: None, .. }), Side::After) = (state, side) {
             // Too large to be recorded by its hash: a pack, which its index describes.
             let open = self.workspace.open_file(path);
             return Ok(Content::File(open.map_err(io::Error::other)?.file));
         }
-        let at = state.clone().map(|state| PathState {
-            path: path.clone(),
-            state,
+        let at = state.map(|state| PathState {
+            path: path.to_owned(),
+            state: state.clone(),
         });
         let text = self.text(at.as_ref(), "it was not saved");
         text.map(Content::Bytes).map_err(io::Error::other)
@@ -300,7 +294,7 @@ impl Texts<'_> {
         let mut open = self.workspace.open_file(path).map_err(|_| gone)?;
         let mut bytes = Vec::new();
         std::io::Read::read_to_end(&mut open.file, &mut bytes).map_err(|_| gone)?;
-        let same = hash(&bytes) == *sha256;
+        let same = FileHash::of(&bytes) == *sha256;
         same.then_some(bytes).ok_or(gone)
     }
 }

@@ -7,6 +7,7 @@
 mod apply;
 mod changer;
 pub mod collect;
+mod hash;
 pub mod log;
 pub mod net;
 mod state;
@@ -17,6 +18,7 @@ pub mod undo;
 mod tests;
 
 pub use changer::Changer;
+pub use hash::{FileHash, FileHashError};
 pub use log::{ChangeLog, ChangesMade};
 pub use state::State;
 pub use text::PathText;

@@ -47,24 +47,23 @@ pub(crate) fn named(permissions: &[Permission]) -> Vec<bool> {
     named
 }
 
-/// Keeps the effects that a request names, and counts the others.
-pub(crate) fn permissions(all: &mut Vec<Permission>) -> Option<MorePermissions> {
+/// Returns the effects that a request names, and what it keeps of the others.
+pub(crate) fn permissions(all: &[Permission]) -> (Vec<Permission>, Option<MorePermissions>) {
     if all.len() <= MAX_PERMISSIONS {
-        return None;
+        return (all.to_vec(), None);
     }
-    let mut named = named(all).into_iter();
     let (mut count, mut digest) = (0, Digest::default());
-    all.retain(|permission| {
-        let stays = named.next() == Some(true);
-        if !stays {
+    let mut kept = Vec::with_capacity(MAX_PERMISSIONS);
+    for (permission, is_named) in all.iter().zip(named(all)) {
+        if is_named {
+            kept.push(permission.clone());
+        } else {
             count += 1;
             digest.add(permission);
         }
-        stays
-    });
-    all.shrink_to_fit();
+    }
     let sha256 = digest.hex();
-    Some(MorePermissions { count, sha256 })
+    (kept, Some(MorePermissions { count, sha256 }))
 }
 
 /// Keeps as much of the content of files as a request may show, and counts those beyond the number that it may name, whatever tool

@@ -29,15 +29,27 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Keeps what a request may hold: the effects and files that it names, and as much of the content of files.
-    pub(crate) fn bounded(mut self) -> Self {
-        bounded::files(&mut self.preview);
+    /// Creates the snapshot of a call with these permissions. It keeps what a request may hold: the effects and files that it names, and
+    /// as much of the content of files.
+    pub(crate) fn of(
+        permissions: &[Permission],
+        conditions: Vec<Condition>,
+        mut preview: Vec<FileChange>,
+        mut meanings: Vec<Meaning>,
+    ) -> Self {
+        bounded::files(&mut preview);
         let mut room = MAX_TEXT;
-        for meaning in &mut self.meanings {
+        for meaning in &mut meanings {
             meaning.fit(&mut room);
         }
-        self.more_permissions = bounded::permissions(&mut self.permissions);
-        self
+        let (permissions, more_permissions) = bounded::permissions(permissions);
+        Self {
+            permissions,
+            more_permissions,
+            conditions,
+            preview,
+            meanings,
+        }
     }
 
     /// Describes the first difference from what was shown; `None` if there is none.
@@ -229,11 +241,7 @@ mod tests {
         permissions.extend((0..200_000).map(|nth| write(format!("out/{nth}"))));
         permissions.push(write(".mcp.json".to_owned()).at(Risk::Critical));
         permissions.push(write(last.to_owned()));
-        let snapshot = Snapshot {
-            permissions,
-            ..Snapshot::default()
-        };
-        snapshot.bounded()
+        Snapshot::of(&permissions, Vec::new(), Vec::new(), Vec::new())
     }
 
     #[test]

@@ -9,8 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::call::{CallId, RunId};
 use crate::change::log::{ChangeLog, ChangesMade};
 use crate::change::state::{hash_open_file, state_at};
-use crate::change::{ChangeEntry, State};
-use crate::text::hex;
+use crate::change::{ChangeEntry, FileHash, State};
 use crate::workspace::{
     Change, FileRemoval, FileStamp, Import, Kind, Place, Workspace, WorkspaceError, WriteMode,
     Written,
@@ -280,7 +279,7 @@ impl Changer {
                 let folders = missing_parents(&self.workspace.real_place(import.path)?).into_iter();
                 changes.extend(folders.filter(|folder| made.insert(folder.path.clone())));
                 let after = State::File {
-                    sha256: import.file.sha256.clone(),
+                    sha256: import.file.sha256,
                     bytes: import.file.stamp.bytes(),
                     mode: Some(import.mode & 0o777),
                 };
@@ -376,7 +375,7 @@ impl Changer {
         } = planned(recorder)?;
         let (log, run) = (&recorder.log, &recorder.run);
         let saved = changes.iter().filter(|_| synced);
-        let saved: Vec<String> = saved.filter_map(saved_file).collect();
+        let saved: Vec<FileHash> = saved.filter_map(saved_file).collect();
         let paths = changes.len();
         let set = log.begin(run, &recorder.call, changes);
         let set = set.map_err(WorkspaceError::NotNoted)?;
@@ -448,9 +447,9 @@ impl Changer {
 }
 
 /// Returns the SHA-256 of the file that was saved for a change.
-fn saved_file(change: &ChangeEntry) -> Option<String> {
+fn saved_file(change: &ChangeEntry) -> Option<FileHash> {
     match &change.before {
-        Some(State::File { sha256, .. }) => sha256.clone(),
+        Some(State::File { sha256, .. }) => *sha256,
         _ => None,
     }
 }
@@ -484,7 +483,7 @@ fn file_state(parts: &[&[u8]], before: Option<&State>) -> State {
         bytes += part.len() as u64;
     }
     State::File {
-        sha256: Some(hex(&hasher.finalize())),
+        sha256: Some(FileHash::finish(hasher)),
         bytes,
         mode: match before {
             // Without set-id bits.

@@ -8,7 +8,6 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -44,6 +43,7 @@ pub struct ViewChange {
     pub after: Option<State>,
     /// The reason if the change must not be applied: another program changed the same file.
     pub conflict: Option<&'static str>,
+    stamps: Stamps,
 }
 
 /// An entry that is never applied.
@@ -167,18 +167,26 @@ pub struct Collected {
     /// The entries that are never applied.
     pub dropped: Vec<Dropped>,
     upper: Upper,
-    stamps: HashMap<PathBuf, Stamps>,
     /// Whether something may have been applied.
     touched: AtomicBool,
 }
 
-/// The states of a file when its content was compared.
-#[derive(Debug, Clone, Copy, Default)]
+/// The states of a file when its content was compared. Boxed, since most changes have only one of them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Stamps {
     /// In the workspace; `None` for folders.
-    lower: Option<FileStamp>,
+    lower: Option<Box<FileStamp>>,
     /// In the upper folder; only for files.
-    upper: Option<FileStamp>,
+    upper: Option<Box<FileStamp>>,
+}
+
+impl Stamps {
+    fn new(lower: Option<FileStamp>, upper: Option<FileStamp>) -> Self {
+        Self {
+            lower: lower.map(Box::new),
+            upper: upper.map(Box::new),
+        }
+    }
 }
 
 impl Collected {
@@ -217,19 +225,12 @@ impl Collected {
         let upper = Upper::open(upper)?;
         let mut walk = Walk::new(workspace, &upper, since, again);
         walk.run()?;
-        let (found, mut dropped) = walk.finish();
+        let (changes, mut dropped) = walk.finish();
         dropped.sort_by(|a, b| a.path.cmp(&b.path));
-        let mut changes = Vec::with_capacity(found.len());
-        let mut stamps = HashMap::with_capacity(found.len());
-        for (path, found) in found {
-            stamps.insert(path, found.stamps);
-            changes.push(found.change);
-        }
         Ok(Self {
             changes,
             dropped,
             upper,
-            stamps,
             touched: AtomicBool::new(false),
         })
     }
@@ -239,13 +240,13 @@ impl Collected {
     pub fn sha256(&self, select: &dyn Fn(&Path) -> bool) -> String {
         let mut hasher = Sha256::new();
         for change in self.changes.iter().filter(|change| select(&change.path)) {
-            let stamps = self.stamps.get(&change.path).copied().unwrap_or_default();
+            let Stamps { lower, upper } = &change.stamps;
             let unhashed = |state: &Option<State>| {
                 matches!(state, Some(State::File { sha256: None, .. } | State::Other))
             };
-            let before = stamps.lower.filter(|_| unhashed(&change.before));
-            let after = stamps.upper.filter(|_| unhashed(&change.after));
-            let identity = |stamp: FileStamp| (stamp.device, stamp.inode, stamp.modified);
+            let before = lower.as_deref().filter(|_| unhashed(&change.before));
+            let after = upper.as_deref().filter(|_| unhashed(&change.after));
+            let identity = |stamp: &FileStamp| (stamp.device, stamp.inode, stamp.modified);
             let path = PathText(change.path.clone());
             let states = (&change.before, &change.after);
             let line = (

@@ -15,9 +15,8 @@ use tokio::sync::broadcast::{self, Receiver, Sender};
 
 use crate::audit::runs;
 use crate::call::{CallId, RunId};
-use crate::change::ChangeEntry;
+use crate::change::{ChangeEntry, FileHash};
 use crate::clock;
-use crate::text::hex;
 
 /// The folder of the log, in the run's folder.
 const LOG_FOLDER: &str = "changes";
@@ -147,7 +146,7 @@ impl ChangeLog {
     }
 
     /// Computes the SHA-256 of a file and saves a copy, if the quota allows.
-    pub(super) fn save_file(&self, run: &RunId, file: &mut File) -> io::Result<Option<String>> {
+    pub(super) fn save_file(&self, run: &RunId, file: &mut File) -> io::Result<Option<FileHash>> {
         let bytes = file.metadata()?.len();
         if bytes > MAX_FILE_BYTES {
             return Ok(None);
@@ -159,8 +158,8 @@ impl ChangeLog {
         };
         if let Some(content) = &small {
             // Rewriting a file that is already saved is expensive; a saved file that a crash left empty is replaced.
-            let sha256 = hex(&Sha256::digest(content));
-            let saved = read_regular_file(&files.join(&sha256));
+            let sha256 = FileHash::of(content);
+            let saved = read_regular_file(&files.join(sha256.to_string()));
             if saved.is_ok_and(|saved| saved == *content) || !self.reserve(run, &files, bytes)? {
                 return Ok(Some(sha256));
             }
@@ -180,8 +179,8 @@ impl ChangeLog {
         &self,
         run: &RunId,
         files: &Path,
-        write: impl FnOnce(File) -> io::Result<Option<String>>,
-    ) -> io::Result<Option<String>> {
+        write: impl FnOnce(File) -> io::Result<Option<FileHash>>,
+    ) -> io::Result<Option<FileHash>> {
         write_draft(files, write).inspect_err(|_| {
             // The reservation is not used: the size is counted again.
             self.saved_bytes.lock().remove(run);
@@ -214,7 +213,7 @@ impl ChangeLog {
     }
 
     /// Syncs the log of a run and these saved files to disk; for many files, the whole file system.
-    pub(super) fn sync(&self, run: &RunId, saved: &[String]) -> io::Result<()> {
+    pub(super) fn sync(&self, run: &RunId, saved: &[FileHash]) -> io::Result<()> {
         let folder = self.ensure_folder(run)?;
         let log = File::open(folder.join(LOG_FILE))?;
         if saved.len() > MAX_SYNCED {
@@ -222,7 +221,7 @@ impl ChangeLog {
         }
         let files = folder.join(FILES_FOLDER);
         for sha256 in saved {
-            match File::open(files.join(sha256)) {
+            match File::open(files.join(sha256.to_string())) {
                 Ok(file) => file.sync_data()?,
                 // Not saved because of the quota.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -407,21 +406,21 @@ impl ChangeLog {
     ///
     /// # Errors
     /// It cannot be read, or its hash differs.
-    pub fn load_file(&self, run: &RunId, sha256: &str) -> Result<Option<Vec<u8>>, LogError> {
-        let path = self.folder(run)?.join(FILES_FOLDER).join(sha256);
+    pub fn load_file(&self, run: &RunId, sha256: &FileHash) -> Result<Option<Vec<u8>>, LogError> {
+        let path = self
+            .folder(run)?
+            .join(FILES_FOLDER)
+            .join(sha256.to_string());
         let failed = |source| LogError::Io {
             path: path.clone(),
             source,
         };
-        if sha256.len() != 64 || !sha256.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(failed(io::Error::other("it is not a SHA-256")));
-        }
         let bytes = match read_regular_file(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(failed(error)),
         };
-        if hex(&Sha256::digest(&bytes)) != sha256 {
+        if FileHash::of(&bytes) != *sha256 {
             return Err(failed(io::Error::other("it was changed since it was kept")));
         }
         Ok(Some(bytes))
@@ -431,8 +430,8 @@ impl ChangeLog {
 /// Saves what `write` writes to a file under the SHA-256 that it returns; saves nothing if it returns `None`.
 fn write_draft(
     files: &Path,
-    write: impl FnOnce(File) -> io::Result<Option<String>>,
-) -> io::Result<Option<String>> {
+    write: impl FnOnce(File) -> io::Result<Option<FileHash>>,
+) -> io::Result<Option<FileHash>> {
     let number = NEXT_DRAFT.fetch_add(1, Ordering::Relaxed);
     let draft = files.join(format!(".draft-{}-{number}", std::process::id()));
     let copy = OpenOptions::new()
@@ -442,7 +441,7 @@ fn write_draft(
         .open(&draft)?;
     let written = write(copy).and_then(|sha256| {
         match &sha256 {
-            Some(sha256) => fs::rename(&draft, files.join(sha256))?,
+            Some(sha256) => fs::rename(&draft, files.join(sha256.to_string()))?,
             // It grew over the limit while it was read.
             None => fs::remove_file(&draft)?,
         }
@@ -503,7 +502,7 @@ fn drop_partial_line(log: &File) -> io::Result<()> {
 }
 
 /// Returns the SHA-256 of a file and also writes it to `copy`; `None` if it is too large.
-pub(super) fn hash_file(file: &mut File, mut copy: Option<File>) -> io::Result<Option<String>> {
+pub(super) fn hash_file(file: &mut File, mut copy: Option<File>) -> io::Result<Option<FileHash>> {
     let (mut hasher, mut all) = (Sha256::new(), 0_u64);
     // Most files are small: clearing a large buffer would take longer than reading them.
     let mut buffer = vec![0; FIRST_READ];
@@ -527,5 +526,5 @@ pub(super) fn hash_file(file: &mut File, mut copy: Option<File>) -> io::Result<O
             buffer.resize(MAX_READ, 0);
         }
     }
-    Ok(Some(hex(&hasher.finalize())))
+    Ok(Some(FileHash::finish(hasher)))
 }

@@ -6,7 +6,7 @@ use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::change::{PathText, log};
+use crate::change::{FileHash, PathText, log};
 use crate::workspace::{Kind, OpenFile, Workspace, WorkspaceError};
 
 /// What is at a path.
@@ -15,9 +15,9 @@ use crate::workspace::{Kind, OpenFile, Workspace, WorkspaceError};
 pub enum State {
     /// A regular file.
     File {
-        /// The SHA-256 of its bytes, in hex; `None` for a file over the size limit.
+        /// The SHA-256 of its bytes; `None` for a file over the size limit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        sha256: Option<String>,
+        sha256: Option<FileHash>,
         /// Its size in bytes.
         bytes: u64,
         /// Its permission bits; `None` if the umask decides.
@@ -62,7 +62,8 @@ impl State {
 }
 
 /// Computes the SHA-256 of a file; `None` if it is too large.
-pub(super) type Digest<'a> = &'a mut dyn FnMut(OpenFile) -> Result<Option<String>, WorkspaceError>;
+pub(super) type Digest<'a> =
+    &'a mut dyn FnMut(OpenFile) -> Result<Option<FileHash>, WorkspaceError>;
 
 /// Returns the state of a real path of a workspace.
 pub(super) fn state_at(
@@ -106,7 +107,7 @@ pub(super) fn state_at(
 pub(super) fn hash_open_file(
     mut open: OpenFile,
     real: &Path,
-) -> Result<Option<String>, WorkspaceError> {
+) -> Result<Option<FileHash>, WorkspaceError> {
     log::hash_file(&mut open.file, None)
         .map_err(|e| WorkspaceError::io("read", &real.to_string_lossy(), e))
 }

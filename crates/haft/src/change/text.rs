@@ -1,5 +1,6 @@
 //! `PathText`: a path in JSON, as text or, if it is not UTF-8, as bytes.
 
+use std::borrow::Borrow;
 use std::ffi::OsString;
 use std::ops::Deref;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -15,6 +16,13 @@ impl Deref for PathText {
     type Target = Path;
 
     fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+/// Both order and hash alike, so a map by paths is asked without a copy of the path.
+impl Borrow<Path> for PathText {
+    fn borrow(&self) -> &Path {
         &self.0
     }
 }

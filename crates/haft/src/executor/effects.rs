@@ -121,7 +121,7 @@ impl ToolInput {
     }
 
     /// Returns the permissions with the conditions of the call and a preview of the files it would change, as they are now.
-    pub(super) fn snapshot(&self, permissions: Vec<Permission>) -> Result<Snapshot, EarlyEnd> {
+    pub(super) fn snapshot(&self, permissions: &[Permission]) -> Result<Snapshot, EarlyEnd> {
         let conditions = self.conditions()?;
         let preview = catch_panic(|| match &self.prepared {
             Some(call) => call.preview(),
@@ -131,14 +131,7 @@ impl ToolInput {
             Some(call) => call.meanings(),
             None => self.tool.meanings(&self.arguments),
         })?;
-        Ok(Snapshot {
-            permissions,
-            conditions,
-            preview,
-            meanings,
-            more_permissions: None,
-        }
-        .bounded())
+        Ok(Snapshot::of(permissions, conditions, preview, meanings))
     }
 
     /// Returns the conditions that settings impose on the call.

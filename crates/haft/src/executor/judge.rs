@@ -62,7 +62,7 @@ impl Cleared {
         };
         let (input, run) = (self.admitted.input(), session.history());
         let permissions = input.permissions(&parts.policy.now(), self.spec(), &run)?;
-        Ok(seen.difference(&input.snapshot(permissions)?))
+        Ok(seen.difference(&input.snapshot(&permissions)?))
     }
 
     /// Returns a name under which rules do not simply allow the call, if links gave it to one of its files after it was judged.
@@ -261,7 +261,7 @@ pub(super) fn request(
         .filter(|(_, named)| *named)
         .map(|(verdict, _)| verdict);
     Ok(ApprovalRequest {
-        snapshot: input.snapshot(permissions.to_vec())?,
+        snapshot: input.snapshot(permissions)?,
         verdicts: verdicts.collect(),
         risk: ruling.risk,
         reason: bounded(ruling.reason.to_string()),

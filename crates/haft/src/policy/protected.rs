@@ -1,5 +1,8 @@
 //! Protected paths: file tools read and never write them; a command's changes to them need approval.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use super::paths::segments;
 
 /// The protected name of a git repository's folder.
@@ -107,6 +110,9 @@ pub fn protected_names() -> impl Iterator<Item = ProtectedName> {
 /// Returns the protected name at or above this path, or the one that writing the path would replace.
 pub fn protected(path: &str) -> Option<&'static str> {
     let parts = segments(path);
+    if !may_be_protected(&parts) {
+        return None;
+    }
     protected_names()
         .map(|name| name.path)
         .find(|entry| (0..parts.len()).any(|from| is_same_or_above(entry, &parts[from..])))
@@ -117,6 +123,9 @@ pub fn protected(path: &str) -> Option<&'static str> {
 /// places ([`is_git_setting`]), and the folder as a whole: objects, refs, the index and the like are data.
 pub fn protected_from_commands(path: &str) -> Option<&'static str> {
     let parts = segments(path);
+    if !may_be_protected(&parts) {
+        return None;
+    }
     let protects = |entry: &str, here: &[&str]| {
         is_same_or_above(entry, here) && (entry != GIT || is_setting(&here[1..]))
     };
@@ -124,6 +133,18 @@ pub fn protected_from_commands(path: &str) -> Option<&'static str> {
         .map(|name| name.path)
         .find(|entry| (0..parts.len()).any(|from| protects(entry, &parts[from..])))
         .or_else(|| protected_ending(&parts))
+}
+
+/// Whether a path can be protected at all: it has the first segment of a protected name, or a protected ending. Nearly none has, and of
+/// a large change set each path is looked at.
+fn may_be_protected(parts: &[&str]) -> bool {
+    static FIRST: LazyLock<HashSet<String>> = LazyLock::new(|| {
+        let first = |name: ProtectedName| name.path.split('/').next().map(str::to_ascii_lowercase);
+        protected_names().filter_map(first).collect()
+    });
+    let mut parts_of = parts.iter();
+    parts_of.any(|part| FIRST.contains(&*part.to_ascii_lowercase()))
+        || protected_ending(parts).is_some()
 }
 
 /// Returns the endings of protected names.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, ResolveFlags, SeekFrom, Stat, Uid};
 use rustix::io::Errno;
 
+use crate::change::FileHash;
 use crate::workspace::write::{Draft, draft_name, new_draft, put_in_place};
 use crate::workspace::{FileStamp, Place, Workspace, WorkspaceError, display_path};
 
@@ -34,8 +35,8 @@ pub struct OutsideFile {
     pub(crate) path: PathBuf,
     /// Its state when it was read.
     pub(crate) stamp: FileStamp,
-    /// The SHA-256 of its bytes, in hex; `None` for a file over the size limit.
-    pub(crate) sha256: Option<String>,
+    /// The SHA-256 of its bytes; `None` for a file over the size limit.
+    pub(crate) sha256: Option<FileHash>,
 }
 
 impl PartialEq for OutsideFile {

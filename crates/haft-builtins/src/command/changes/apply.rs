@@ -11,7 +11,7 @@ use haft::change::collect::ViewChange;
 use haft::change::{Changer, PathText};
 use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::permission::Permission;
+use haft::permission::{Permission, Verdict};
 use haft::policy::{EffectVerdict, protected_from_commands};
 use haft::result::ToolResult;
 use haft::spec::{Risk, ToolSpec};
@@ -29,6 +29,9 @@ use crate::command::changes::{ChangeMode, Views};
 use crate::command::{COMMANDS, RunData};
 use crate::describe::{builtin, writes};
 use crate::work::blocking;
+
+/// Number of changes judged at once: the permissions of all would take much memory.
+const JUDGED_AT_ONCE: usize = 1_000;
 
 /// What `apply_changes` takes. Only `run_command` writes it.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -217,24 +220,13 @@ impl Views {
         part: Part,
         select: &dyn Fn(&ViewChange) -> bool,
     ) -> Vec<Permission> {
-        let approved = changes.with_note(|note| note.approved);
-        // Changes that were asked about remain so, even if a change applied earlier makes git ignore them.
-        let ask_ignored = self.options.ask_ignored || part == Part::Asked;
-        let effects = Effects::new(&self.workspace, approved, ask_ignored);
+        let mut effects = self.effects(changes, part);
         let (names, names_unknown) =
             changes.with_note(|note| (note.names.clone(), note.names_unknown.clone()));
-        let paths = changes.collected.changes.iter().map(|change| &*change.path);
-        let paths = paths.chain(names.values().flatten().map(|name| &*name.0));
-        let mut effects = effects.with_repositories(&self.workspace, paths);
-        let mut apply = Permission::apply(changes.with_note(|note| note.command.clone()));
-        if self.options.mode == ChangeMode::Review || names_unknown.is_some() {
-            // No profile allows this.
-            apply.risk = Risk::Critical;
-        }
-        let mut all = vec![apply];
+        let mut all = vec![self.apply_permission(changes)];
         for change in changes.collected.changes.iter().filter(|one| select(one)) {
             all.push(effects.of(change));
-            let names = names.get(&PathText(change.path.clone()));
+            let names = names.get(&*change.path);
             let names = names.into_iter().flatten();
             all.extend(names.map(|name| effects.by_name(change, &name.0)));
         }
@@ -246,15 +238,52 @@ impl Views {
         all
     }
 
-    /// Returns the policy's verdict on each change by itself, by its own path.
+    /// Returns what derives the permission of each change.
+    fn effects(&self, changes: &PendingChanges, part: Part) -> Effects<'_> {
+        let (approved, names) = changes.with_note(|note| (note.approved, note.names.clone()));
+        // Changes that were asked about remain so, even if a change applied earlier makes git ignore them.
+        let ask_ignored = self.options.ask_ignored || part == Part::Asked;
+        let paths = changes.collected.changes.iter().map(|change| &*change.path);
+        let paths = paths.chain(names.values().flatten().map(|name| &*name.0));
+        Effects::new(&self.workspace, approved, ask_ignored)
+            .with_repositories(&self.workspace, paths)
+    }
+
+    /// Returns the permission to apply any of the changes at all.
+    fn apply_permission(&self, changes: &PendingChanges) -> Permission {
+        let (command, unknown) =
+            changes.with_note(|note| (note.command.clone(), note.names_unknown.is_some()));
+        let mut apply = Permission::apply(command);
+        if self.options.mode == ChangeMode::Review || unknown {
+            // No profile allows this.
+            apply.risk = Risk::Critical;
+        }
+        apply
+    }
+
+    /// Returns the policy's verdict on each change by itself, by its own path, with a reason if it is refused.
     pub(super) fn verdicts(
         &self,
         changes: &PendingChanges,
         context: &CallContext,
     ) -> Vec<EffectVerdict> {
-        let all = self.permissions(changes, Part::Allowed, &|_| true);
-        // The first verdict is about applying anything at all.
-        context.verdicts(super::APPLY, &all).split_off(1)
+        let mut effects = self.effects(changes, Part::Allowed);
+        let apply = self.apply_permission(changes);
+        let mut verdicts = Vec::with_capacity(changes.collected.changes.len());
+        for some in changes.collected.changes.chunks(JUDGED_AT_ONCE) {
+            let each = some.iter().map(|change| effects.of(change));
+            let all: Vec<Permission> = std::iter::once(apply.clone()).chain(each).collect();
+            // The first verdict is about applying anything at all.
+            let judged = context.verdicts(super::APPLY, &all).into_iter().skip(1);
+            verdicts.extend(judged.map(|mut verdict| {
+                if verdict.verdict != Verdict::Deny {
+                    // Only a refusal states it.
+                    verdict.reason = String::new();
+                }
+                verdict
+            }));
+        }
+        verdicts
     }
 
     /// Returns the policy's verdicts on changes by further names of their paths, each given by the change's number and the name.
@@ -281,7 +310,7 @@ impl Views {
 
 impl PendingChanges {
     pub(super) fn has_fate(&self, path: &Path, fate: &Fate) -> bool {
-        self.with_note(|note| note.fates.get(&PathText(path.to_owned())) == Some(fate))
+        self.with_note(|note| note.fates.get(path) == Some(fate))
     }
 
     /// Returns the SHA-256 over the changes with this fate.

@@ -1,7 +1,7 @@
 //! `Fates`: decides each change of a command from the policy's verdicts, and groups changes that only make sense together.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use haft::change::collect::ViewChange;
 use haft::change::{PathText, State};
@@ -49,7 +49,7 @@ impl<'a> Fates<'a> {
         self.join_folders();
         if on_partial == OnPartial::Discard {
             self.join(
-                |_| Some(PathBuf::new()),
+                |_| Some(Path::new("")),
                 "other changes of the command must not be applied",
             );
         }
@@ -62,15 +62,12 @@ impl<'a> Fates<'a> {
 
     /// Joins changes of the same repository: half of them would break it.
     fn join_repositories(&mut self) {
-        let repository = |path: &Path| {
-            let is_git = |name: &&Path| {
-                name.file_name()
-                    .is_some_and(|name| name.eq_ignore_ascii_case(".git"))
-            };
-            path.ancestors().find(is_git).map(Path::to_path_buf)
+        let is_git = |path: &&Path| {
+            path.file_name()
+                .is_some_and(|name| name.eq_ignore_ascii_case(".git"))
         };
         self.join(
-            repository,
+            |path| path.ancestors().find(is_git),
             "other changes of the same repository must not be applied",
         );
     }
@@ -81,39 +78,32 @@ impl<'a> Fates<'a> {
             matches!(change.before, Some(State::Folder { .. }))
                 && !matches!(change.after, Some(State::Folder { .. }))
         };
-        let deleted: Vec<PathBuf> = self
-            .changes
-            .iter()
-            .filter(is_deleted)
-            .map(|change| change.path.clone())
-            .collect();
-        let deleted: HashSet<&Path> = deleted.iter().map(PathBuf::as_path).collect();
-        let outermost = |path: &Path| {
-            let above = path.ancestors().filter(|path| deleted.contains(path));
-            above.last().map(Path::to_path_buf)
-        };
+        let deleted = self.changes.iter().filter(is_deleted);
+        let deleted: HashSet<&Path> = deleted.map(|change| &*change.path).collect();
         self.join(
-            outermost,
+            |path| {
+                path.ancestors()
+                    .filter(|path| deleted.contains(path))
+                    .last()
+            },
             "other changes in the same deleted folder must not be applied",
         );
     }
 
     /// Gives all changes of a group the strictest fate in it.
-    fn join(&mut self, group: impl Fn(&Path) -> Option<PathBuf>, why: &str) {
-        let groups: Vec<_> = self
-            .changes
-            .iter()
-            .map(|change| group(&change.path))
-            .collect();
+    fn join(&mut self, group: impl Fn(&Path) -> Option<&Path>, why: &str) {
         let mut strictest: BTreeMap<&Path, Fate> = BTreeMap::new();
-        for (group, fate) in groups.iter().zip(&self.fates) {
-            if let Some(group) = group {
+        for (change, fate) in self.changes.iter().zip(&self.fates) {
+            if let Some(group) = group(&change.path) {
                 let all = strictest.entry(group).or_insert(Fate::Allowed);
                 *all = stricter(all, fate, why);
             }
         }
-        for (group, fate) in groups.iter().zip(&mut self.fates) {
-            if let Some(all) = group.as_ref().and_then(|group| strictest.get(&**group)) {
+        if strictest.is_empty() {
+            return;
+        }
+        for (change, fate) in self.changes.iter().zip(&mut self.fates) {
+            if let Some(all) = group(&change.path).and_then(|group| strictest.get(group)) {
                 *fate = stricter(fate, all, why);
             }
         }
@@ -122,14 +112,12 @@ impl<'a> Fates<'a> {
     /// Joins what is created in a new folder with that folder, and a deleted folder with its contents, which are deleted first.
     /// The changes are sorted by path.
     fn join_folders(&mut self) {
-        let at: BTreeMap<&Path, usize> = self
-            .changes
-            .iter()
-            .enumerate()
-            .map(|(at, change)| (&*change.path, at))
-            .collect();
-        let above =
-            |change: &ViewChange| change.path.parent().and_then(|path| at.get(path).copied());
+        let changes = self.changes;
+        let above = |change: &ViewChange| {
+            let folder = change.path.parent()?;
+            let found = changes.binary_search_by(|other| other.path.as_path().cmp(folder));
+            found.ok()
+        };
         for (place, change) in self.changes.iter().enumerate() {
             if change.after.is_some()
                 && let Some(folder) = above(change)

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use haft::ErrorKind;
 use haft::call::RunId;
-use haft::change::PathText;
 use haft::change::collect::{Collected, ViewChange};
 use haft::context::CallContext;
 use haft::error::ToolError;
@@ -127,9 +126,8 @@ impl PendingChanges {
     pub(super) fn changes_of(&self, fate: &Fate) -> Vec<&ViewChange> {
         self.with_note(|note| {
             let each = self.collected.changes.iter();
-            let of =
-                |change: &&ViewChange| note.fates.get(&PathText(change.path.clone())) == Some(fate);
-            each.filter(of).collect()
+            each.filter(|change| note.fates.get(&*change.path) == Some(fate))
+                .collect()
         })
     }
 

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use haft::approval::ApprovalRequest;
 use haft::call::RunId;
+use haft::change::ChangeLog;
 use haft::change::collect::open_sides;
-use haft::change::{ChangeLog, PathText};
 use haft::error::ToolError;
 use haft::workspace::Workspace;
 
@@ -49,7 +49,7 @@ fn open(
     }
     let folder = all.join(&input.view);
     let note = note::read(&folder).map_err(missing)?;
-    if note.fates.get(&PathText(path.to_owned())) != Some(&input.part.fate()) {
+    if note.fates.get(path) != Some(&input.part.fate()) {
         return Err(ToolError::not_found(format!(
             "{} is not one of the files that this request is about",
             path.display()

@@ -6,7 +6,7 @@ use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use haft::change::State;
 use haft::workspace::{Kind, Workspace};
@@ -21,21 +21,22 @@ pub enum Side {
 }
 
 /// A changed path with what was and what is there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathChange {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PathChange<'a> {
     /// The path below the root.
-    pub path: PathBuf,
+    pub path: &'a Path,
     /// What was there; `None` for something new.
-    pub before: Option<State>,
+    pub before: Option<&'a State>,
     /// What is there; `None` for something deleted.
-    pub after: Option<State>,
+    pub after: Option<&'a State>,
 }
 
-impl PathChange {
-    fn state(&self, side: Side) -> Option<&State> {
+impl<'a> PathChange<'a> {
+    /// Returns what is there on one side.
+    pub fn state(&self, side: Side) -> Option<&'a State> {
         match side {
-            Side::Before => self.before.as_ref(),
-            Side::After => self.after.as_ref(),
+            Side::Before => self.before,
+            Side::After => self.after,
         }
     }
 }
@@ -102,12 +103,13 @@ impl Content {
 }
 
 /// Opens the content of a changed path on one side.
-type Open<'a> = dyn Fn(&PathChange, Side) -> io::Result<Content> + 'a;
+type Open<'a> = dyn Fn(&PathChange<'_>, Side) -> io::Result<Content> + 'a;
 
 /// The files of a workspace before and after a change set. Paths that are not in the set are read from the workspace.
 pub struct Sides<'a> {
     workspace: &'a Workspace,
-    changes: BTreeMap<PathBuf, PathChange>,
+    /// Sorted by path.
+    changes: Vec<PathChange<'a>>,
     open: Box<Open<'a>>,
 }
 
@@ -123,15 +125,14 @@ impl<'a> Sides<'a> {
     /// Creates the sides of a change set; `open` reads the changed files.
     pub fn new(
         workspace: &'a Workspace,
-        changes: impl IntoIterator<Item = PathChange>,
-        open: impl Fn(&PathChange, Side) -> io::Result<Content> + 'a,
+        changes: impl IntoIterator<Item = PathChange<'a>>,
+        open: impl Fn(&PathChange<'_>, Side) -> io::Result<Content> + 'a,
     ) -> Self {
-        let changes = changes.into_iter();
+        let mut changes: Vec<_> = changes.into_iter().collect();
+        changes.sort_by_key(|change| change.path);
         Self {
             workspace,
-            changes: changes
-                .map(|change| (change.path.clone(), change))
-                .collect(),
+            changes,
             open: Box::new(open),
         }
     }
@@ -142,20 +143,31 @@ impl<'a> Sides<'a> {
     }
 
     /// Returns the changes, sorted by path.
-    pub(super) fn changes(&self) -> impl Iterator<Item = &PathChange> {
-        self.changes.values()
+    pub(super) fn changes(&self) -> impl Iterator<Item = &PathChange<'a>> {
+        self.changes.iter()
+    }
+
+    /// Returns the change of a path.
+    fn change(&self, path: &Path) -> Option<&PathChange<'a>> {
+        let at = self
+            .changes
+            .binary_search_by_key(&path, |change| change.path);
+        self.changes.get(at.ok()?)
     }
 
     /// Returns the changes at and below a folder.
-    pub(super) fn below<'s>(&'s self, folder: &'s Path) -> impl Iterator<Item = &'s PathChange> {
-        let from = self.changes.range(folder.to_path_buf()..);
-        from.map(|(_, change)| change)
-            .take_while(move |change| change.path.starts_with(folder))
+    pub(super) fn below<'s>(
+        &'s self,
+        folder: &'s Path,
+    ) -> impl Iterator<Item = &'s PathChange<'a>> {
+        let from = self.changes.partition_point(|change| change.path < folder);
+        let from = self.changes.get(from..).unwrap_or_default().iter();
+        from.take_while(move |change| change.path.starts_with(folder))
     }
 
     /// Opens a file on one side. Links are not followed.
     pub(super) fn open(&self, side: Side, path: &Path) -> Option<Content> {
-        if let Some(change) = self.changes.get(path) {
+        if let Some(change) = self.change(path) {
             return match change.state(side)? {
                 State::File { .. } => (self.open)(change, side).ok(),
                 _ => None,
@@ -174,7 +186,7 @@ impl<'a> Sides<'a> {
 
     /// Returns what is at a path; `None` if nothing is.
     pub(super) fn kind(&self, side: Side, path: &Path) -> Option<Kind> {
-        if let Some(change) = self.changes.get(path) {
+        if let Some(change) = self.change(path) {
             return change.state(side).map(kind_of);
         }
         let found = self.workspace.look(path).map(|(kind, _)| kind);
@@ -214,7 +226,7 @@ impl<'a> Sides<'a> {
     /// Returns true unless a folder above the path is missing on this side.
     fn has_parents(&self, side: Side, path: &Path) -> bool {
         let mut above = path.ancestors().skip(1);
-        above.all(|folder| match self.changes.get(folder) {
+        above.all(|folder| match self.change(folder) {
             Some(change) => matches!(change.state(side), Some(State::Folder { .. })),
             None => true,
         })

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use haft::approval::meaning::{Meaning, MeaningKind};
-use haft::change::State;
+use haft::change::{FileHash, State};
 
 use super::budget::Budget;
 use super::folded::{Fold, fold};
@@ -37,7 +37,7 @@ pub(super) fn files(
     let mut unread: Vec<String> = Vec::new();
     for change in sides.changes() {
         let path = change.path.to_string_lossy();
-        if !is_candidate(change, &path) || !select(&change.path) {
+        if !is_candidate(change, &path) || !select(change.path) {
             continue;
         }
         // One that would be left out takes no time.
@@ -94,23 +94,23 @@ fn not_read(mut files: Vec<String>) -> Option<Meaning> {
     Some(meaning)
 }
 
-fn is_candidate(change: &PathChange, path: &str) -> bool {
-    let is_file = |state: &Option<State>| matches!(state, None | Some(State::File { .. }));
+fn is_candidate(change: &PathChange<'_>, path: &str) -> bool {
+    let is_file = |state: Option<&State>| matches!(state, None | Some(State::File { .. }));
     let is_git = change
         .path
         .iter()
         .any(|part| part.eq_ignore_ascii_case(".git"));
-    let bytes = |state: &Option<State>| match state {
+    let bytes = |state: Option<&State>| match state {
         Some(State::File { bytes, .. }) => *bytes,
         _ => 0,
     };
-    let longest = bytes(&change.before).max(bytes(&change.after));
+    let longest = bytes(change.before).max(bytes(change.after));
     let lower = path.to_ascii_lowercase();
     // A changed mode is shown as one.
-    let is_content = change.before.as_ref().zip(change.after.as_ref());
+    let is_content = change.before.zip(change.after);
     let is_content = is_content.is_none_or(|(was, is)| hash(was) != hash(is));
-    is_file(&change.before)
-        && is_file(&change.after)
+    is_file(change.before)
+        && is_file(change.after)
         && is_content
         && !is_git
         && (single::may_mean(path)
@@ -119,9 +119,9 @@ fn is_candidate(change: &PathChange, path: &str) -> bool {
             || ARCHIVE_ENDS.iter().any(|end| lower.ends_with(end)))
 }
 
-fn hash(state: &State) -> Option<&str> {
+fn hash(state: &State) -> Option<FileHash> {
     match state {
-        State::File { sha256, .. } => sha256.as_deref(),
+        State::File { sha256, .. } => *sha256,
         _ => None,
     }
 }
@@ -129,19 +129,15 @@ fn hash(state: &State) -> Option<&str> {
 /// Returns the content on one side.
 fn content(
     sides: &Sides<'_>,
-    change: &PathChange,
+    change: &PathChange<'_>,
     side: Side,
     budget: &mut Budget,
 ) -> Result<Option<Vec<u8>>, ()> {
-    let state = match side {
-        Side::Before => &change.before,
-        Side::After => &change.after,
-    };
-    let Some(State::File { bytes, .. }) = state else {
+    let Some(State::File { bytes, .. }) = change.state(side) else {
         return Ok(None);
     };
     let fits = *bytes <= MAX_FILE && budget.may_read(usize::try_from(*bytes).unwrap_or(usize::MAX));
-    let content = fits.then(|| sides.read(side, &change.path, MAX_FILE));
+    let content = fits.then(|| sides.read(side, change.path, MAX_FILE));
     content.flatten().map(Some).ok_or(())
 }
 

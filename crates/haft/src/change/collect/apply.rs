@@ -18,6 +18,9 @@ use crate::workspace::{FileStamp, Kind, OutsideFile, Workspace, WorkspaceError};
 /// Maximum number of files synced one by one: for more, the whole file system is synced.
 const MAX_SYNCED: usize = 32;
 
+/// Number of files of the workspace that are looked at before the first of them is compared.
+const LOOKED_AT_ONCE: usize = 1_000;
+
 const NOT_REPLACED: &str = "the folder above it is not replaced";
 const HOLDS_OTHERS: &str = "it holds something that is not deleted";
 
@@ -112,29 +115,28 @@ pub(super) fn apply(
     select: &dyn Fn(&Path) -> bool,
 ) -> Result<(), WorkspaceError> {
     let selected = Selection::new(&collected.changes, select).changes;
-    let mut now = HashMap::with_capacity(selected.len());
-    workspace.stat_each(selected.iter().map(|change| &change.path), |path, stat| {
-        now.insert(path, stat);
-    });
     let mut plan = Plan::default();
     let mut changes = Vec::with_capacity(selected.len());
-    for change in selected {
-        let now = now.get(&*change.path);
-        if collected.is_applied(workspace, change, now)? {
-            continue;
-        }
-        match now {
-            None if is_never_missing(change) => return Err(changed(&change.path)),
-            None => plan.check_parents(workspace, &change.path)?,
-            Some(now) => {
-                let stamp = collected.check(change, now)?;
-                let path = change.path.clone();
-                plan.stamps.extend(stamp.map(|stamp| (path, stamp)));
+    for some in selected.chunks(LOOKED_AT_ONCE) {
+        let now = stats(workspace, some);
+        for change in some {
+            let now = now.get(&*change.path);
+            if change.is_applied(workspace, now)? {
+                continue;
             }
+            match now {
+                None if is_never_missing(change) => return Err(changed(&change.path)),
+                None => plan.check_parents(workspace, &change.path)?,
+                Some(now) => {
+                    let stamp = change.check(now)?;
+                    let path = change.path.clone();
+                    plan.stamps.extend(stamp.map(|stamp| (path, stamp)));
+                }
+            }
+            plan.targets
+                .insert(change.path.clone(), collected.target(change)?);
+            changes.push((&*change.path, change.after.clone()));
         }
-        plan.targets
-            .insert(change.path.clone(), collected.target(change)?);
-        changes.push((&*change.path, change.after.clone()));
     }
     if changes.is_empty() {
         return Ok(());
@@ -181,24 +183,29 @@ pub(super) fn applied<'a>(
         .iter()
         .filter(|change| select(&change.path));
     let selected: Vec<&ViewChange> = selected.collect();
-    let mut now = HashMap::with_capacity(selected.len());
-    workspace.stat_each(selected.iter().map(|change| &change.path), |path, stat| {
+    let mut made = Vec::new();
+    for some in selected.chunks(LOOKED_AT_ONCE) {
+        let now = stats(workspace, some);
+        let applied = some.iter().filter(|change| {
+            let now = now.get(&*change.path);
+            change.is_applied(workspace, now).unwrap_or(false)
+        });
+        made.extend(applied.map(|change| &*change.path));
+    }
+    made
+}
+
+/// Looks at the files of these changes in the workspace.
+fn stats<'a>(workspace: &Workspace, changes: &[&'a ViewChange]) -> HashMap<&'a Path, Stat> {
+    let mut now = HashMap::with_capacity(changes.len());
+    let paths = changes.iter().map(|change| &change.path);
+    workspace.stat_each(paths, |path, stat| {
         now.insert(path, stat);
     });
-    let made = selected.iter().filter(|change| {
-        let now = now.get(&*change.path);
-        collected
-            .is_applied(workspace, change, now)
-            .unwrap_or(false)
-    });
-    made.map(|change| &*change.path).collect()
+    now
 }
 
 impl Collected {
-    fn stamps(&self, change: &ViewChange) -> Stamps {
-        self.stamps.get(&change.path).copied().unwrap_or_default()
-    }
-
     fn target(&self, change: &ViewChange) -> Result<Target, WorkspaceError> {
         let path = &change.path;
         Ok(match &change.after {
@@ -206,16 +213,16 @@ impl Collected {
             Some(State::Folder { mode }) => Target::Folder(*mode),
             Some(State::Link { target }) => Target::Link(target.0.clone()),
             Some(State::File { sha256, mode, .. }) => {
-                let Stamps { lower, upper } = self.stamps(change);
+                let Stamps { lower, upper } = &change.stamps;
                 // Another name of the same file must keep its mode.
-                let alone = lower.is_some_and(|lower| lower.links() == 1);
+                let alone = lower.as_ref().is_some_and(|lower| lower.links() == 1);
                 let content = match upper {
                     _ if change.action == Action::Chmod && alone => Content::Unchanged,
                     Some(stamp) => Content::Outside(OutsideFile {
                         root: Arc::clone(&self.upper.root),
                         path: path.clone(),
-                        stamp,
-                        sha256: sha256.clone(),
+                        stamp: **stamp,
+                        sha256: *sha256,
                     }),
                     None => return Err(changed(path)),
                 };
@@ -224,54 +231,6 @@ impl Collected {
             }
             Some(State::Other) => return Err(changed(path)),
         })
-    }
-
-    /// Whether the workspace is already in the state that the command left.
-    fn is_applied(
-        &self,
-        workspace: &Workspace,
-        change: &ViewChange,
-        now: Option<&Stat>,
-    ) -> Result<bool, WorkspaceError> {
-        let path = &change.path;
-        let (Some(now), Some(after)) = (now, &change.after) else {
-            return Ok(now.is_none() && change.after.is_none());
-        };
-        let stamps = self.stamps(change);
-        let stamp = FileStamp::of(now);
-        match (kind(now), after) {
-            (Kind::Directory, State::Folder { mode }) => Ok(mode == &Some(now.st_mode & 0o777)),
-            (Kind::File, State::File { mode, .. }) => {
-                let same = |lower: FileStamp| lower.is_still(&stamp);
-                if stamps.lower.is_some_and(same) || *mode != Some(now.st_mode & 0o7777) {
-                    return Ok(false);
-                }
-                let moved = |upper: FileStamp| upper.is_same_content(&stamp);
-                if stamps.upper.is_some_and(moved) {
-                    return Ok(true);
-                }
-                let now = state_at(workspace, path, &mut |open| hash_open_file(open, path))?;
-                Ok(now.is_some_and(|now| now.is_same(after)))
-            }
-            (Kind::Link, State::Link { .. }) => {
-                let now = state_at(workspace, path, &mut |_| Ok(None))?;
-                Ok(now.as_ref() == Some(after))
-            }
-            _ => Ok(false),
-        }
-    }
-
-    /// Fails if the workspace differs from the collected state. Returns the state of a file.
-    fn check(&self, change: &ViewChange, now: &Stat) -> Result<Option<FileStamp>, WorkspaceError> {
-        let folder = |state: &Option<State>| matches!(state, Some(State::Folder { .. }));
-        let lower = self.stamps(change).lower;
-        match (kind(now), lower) {
-            (Kind::Directory, _) if folder(&change.before) || folder(&change.after) => Ok(None),
-            (kind, Some(lower)) if lower.is_still(&FileStamp::of(now)) => {
-                Ok((kind == Kind::File).then_some(lower))
-            }
-            _ => Err(changed(&change.path)),
-        }
     }
 
     /// Lets the owner read the files to import. Also sets the files' own modes.
@@ -306,6 +265,57 @@ impl Collected {
             outside.iter().try_for_each(|file| file.sync())
         };
         written.map_err(|e| WorkspaceError::from_errno("write", Path::new("the view's files"), e))
+    }
+}
+
+impl ViewChange {
+    /// Whether the workspace is already in the state that the command left.
+    fn is_applied(
+        &self,
+        workspace: &Workspace,
+        now: Option<&Stat>,
+    ) -> Result<bool, WorkspaceError> {
+        let path = &self.path;
+        let (Some(now), Some(after)) = (now, &self.after) else {
+            return Ok(now.is_none() && self.after.is_none());
+        };
+        let Stamps { lower, upper } = &self.stamps;
+        let stamp = FileStamp::of(now);
+        match (kind(now), after) {
+            (Kind::Directory, State::Folder { mode }) => Ok(mode == &Some(now.st_mode & 0o777)),
+            (Kind::File, State::File { mode, .. }) => {
+                let same = lower.as_ref().is_some_and(|lower| lower.is_still(&stamp));
+                if same || *mode != Some(now.st_mode & 0o7777) {
+                    return Ok(false);
+                }
+                let moved = upper
+                    .as_ref()
+                    .is_some_and(|upper| upper.is_same_content(&stamp));
+                if moved {
+                    return Ok(true);
+                }
+                let now = state_at(workspace, path, &mut |open| hash_open_file(open, path))?;
+                Ok(now.is_some_and(|now| now.is_same(after)))
+            }
+            (Kind::Link, State::Link { .. }) => {
+                let now = state_at(workspace, path, &mut |_| Ok(None))?;
+                Ok(now.as_ref() == Some(after))
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Fails if the workspace differs from the collected state. Returns the state of a file.
+    fn check(&self, now: &Stat) -> Result<Option<FileStamp>, WorkspaceError> {
+        let folder = |state: &Option<State>| matches!(state, Some(State::Folder { .. }));
+        let lower = self.stamps.lower.as_ref();
+        match (kind(now), lower) {
+            (Kind::Directory, _) if folder(&self.before) || folder(&self.after) => Ok(None),
+            (kind, Some(lower)) if lower.is_still(&FileStamp::of(now)) => {
+                Ok((kind == Kind::File).then_some(**lower))
+            }
+            _ => Err(changed(&self.path)),
+        }
     }
 }
 

@@ -122,7 +122,9 @@ fn described<'a>(
         )
     } else {
         let facts = |state: Option<&State>| match state {
-            Some(State::File { sha256, bytes, .. }) => (sha256.clone(), Some(*bytes)),
+            Some(State::File { sha256, bytes, .. }) => {
+                (sha256.map(|hash| hash.to_string()), Some(*bytes))
+            }
             _ => (None, None),
         };
         (shown.before_sha256, shown.before_bytes) = facts(before);

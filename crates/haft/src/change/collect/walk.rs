@@ -1,6 +1,6 @@
 //! The walk through an upper folder: compares each entry with what is at its path in the workspace.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{OFlags, Stat};
 use rustix::io::Errno;
 
-use crate::change::State;
 use crate::change::collect::upper::{
     Unlocked, Upper, created_at, failed, is_opaque, is_redirect, is_whiteout_device,
     is_whiteout_file, link_in, may_be_metacopy, names, open_file, stat_in,
@@ -17,6 +16,7 @@ use crate::change::collect::upper::{
 use crate::change::collect::{CollectError, Dropped, MAX_ENTRIES, Since, Stamps, ViewChange};
 use crate::change::log::{MAX_FILE_BYTES, MAX_RUN_BYTES};
 use crate::change::net::Action;
+use crate::change::{FileHash, State};
 use crate::workspace::{FileStamp, Kind, Workspace, open_within};
 
 mod content;
@@ -36,12 +36,6 @@ const UNREADABLE: &str = "it cannot be read";
 /// Maximum length of a path, in bytes.
 const MAX_PATH: usize = 4095;
 
-/// A change, and the states of the file when it was compared.
-pub(super) struct StampedChange {
-    pub(super) change: ViewChange,
-    pub(super) stamps: Stamps,
-}
-
 /// The walk in progress.
 pub(super) struct Walk<'a> {
     workspace: &'a Workspace,
@@ -55,7 +49,10 @@ pub(super) struct Walk<'a> {
     deleted_bytes: u64,
     hasher: Hasher,
     unlocked: Unlocked<'a>,
-    found: BTreeMap<PathBuf, StampedChange>,
+    /// In the order of the walk, each path once.
+    found: Vec<ViewChange>,
+    /// Folders that another program moved, so that all changes at and below them are conflicts.
+    moved: Vec<PathBuf>,
     dropped: Vec<Dropped>,
     /// Entries of the workspace that remain although the folder above them was deleted.
     stay: Vec<PathBuf>,
@@ -114,7 +111,8 @@ impl<'a> Walk<'a> {
             deleted_bytes: 0,
             hasher: Hasher::default(),
             unlocked: Unlocked::new(upper),
-            found: BTreeMap::new(),
+            found: Vec::new(),
+            moved: Vec::new(),
             dropped: Vec::new(),
             stay: Vec::new(),
             todo: vec![Todo {
@@ -184,7 +182,7 @@ impl<'a> Walk<'a> {
             }
         }
         if moved {
-            self.mark_conflicts_below(path);
+            self.moved.push(path.to_owned());
         }
         Ok(())
     }
@@ -293,8 +291,7 @@ impl<'a> Walk<'a> {
     ) -> Result<(), CollectError> {
         let Some(below) = below else {
             let change = change(path, Action::Create, None, Some(after));
-            let lower = None;
-            return self.add(change, Stamps { lower, upper });
+            return self.add(change, Stamps::new(None, upper));
         };
         let (before, lower) = self.before(&below, true)?;
         let (was, is) = (permission_bits(&before), permission_bits(&after));
@@ -326,7 +323,7 @@ impl<'a> Walk<'a> {
         };
         let mut change = change(path, action, Some(before), Some(after));
         change.conflict = later.then_some(CHANGED);
-        self.add(change, Stamps { lower, upper })
+        self.add(change, Stamps::new(lower, upper))
     }
 
     /// Compares the modes of two files with the same content.
@@ -348,8 +345,7 @@ impl<'a> Walk<'a> {
         let path = below.path.clone();
         let mut change = change(path, Action::Chmod, Some(before), Some(after));
         change.conflict = self.is_later(below)?.then_some(CHANGED);
-        let (lower, upper) = (Some(lower), Some(upper));
-        self.add(change, Stamps { lower, upper })
+        self.add(change, Stamps::new(Some(lower), Some(upper)))
     }
 
     fn delete_name(
@@ -385,7 +381,7 @@ impl<'a> Walk<'a> {
         };
         let later = self.is_later(entry)? || self.is_moved(&entry.path, content.as_ref())?;
         change.conflict = later.then_some(CHANGED);
-        self.add(change, Stamps { lower, upper: None })?;
+        self.add(change, Stamps::new(lower, None))?;
         if folder {
             self.delete_content(&entry.path)?;
         }
@@ -422,7 +418,7 @@ impl<'a> Walk<'a> {
                 if entry.kind() == Kind::Directory {
                     todo.push((path, moved));
                 }
-                self.add(change, Stamps { lower, upper: None })?;
+                self.add(change, Stamps::new(lower, None))?;
             }
         }
         Ok(())
@@ -489,7 +485,7 @@ impl<'a> Walk<'a> {
         path: &Path,
         file: &File,
         bytes: u64,
-    ) -> Result<Option<String>, CollectError> {
+    ) -> Result<Option<FileHash>, CollectError> {
         if bytes > MAX_FILE_BYTES {
             return Ok(None);
         }
@@ -506,10 +502,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn add(&mut self, change: ViewChange, stamps: Stamps) -> Result<(), CollectError> {
+    fn add(&mut self, mut change: ViewChange, stamps: Stamps) -> Result<(), CollectError> {
         self.count()?;
-        self.found
-            .insert(change.path.clone(), StampedChange { change, stamps });
+        change.path.shrink_to_fit();
+        change.stamps = stamps;
+        self.found.push(change);
         Ok(())
     }
 
@@ -552,6 +549,7 @@ fn change(
         before,
         after,
         conflict: None,
+        stamps: Stamps::default(),
     }
 }
 

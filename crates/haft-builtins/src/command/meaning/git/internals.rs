@@ -105,7 +105,7 @@ fn is_object(path: &Path) -> bool {
 
 /// Returns true if the file is what its name says, so that nothing else can be hidden in it. A link, an executable file and a stored
 /// object that changes are shown.
-fn is_genuine(sides: &Sides<'_>, change: &PathChange, word: &str) -> bool {
+fn is_genuine(sides: &Sides<'_>, change: &PathChange<'_>, word: &str) -> bool {
     let is_new = change.before.is_none();
     match &change.after {
         None | Some(State::Folder { .. }) => true,
@@ -114,10 +114,10 @@ fn is_genuine(sides: &Sides<'_>, change: &PathChange, word: &str) -> bool {
             let name = name.unwrap_or_default();
             let is_loose = name.len() == 38;
             match word {
-                "object" if is_loose => is_new && is_named_rightly(sides, &change.path),
+                "object" if is_loose => is_new && is_named_rightly(sides, change.path),
                 "object" if name != "packs" => is_new,
                 "log" => {
-                    let content = sides.read(Side::After, &change.path, MAX_FOLDED);
+                    let content = sides.read(Side::After, change.path, MAX_FOLDED);
                     content.is_some_and(|content| is_log(&content))
                 }
                 _ => !STEERING.contains(&name),
@@ -179,7 +179,7 @@ struct Own {
 
 impl Own {
     /// Looks at a changed file. `inside` is its path in the repository.
-    fn add(&mut self, check: &Check<'_, '_>, change: &PathChange, inside: &Path) {
+    fn add(&mut self, check: &Check<'_, '_>, change: &PathChange<'_>, inside: &Path) {
         let Check { sides, store, time } = check;
         self.believed += usize::from(is_believed(inside) && change.after.is_some());
         let word = if inside.as_os_str().is_empty() {
@@ -196,7 +196,7 @@ impl Own {
             // One that is in a pack afterwards is as good as there.
             let is_kept = || {
                 if inside.starts_with("objects/pack") {
-                    store.is_repacked(&change.path)
+                    store.is_repacked(change.path)
                 } else {
                     store.is_packed(inside)
                 }
@@ -210,7 +210,7 @@ impl Own {
             self.odd += usize::from(word == "object");
             return;
         } else if inside.extension().is_some_and(|end| end == "pack") && change.after.is_some() {
-            match store.is_true(&change.path, time) {
+            match store.is_true(change.path, time) {
                 Some(true) => {}
                 Some(false) => {
                     self.odd += 1;
@@ -220,8 +220,8 @@ impl Own {
             }
         }
         self.covers.push(change.path.to_string_lossy().into_owned());
-        let is_folder = |state: &Option<State>| matches!(state, Some(State::Folder { .. }));
-        if !is_folder(&change.before) && !is_folder(&change.after) {
+        let is_folder = |state: Option<&State>| matches!(state, Some(State::Folder { .. }));
+        if !is_folder(change.before) && !is_folder(change.after) {
             *self.counts.entry(word).or_default() += 1;
         }
     }
@@ -289,7 +289,7 @@ pub(super) fn internals(
     let (mut own, is_named) = (Own::default(), is_named(repository));
     for change in sides.below(repository) {
         let inside = change.path.strip_prefix(repository).ok()?;
-        if is_named && select(&change.path) {
+        if is_named && select(change.path) {
             own.add(&check, change, inside);
         }
     }

@@ -42,7 +42,7 @@ pub(in crate::command::meaning) fn find_repositories(sides: &Sides<'_>) -> BTree
     let mut known: BTreeMap<PathBuf, bool> = BTreeMap::new();
     let mut found = BTreeSet::new();
     for change in sides.changes() {
-        let mut path = &*change.path;
+        let mut path = change.path;
         while let (Some(folder), Some(last)) = (path.parent(), path.file_name()) {
             let is_mark = last.to_str().is_some_and(|last| MARKS.contains(&last));
             if is_mark {

@@ -239,7 +239,7 @@ pub(super) fn compare_worktree(
     };
     let is_git = |path: &Path| path.iter().any(|part| part.eq_ignore_ascii_case(".git"));
     let changes = sides.below(worktree);
-    let files = changes.filter(|change| !is_git(&change.path) && (of.select)(&change.path));
+    let files = changes.filter(|change| !is_git(change.path) && (of.select)(change.path));
     for change in files.take(MAX_COMPARED) {
         let Ok(inside) = change.path.strip_prefix(worktree) else {
             continue;
@@ -254,15 +254,15 @@ pub(super) fn compare_worktree(
         ) else {
             continue;
         };
-        let is_file = |state: &Option<haft::change::State>| {
+        let is_file = |state: Option<&haft::change::State>| {
             matches!(state, None | Some(haft::change::State::File { .. }))
         };
-        if !is_file(&change.before) || !is_file(&change.after) {
+        if !is_file(change.before) || !is_file(change.after) {
             continue;
         }
         // What cannot be told is not called thrown away: the file itself is shown.
-        let same_before = is_object(sides, Side::Before, &change.path, was) != Some(false);
-        let same_after = is_object(sides, Side::After, &change.path, is) == Some(true);
+        let same_before = is_object(sides, Side::Before, change.path, was) != Some(false);
+        let same_after = is_object(sides, Side::After, change.path, is) == Some(true);
         let goes_back = of.goes_back || (was == is && was.is_some());
         let path = || change.path.to_string_lossy().into_owned();
         if same_after && !same_before && goes_back && change.before.is_some() {

@@ -7,8 +7,8 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use rustix::fs::SeekFrom;
 use sha2::{Digest as _, Sha256};
 
+use crate::change::FileHash;
 use crate::change::log::MAX_FILE_BYTES;
-use crate::text::hex;
 use crate::workspace::next_data;
 
 /// Number of bytes read at once.
@@ -38,10 +38,10 @@ impl Default for Hasher {
 }
 
 impl Hasher {
-    /// Returns the SHA-256 of a file of a known size, in hex; `None` if it grew too large, or if it and those before it consist of too
+    /// Returns the SHA-256 of a file of a known size; `None` if it grew too large, or if it and those before it consist of too
     /// many holes. A concurrent append changes the file's time,
     /// which is compared again before anything is overwritten.
-    pub(super) fn hash(&mut self, file: &File, bytes: u64) -> io::Result<Option<String>> {
+    pub(super) fn hash(&mut self, file: &File, bytes: u64) -> io::Result<Option<FileHash>> {
         self.holes = self.holes.saturating_add(holes(file, bytes)?);
         if self.holes > MAX_HOLES {
             return Ok(None);
@@ -49,10 +49,10 @@ impl Hasher {
         let (mut file, mut hasher, mut all) = (file, Sha256::new(), 0_u64);
         loop {
             if all == bytes {
-                return Ok(Some(hex(&hasher.finalize())));
+                return Ok(Some(FileHash::finish(hasher)));
             }
             let count = match file.read(&mut self.buffer) {
-                Ok(0) => return Ok(Some(hex(&hasher.finalize()))),
+                Ok(0) => return Ok(Some(FileHash::finish(hasher))),
                 Ok(count) => count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),

@@ -1,10 +1,10 @@
 //! How the changes of a walk affect each other: folders that must remain, and conflicts that concern other changes.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use crate::change::State;
-use crate::change::collect::walk::{StampedChange, Walk};
+use crate::change::collect::walk::{CHANGED, Walk};
 use crate::change::collect::{Dropped, ViewChange};
 
 const HOLDS_CHANGED: &str = "it holds a file that was changed while the command ran";
@@ -12,47 +12,69 @@ const BELOW_CHANGED: &str = "the folder above it was changed while the command r
 const HOLDS_DROPPED: &str = "it holds something that is not deleted";
 
 impl Walk<'_> {
-    /// Returns the changes by path, and what is not applied. A folder with an entry that remains is not deleted either; a
+    /// Returns the changes, sorted by path, and what is not applied. A folder with an entry that remains is not deleted either; a
     /// conflict also concerns the folders that would be deleted with it, and the entries below it.
-    pub(in crate::change::collect) fn finish(
-        mut self,
-    ) -> (BTreeMap<PathBuf, StampedChange>, Vec<Dropped>) {
+    pub(in crate::change::collect) fn finish(mut self) -> (Vec<ViewChange>, Vec<Dropped>) {
+        self.found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        self.mark_moved();
         self.find_vanished();
         let (mut found, mut dropped) = (self.found, self.dropped);
-        for path in self.stay {
+        let mut remaining = BTreeSet::new();
+        for path in &self.stay {
             for folder in path.ancestors().skip(1) {
-                let goes = found
-                    .get(folder)
-                    .is_some_and(|found| is_folder_gone(&found.change));
-                if goes && found.remove(folder).is_some() {
-                    let (path, why) = (folder.to_owned(), HOLDS_DROPPED);
-                    dropped.push(Dropped { path, why });
+                if at(&found, folder).is_some_and(|at| is_folder_gone(&found[at])) {
+                    remaining.insert(folder.to_owned());
                 }
             }
         }
-        let conflicts = found
-            .values()
-            .filter(|found| found.change.conflict.is_some());
-        let conflicts: Vec<PathBuf> = conflicts.map(|found| found.change.path.clone()).collect();
-        for path in conflicts {
-            for folder in path.ancestors().skip(1) {
-                if let Some(found) = found.get_mut(folder)
-                    && is_folder_gone(&found.change)
-                {
-                    found.change.conflict.get_or_insert(HOLDS_CHANGED);
+        found.retain(|change| !remaining.contains(&change.path));
+        let why = HOLDS_DROPPED;
+        dropped.extend(remaining.into_iter().map(|path| Dropped { path, why }));
+        for conflict in 0..found.len() {
+            if found[conflict].conflict.is_none() {
+                continue;
+            }
+            let above: Vec<usize> = {
+                let above = found[conflict].path.ancestors().skip(1);
+                above.filter_map(|folder| at(&found, folder)).collect()
+            };
+            for folder in above {
+                if is_folder_gone(&found[folder]) {
+                    found[folder].conflict.get_or_insert(HOLDS_CHANGED);
                 }
             }
         }
         let mut above: Option<PathBuf> = None;
-        for (path, found) in &mut found {
-            if above.as_ref().is_some_and(|above| path.starts_with(above)) {
-                found.change.conflict.get_or_insert(BELOW_CHANGED);
-            } else if found.change.conflict.is_some() && is_folder_made(&found.change) {
-                above = Some(path.clone());
+        for change in &mut found {
+            if above
+                .as_ref()
+                .is_some_and(|above| change.path.starts_with(above))
+            {
+                change.conflict.get_or_insert(BELOW_CHANGED);
+            } else if change.conflict.is_some() && is_folder_made(change) {
+                above = Some(change.path.clone());
             }
         }
         (found, dropped)
     }
+
+    /// Marks all changes at and below moved folders as conflicts.
+    fn mark_moved(&mut self) {
+        for folder in &self.moved {
+            let from = self.found.partition_point(|change| change.path < *folder);
+            let below = self.found.iter_mut().skip(from);
+            for change in below.take_while(|change| change.path.starts_with(folder)) {
+                change.conflict = Some(CHANGED);
+            }
+        }
+    }
+}
+
+/// Returns the place of the change at a path.
+pub(super) fn at(sorted: &[ViewChange], path: &Path) -> Option<usize> {
+    sorted
+        .binary_search_by(|change| change.path.as_path().cmp(path))
+        .ok()
 }
 
 /// Whether a folder would be deleted or replaced.

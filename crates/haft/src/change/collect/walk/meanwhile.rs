@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 
-use crate::change::collect::walk::{CHANGED, Entry, Walk, created_at, failed};
+use crate::change::collect::walk::{Entry, Walk, created_at, failed};
 use crate::change::collect::{CollectError, Since};
 use crate::workspace::Kind;
 
@@ -40,13 +40,5 @@ impl Walk<'_> {
         };
         let parent = rustix::fs::fstat(&parent).map_err(|e| failed("look at", path, e))?;
         Ok(Since::modified(&parent) > self.since)
-    }
-
-    /// Marks all changes at and below a path as conflicts.
-    pub(super) fn mark_conflicts_below(&mut self, path: &Path) {
-        let from = self.found.range_mut(path.to_owned()..);
-        for (_, found) in from.take_while(|(at, _)| at.starts_with(path)) {
-            found.change.conflict = Some(CHANGED);
-        }
     }
 }

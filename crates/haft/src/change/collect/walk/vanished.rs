@@ -10,10 +10,11 @@ use std::fs::File;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use crate::change::State;
 use crate::change::collect::upper::{failed, is_copied_up};
-use crate::change::collect::walk::{Entry, StampedChange, Walk};
-use crate::change::collect::{CollectError, Since};
+use crate::change::collect::walk::finish::at;
+use crate::change::collect::walk::{Entry, Walk};
+use crate::change::collect::{CollectError, Since, ViewChange};
+use crate::change::{FileHash, State};
 use crate::workspace::{FileStamp, Kind};
 
 const GONE: &str = "it was deleted while the command ran";
@@ -117,8 +118,8 @@ impl Walk<'_> {
     /// Marks the changes of deleted files and folders as conflicts.
     pub(super) fn find_vanished(&mut self) {
         for path in self.vanished_files() {
-            if let Some(found) = self.found.get_mut(&path) {
-                found.change.conflict = Some(GONE);
+            if let Some(at) = at(&self.found, &path) {
+                self.found[at].conflict = Some(GONE);
             }
         }
         if self.vanished.folders.is_empty() {
@@ -126,11 +127,11 @@ impl Walk<'_> {
         }
         // A new entry in a deleted folder recreates the folder.
         let mut used = HashSet::new();
-        for (path, found) in self.found.iter_mut().rev() {
-            if self.vanished.folders.contains(path) && !used.contains(path) {
-                found.change.conflict = Some(GONE);
-            } else if found.change.conflict.is_none()
-                && let Some(folder) = path.parent()
+        for change in self.found.iter_mut().rev() {
+            if self.vanished.folders.contains(&change.path) && !used.contains(&change.path) {
+                change.conflict = Some(GONE);
+            } else if change.conflict.is_none()
+                && let Some(folder) = change.path.parent()
             {
                 used.insert(folder.to_owned());
             }
@@ -160,32 +161,31 @@ impl Walk<'_> {
     }
 
     /// Returns the places that marked files may come from: the hashes of the files hidden there, and the number of the others.
-    fn sources(&self) -> (Vec<&str>, usize) {
+    fn sources(&self) -> (Vec<FileHash>, usize) {
         let (mut known, mut unknown) = (Vec::new(), 0);
-        let is_missing =
-            |found: &StampedChange| !matches!(found.change.after, Some(State::File { .. }));
-        for (path, found) in &self.found {
-            let Some(State::File { sha256, .. }) = &found.change.before else {
+        let is_missing = |change: &ViewChange| !matches!(change.after, Some(State::File { .. }));
+        for change in &self.found {
+            let Some(State::File { sha256, .. }) = &change.before else {
                 continue;
             };
-            if !is_missing(found) && !self.vanished.replaced.contains(path) {
+            if !is_missing(change) && !self.vanished.replaced.contains(&change.path) {
                 continue;
             }
             match sha256 {
-                Some(sha256) => known.push(&**sha256),
+                Some(sha256) => known.push(*sha256),
                 None => unknown += 1,
             }
         }
         // A file replaced by one with the same content is not a change.
         let same = self.vanished.replaced.iter();
-        let same = same.filter(|path| !self.found.contains_key(*path)).count();
+        let same = same.filter(|path| at(&self.found, path).is_none()).count();
         let hidden = self.dropped.len() + self.stay.len() + self.vanished.deleted;
         (known, unknown + same + hidden)
     }
 
-    fn hash_at(&self, path: &Path) -> Option<&str> {
-        match &self.found.get(path)?.change.after {
-            Some(State::File { sha256, .. }) => sha256.as_deref(),
+    fn hash_at(&self, path: &Path) -> Option<FileHash> {
+        match &self.found[at(&self.found, path)?].after {
+            Some(State::File { sha256, .. }) => *sha256,
             _ => None,
         }
     }
