@@ -12,7 +12,7 @@ use crate::screen::{DIM, Screen, styled};
 use crate::terminal::typed::TypedLines;
 use haft_app::host::ApproverParts;
 
-mod changes;
+pub(crate) mod changes;
 pub(crate) mod choice;
 pub(crate) mod fact;
 mod keep;

@@ -8,15 +8,13 @@ use crate::commands::signals::Signals;
 use crate::commands::{Done, call, consent};
 use crate::exit::Exit;
 use crate::invocation::Invocation;
-use crate::screen::{BOLD, DIM, GREEN, RED, YELLOW, styled, visible};
-use haft::approval::meaning::Meaning;
-use haft::approval::preview::Change;
+use crate::screen::{DIM, GREEN, RED, styled, visible};
+use crate::terminal::changes::meaning as meaning_lines;
 use haft_app::app::App;
 use haft_app::problem::Problem;
 use haft_app::undo::{Person, Refusal, Step, StepAction, Undo, UndoPlan};
 use haft_app::view::changes::{FileReport, ReportLimits, Selection, report};
 use haft_app::view::runs;
-use similar::TextDiff;
 
 /// Shows what a run, or one of its calls, changed: for each file from before the first change to after the last.
 pub(super) fn diff(at: &Invocation, app: &App, of: &OfRun) -> Done {
@@ -29,7 +27,9 @@ pub(super) fn diff(at: &Invocation, app: &App, of: &OfRun) -> Done {
         at.screen.say(&styled(DIM, "no file was changed"));
     }
     for meaning in &report.meanings {
-        at.screen.out(&meaning_text(meaning))?;
+        for line in meaning_lines(meaning) {
+            at.screen.out(&format!("{line}\n"))?;
+        }
     }
     let covered: HashSet<&str> = report
         .meanings
@@ -119,95 +119,29 @@ fn confirm(at: &Invocation, plan: &UndoPlan, yes: bool) -> Result<(), Problem> {
 }
 
 fn line(step: &Step) -> String {
-    let path = visible::line(&step.path);
+    let path = visible::path(&step.path);
     match step.action {
         StepAction::SetAside => {
             let from = step.from.as_deref().unwrap_or_default();
-            format!("keep       {} as {path}", visible::line(from))
+            format!("keep       {} as {path}", visible::path(from))
         }
         StepAction::MoveBack => {
             let from = step.from.as_deref().unwrap_or_default();
-            format!("move back  {path} from {}", visible::line(from))
+            format!("move back  {path} from {}", visible::path(from))
         }
         StepAction::Remove => format!("{}  {path}", styled(RED, "remove   ")),
         StepAction::Restore => format!("{}  {path}", styled(GREEN, "restore  ")),
     }
 }
 
-/// Returns what changes amount to: the title, what to look out for, further facts, and the files as diffs.
-fn meaning_text(meaning: &Meaning) -> String {
-    let mut out = format!("{}\n", styled(BOLD, &visible::line(&meaning.title)));
-    for warning in &meaning.warnings {
-        let _ = writeln!(out, "  {}", styled(YELLOW, &visible::line(warning)));
-    }
-    for line in &meaning.lines {
-        let _ = writeln!(out, "  {}", visible::line(line));
-    }
-    for file in &meaning.files {
-        let to = file.to.as_ref().unwrap_or(&file.path);
-        let from = file.to.is_some().then(|| file.path.clone());
-        let text = |side: &Option<String>| side.clone().unwrap_or_default();
-        let (before, after) = (text(&file.before), text(&file.after));
-        let is_shown = !file.binary && file.folded.is_none();
-        let note = match &file.folded {
-            Some(why) => Some(why.clone()),
-            None if file.binary => Some("it is not text".to_owned()),
-            None => None,
-        };
-        out.push_str(&file_text(&FileText {
-            action: match file.action {
-                Change::Create => "create",
-                Change::Change => "modify",
-                Change::Delete => "delete",
-                Change::Move => "move",
-            },
-            path: to,
-            from: from.as_deref(),
-            note: note.as_deref(),
-            diff: is_shown.then(|| unified(to, &before, &after)),
-        }));
-    }
-    for part in &meaning.parts {
-        out.push_str(&meaning_text(part));
-    }
-    out
-}
-
-/// Returns the diff of a file, whose name stays on its line.
-fn unified(path: &str, before: &str, after: &str) -> String {
-    let path = path.replace(char::is_control, "\u{fffd}");
-    let diff = TextDiff::from_lines(before, after);
-    diff.unified_diff()
-        .header(&format!("a/{path}"), &format!("b/{path}"))
-        .to_string()
-}
-
-/// A file with its diff.
-struct FileText<'f> {
-    action: &'f str,
-    path: &'f str,
-    from: Option<&'f str>,
-    note: Option<&'f str>,
-    diff: Option<String>,
-}
-
+/// Returns a file with its diff.
 pub(super) fn render(one: &FileReport) -> String {
-    file_text(&FileText {
-        action: one.action,
-        path: &one.path,
-        from: one.from.as_deref(),
-        note: one.note.as_deref(),
-        diff: one.diff.clone(),
-    })
-}
-
-fn file_text(one: &FileText<'_>) -> String {
-    let path = visible::line(one.path);
-    let mut out = match one.from {
-        Some(from) => format!("{:<8} {} from {}\n", one.action, path, visible::line(from)),
+    let path = visible::path(&one.path);
+    let mut out = match &one.from {
+        Some(from) => format!("{:<8} {} from {}\n", one.action, path, visible::path(from)),
         None => format!("{:<8} {path}\n", one.action),
     };
-    if let Some(note) = one.note {
+    if let Some(note) = &one.note {
         let _ = writeln!(out, "  {}", styled(DIM, &visible::line(note)));
     }
     for line in one.diff.as_deref().unwrap_or_default().lines() {

@@ -147,7 +147,7 @@ fn page(skill: &Skill, instructions: &str, resources: &Resources) -> String {
             let _ = writeln!(
                 out,
                 "  {} ({})",
-                visible::line(&file.path),
+                visible::path(&file.path),
                 when::size(file.bytes)
             );
         }
@@ -241,5 +241,5 @@ fn path_text(path: &Path) -> String {
 }
 
 fn line(path: &Path) -> String {
-    visible::line(&path_text(path))
+    visible::path(&path_text(path))
 }

@@ -17,6 +17,16 @@ pub(crate) fn line(text: &str) -> String {
     marked(text, |_| false)
 }
 
+/// Returns the path of a file in one line: in quotes, as a shell takes it, if it could be read as anything but a path.
+pub(crate) fn path(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+@=~%#$&^[]{}*".contains(c);
+    let shown = line(text);
+    if !text.is_empty() && text.chars().all(plain) {
+        return shown;
+    }
+    format!("'{}'", shown.replace('\'', "'\\''"))
+}
+
 /// Keeps newlines and tabs; every other control character becomes a mark.
 pub(crate) fn block(text: &str) -> String {
     marked(text, |c| matches!(c, '\n' | '\t'))
@@ -84,7 +94,7 @@ fn fitting(chars: impl Iterator<Item = char>, columns: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{block, line, middle};
+    use super::{block, line, middle, path};
 
     #[test]
     fn what_could_deceive_is_a_mark() {
@@ -99,6 +109,22 @@ mod tests {
             assert_eq!(line(text), shown);
         }
         assert_eq!(block("a\n\tb\x07"), "a\n\tb\\x07");
+    }
+
+    #[test]
+    fn path_when_it_could_be_read_as_something_else_is_quoted() {
+        let rows = [
+            ("src/app/[id]/page.tsx", "src/app/[id]/page.tsx"),
+            ("über/字.md", "über/字.md"),
+            ("", "''"),
+            ("  ! nothing is lost", "'  ! nothing is lost'"),
+            ("a.txt (deleted)", "'a.txt (deleted)'"),
+            ("it's", "'it'\\''s'"),
+            ("a\nb", "'a\\nb'"),
+        ];
+        for (text, shown) in rows {
+            assert_eq!(path(text), shown);
+        }
     }
 
     #[test]

@@ -30,11 +30,11 @@ pub(super) fn lines(request: &ApprovalRequest) -> Vec<String> {
         |file: &&FileChange| file.clipped || file.folded.is_some() && file.files.is_none();
     let of_meanings = snapshot.meanings.iter().flat_map(|meaning| &meaning.files);
     if let Some(file) = snapshot.preview.iter().chain(of_meanings).find(is_short) {
-        let path = visible::line(&file.path);
+        let path = visible::path(&file.path);
         out.push(styled(
             DIM,
             &format!(
-                "not all is shown: `haft approvals show {} --file '{path}'`",
+                "not all is shown: `haft approvals show {} --file {path}`",
                 request.id
             ),
         ));
@@ -45,14 +45,14 @@ pub(super) fn lines(request: &ApprovalRequest) -> Vec<String> {
 /// Returns a path with the target of its links.
 pub(super) fn leading_to(path: String, target: Option<&str>) -> String {
     match target {
-        Some(target) => format!("{path} → {}", styled(BOLD, &visible::line(target))),
+        Some(target) => format!("{path} → {}", styled(BOLD, &visible::path(target))),
         None => path,
     }
 }
 
 /// Returns one file of a request as a diff of what is there and what it becomes.
 pub(crate) fn sides(file: &FileSides) -> Vec<String> {
-    let mut out = vec![styled(BOLD, &visible::line(&file.path))];
+    let mut out = vec![styled(BOLD, &visible::path(&file.path))];
     let sides = [("before", &file.before), ("after", &file.after)];
     for (name, side) in sides {
         let what = match side {
@@ -104,7 +104,7 @@ fn folded(meanings: &[Meaning], covered: &[&FileChange]) -> Vec<String> {
         let names: Vec<String> = others
             .iter()
             .take(MAX_NAMED)
-            .map(|file| visible::line(&file.path))
+            .map(|file| visible::path(&file.path))
             .collect();
         let more = match others.len() - names.len() {
             0 => String::new(),
@@ -135,8 +135,8 @@ fn is_git(kind: MeaningKind) -> bool {
     )
 }
 
-/// Returns the title, the warnings, further facts, the parts as a list, then the files.
-fn meaning(meaning: &Meaning) -> Vec<String> {
+/// Returns what changes amount to: the title, the warnings, further facts, the parts as a list, then the files as diffs.
+pub(crate) fn meaning(meaning: &Meaning) -> Vec<String> {
     let mut out = vec![styled(BOLD, &visible::line(&meaning.title))];
     let warn = |text: &String| styled(YELLOW, &format!("  ! {}", visible::line(text)));
     out.extend(meaning.warnings.iter().map(warn));
@@ -193,7 +193,7 @@ fn files(files: &[&FileChange]) -> Vec<String> {
 
 /// Returns what would happen to a file: where links lead, and a diff.
 fn change(file: &FileChange) -> Vec<String> {
-    let path = styled(BOLD, &visible::line(&file.path));
+    let path = styled(BOLD, &visible::path(&file.path));
     if let Some(files) = file.files {
         let bytes = file.after_bytes.map(|bytes| format!(", {}", size(bytes)));
         let bytes = bytes.unwrap_or_default();
@@ -206,7 +206,7 @@ fn change(file: &FileChange) -> Vec<String> {
         (Change::Delete, _) => format!("{path} ({})", styled(RED, "deleted")),
         (Change::Move, to) => {
             let to = to.as_deref().unwrap_or_default();
-            format!("{path} (moved to {})", styled(BOLD, &visible::line(to)))
+            format!("{path} (moved to {})", styled(BOLD, &visible::path(to)))
         }
     };
     let mut out = vec![head];

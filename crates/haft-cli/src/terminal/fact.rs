@@ -160,7 +160,7 @@ fn run(request: &ApprovalRequest, arguments: &Map<String, Value>) -> Vec<String>
     }
     for (at, effect) in effects() {
         if let Some(claim) = effect.changed_path() {
-            let path = styled(BOLD, &visible::line(&claim.path));
+            let path = styled(BOLD, &visible::path(&claim.path));
             let path = changes::leading_to(path, claim.target.as_deref());
             out.push(judged(request, at, "writes", &path));
         }

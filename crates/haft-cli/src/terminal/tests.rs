@@ -336,7 +336,7 @@ fn long_files_when_shown_say_what_is_missing_and_how_to_see_it() {
         "folded (new file)\n  not shown: it cannot be read (1 B, sha256 2d711642b726…)",
         "   1 +caf\\xe9\n  bytes that are not UTF-8 are shown as \\xNN\n  not all of it is shown (5 B, ",
         "node_modules (and below: 198000 more files, 3.0 MiB)\nnot all is shown: `haft approvals show ap-",
-        "--file 'folded'`",
+        "--file folded`",
     ] {
         assert!(shown.contains(expect), "{expect}\n{shown}");
     }

@@ -238,7 +238,7 @@ fn a_long_file_when_not_shown_whole_is_shown_alone_while_its_copy_exists() {
     let shown = lab.run(&["approvals", "show", &id]);
     for expect in [
         "not all of it is shown",
-        &format!("haft approvals show {id} --file 'long.txt'"),
+        &format!("haft approvals show {id} --file long.txt"),
         "+caf\\xe9",
     ] {
         assert!(
@@ -279,4 +279,19 @@ fn a_long_file_when_not_shown_whole_is_shown_alone_while_its_copy_exists() {
     let gone = file("long.txt", "0");
     assert_eq!(gone.code, 1);
     assert!(gone.stderr.contains("no longer exists"), "{}", gone.stderr);
+}
+
+#[test]
+fn a_request_when_the_command_failed_begins_with_that() {
+    let lab = lab();
+    let arguments = json!({ "command": "echo left > '  ! nothing is lost'; exit 3" }).to_string();
+    let ran = lab.run(&["call", "run_command", "--args", &arguments, "--json"]);
+    if ran.code != 4 {
+        eprintln!("SKIPPED: no view here: {}", ran.stdout);
+        return;
+    }
+    let id = ran.json()["approval"].as_str().unwrap().to_owned();
+    let shown = lab.run(&["approvals", "show", &id]).stdout;
+    let begins = "the command itself failed\n  ! exit code 3\n'  ! nothing is lost' (new file)\n";
+    assert!(shown.contains(begins), "{shown}");
 }

@@ -43,6 +43,8 @@ pub enum MeaningKind {
     Generated,
     /// Files that git keeps for itself.
     GitInternals,
+    /// How the command ended that left the changes, if not well.
+    Command,
 }
 
 /// What part of a change set amounts to. All texts are shown as they are: they come from files that a command wrote.

@@ -129,7 +129,8 @@ fn headline(request: &ApprovalRequest) -> (&'static str, String) {
 /// Returns what the changes amount to: the first meaning, and the number of further ones and of files that none of them explains.
 fn meaning_line(snapshot: &Snapshot) -> Option<String> {
     let meanings = snapshot.meanings.iter();
-    let mut shown = meanings.filter(|meaning| meaning.kind != MeaningKind::GitInternals);
+    let unsaid = [MeaningKind::GitInternals, MeaningKind::Command];
+    let mut shown = meanings.filter(|meaning| !unsaid.contains(&meaning.kind));
     let first = shown.next()?;
     let covered: HashSet<&str> = snapshot
         .meanings

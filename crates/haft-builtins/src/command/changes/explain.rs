@@ -37,16 +37,13 @@ pub(super) async fn explain(views: &Arc<Views>, changes: &Arc<PendingChanges>) {
     let refused = changes.with_note(|note| refused(&note.fates));
     meanings.splice(0..0, refused);
     let failure = changes.with_note(|note| failure(&note.said));
-    // Where it is read first.
-    if let (Some(first), Some(why)) = (meanings.first_mut(), failure) {
-        first.warnings.insert(0, why);
-    }
+    meanings.splice(0..0, failure);
     add_thumbnails(views, changes, &mut meanings).await;
     changes.with_note(|note| note.meanings = meanings);
 }
 
 /// Returns how the command itself ended, if not well.
-fn failure(said: &CommandReport) -> Option<String> {
+fn failure(said: &CommandReport) -> Option<Meaning> {
     const MAX_WORDS: usize = 200;
     let how = match (said.data.exit_code, said.data.signal, said.error()) {
         (Some(0), ..) | (None, None, None) => return None,
@@ -54,7 +51,9 @@ fn failure(said: &CommandReport) -> Option<String> {
         (None, Some(signal), _) => format!("signal {signal}"),
         (None, None, Some(error)) => one_line(error.message(), MAX_WORDS),
     };
-    Some(format!("the command itself failed: {how}"))
+    let mut meaning = Meaning::new(MeaningKind::Command, "the command itself failed");
+    meaning.warnings.push(how);
+    Some(meaning)
 }
 
 /// Returns what changes in repositories and is not applied, whatever the user decides, by the reason.
@@ -107,13 +106,13 @@ fn unexplained() -> Meaning {
 }
 
 fn meanings(workspace: &Workspace, changes: &PendingChanges) -> Vec<Meaning> {
-    let of = |change: &ViewChange| PathChange {
-        path: change.path.clone(),
-        before: change.before.clone(),
-        after: change.after.clone(),
-    };
-    let all = changes.collected.changes.iter().map(of);
-    let open = |change: &PathChange, side| open(workspace, changes, &change.path, side);
+    let all = changes.collected.changes.iter();
+    let all = all.map(|change: &ViewChange| PathChange {
+        path: &change.path,
+        before: change.before.as_ref(),
+        after: change.after.as_ref(),
+    });
+    let open = |change: &PathChange<'_>, side| open(workspace, changes, change.path, side);
     let sides = Sides::new(workspace, all, open);
     let asked = |path: &Path| changes.has_fate(path, &Fate::Asked);
     read(&sides, ReadOptions::default(), &asked)
