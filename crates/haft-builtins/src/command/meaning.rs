@@ -16,6 +16,7 @@ mod single;
 mod words;
 mod worktree;
 
+pub(super) use git::stored;
 pub use picture::PictureReader;
 pub(in crate::command) use picture::{MAX_PIXELS, MAX_THUMBNAIL};
 pub use read::{ReadOptions, read};

@@ -295,3 +295,46 @@ fn a_request_when_the_command_failed_begins_with_that() {
     let begins = "the command itself failed\n  ! exit code 3\n'  ! nothing is lost' (new file)\n";
     assert!(shown.contains(begins), "{shown}");
 }
+
+#[test]
+fn a_file_of_a_commit_when_not_shown_whole_is_shown_alone_while_its_copy_exists() {
+    let lab = lab();
+    let git = |args: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        let command = command.args(args).current_dir(lab.work());
+        let command = command.env("GIT_CONFIG_GLOBAL", "/dev/null");
+        assert!(command.status().unwrap().success(), "{args:?}");
+    };
+    lab.file("long.txt", "short\n");
+    git(&["init", "-q"]);
+    git(&["add", "long.txt"]);
+    git(&[
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b",
+        "commit",
+        "-qm",
+        "one",
+    ]);
+    lab.file("long.txt", &"a line\n".repeat(400_000));
+    let line = "git -c user.name=a -c user.email=a@b commit -qam two";
+    let arguments = json!({ "command": line }).to_string();
+    let ran = lab.run(&["call", "run_command", "--args", &arguments, "--json"]);
+    if ran.code != 4 {
+        eprintln!("SKIPPED: no view here: {}", ran.stdout);
+        return;
+    }
+    let id = ran.json()["approval"].as_str().unwrap().to_owned();
+    let shown = lab.run(&["approvals", "show", &id]).stdout;
+    // The file itself does not change: only the commit has it.
+    assert!(shown.contains("commit 'two' on "), "{shown:.2000}");
+    let advice = format!("haft approvals show {id} --file long.txt");
+    assert!(shown.contains(&advice), "{shown:.2000}");
+    let page = lab.run(&["approvals", "show", &id, "--file", "long.txt", "--json"]);
+    let page = page.json();
+    assert_eq!(page["before"]["text"], "short\n", "{page:.500}");
+    assert_eq!(page["after"]["bytes"], 2_800_000);
+    let other = lab.run(&["approvals", "show", &id, "--file", "none.txt"]);
+    assert_eq!(other.code, 1, "{}", other.stderr);
+}

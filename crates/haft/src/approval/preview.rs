@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::change::PathText;
 use crate::text::hex;
 
 mod budget;
@@ -94,6 +95,22 @@ pub struct FileChange {
     /// their paths, sizes and hashes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<u64>,
+    /// Where git stores the two sides, if it is a file of a commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored: Option<StoredSides>,
+}
+
+/// The two sides of a file as objects of a git repository.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredSides {
+    /// The repository's folder with its objects, below the workspace's root.
+    pub repository: PathText,
+    /// The name of the object before; `None` if there was no file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<String>,
+    /// The name of the object afterwards; `None` if it is deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
 }
 
 /// Lines of a file that change together, with some lines around them.
@@ -157,6 +174,7 @@ impl FileChange {
             added: None,
             removed: None,
             files: None,
+            stored: None,
         }
     }
 

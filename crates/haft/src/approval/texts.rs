@@ -28,6 +28,7 @@ impl FileChange {
             added: _,
             removed: _,
             files: _,
+            stored: _,
         } = self;
         visit(path);
         [target, to, before, after, folded]

@@ -71,7 +71,7 @@ pub fn file(
     let [before, after] = match opened {
         Some(opened) => {
             let opened = opened.map_err(|error| Problem::failed(error.message().to_owned()))?;
-            opened.map(|side| side.map(content).transpose())
+            opened.map(Ok)
         }
         None => of_tool(&workspace, request, path)?,
     };

@@ -8,16 +8,15 @@ use std::time::Duration;
 
 use haft::approval::meaning::{Meaning, MeaningKind};
 use haft::change::PathText;
-use haft::change::collect::ViewChange;
 use haft::workspace::Workspace;
 use tokio::time::timeout;
 
 use crate::command::changes::Views;
 use crate::command::changes::note::{CommandReport, Fate};
-use crate::command::changes::opened_side::open;
+use crate::command::changes::opened_side::sides;
 use crate::command::changes::pending::PendingChanges;
 use crate::command::changes::thumbnails::add_thumbnails;
-use crate::command::meaning::{PathChange, ReadOptions, Sides, one_line, read};
+use crate::command::meaning::{ReadOptions, one_line, read};
 use crate::work::blocking;
 
 /// Time after which the user is asked without an explanation. The readers stop earlier by themselves.
@@ -106,14 +105,7 @@ fn unexplained() -> Meaning {
 }
 
 fn meanings(workspace: &Workspace, changes: &PendingChanges) -> Vec<Meaning> {
-    let all = changes.collected.changes.iter();
-    let all = all.map(|change: &ViewChange| PathChange {
-        path: &change.path,
-        before: change.before.as_ref(),
-        after: change.after.as_ref(),
-    });
-    let open = |change: &PathChange<'_>, side| open(workspace, changes, change.path, side);
-    let sides = Sides::new(workspace, all, open);
+    let sides = sides(workspace, &changes.collected);
     let asked = |path: &Path| changes.has_fate(path, &Fate::Asked);
     read(&sides, ReadOptions::default(), &asked)
 }

@@ -1,22 +1,33 @@
-//! A changed file, as it was or as the command left it.
+//! The files of a command's changes, as they were and as the command left them.
 
 use std::io;
 use std::path::Path;
 
+use haft::change::collect::Collected;
 use haft::workspace::Workspace;
 
-use crate::command::changes::pending::PendingChanges;
-use crate::command::meaning::{Content, Side};
+use crate::command::meaning::{Content, PathChange, Side, Sides};
 
 /// Opens a changed file as it was, or as the command left it.
 pub(super) fn open(
     workspace: &Workspace,
-    changes: &PendingChanges,
+    collected: &Collected,
     path: &Path,
     side: Side,
 ) -> io::Result<Content> {
     Ok(Content::File(match side {
         Side::Before => workspace.open_file(path).map_err(io::Error::other)?.file,
-        Side::After => changes.collected.open(path)?,
+        Side::After => collected.open(path)?,
     }))
+}
+
+/// Returns all files of the workspace before and after the changes.
+pub(super) fn sides<'a>(workspace: &'a Workspace, collected: &'a Collected) -> Sides<'a> {
+    let all = collected.changes.iter().map(|change| PathChange {
+        path: &change.path,
+        before: change.before.as_ref(),
+        after: change.after.as_ref(),
+    });
+    let open = |change: &PathChange<'_>, side| open(workspace, collected, change.path, side);
+    Sides::new(workspace, all, open)
 }

@@ -5,19 +5,26 @@ use std::io;
 use std::path::Path;
 
 use haft::approval::ApprovalRequest;
+use haft::approval::meaning::Meaning;
+use haft::approval::preview::{Content, FileChange, StoredSides};
 use haft::call::RunId;
 use haft::change::ChangeLog;
-use haft::change::collect::open_sides;
+use haft::change::collect::{Collected, Since, open_sides};
 use haft::error::ToolError;
 use haft::workspace::Workspace;
 
 use crate::command::changes::apply::ApplyChangesInput;
 use crate::command::changes::folder::UPPER;
+use crate::command::changes::opened_side::sides;
 use crate::command::changes::pending::view_missing;
 use crate::command::changes::{APPLY, note};
+use crate::command::meaning::stored;
 
-/// Opens a file that a request for a command's changes is about, in the workspace and as the command left it; `None` if the request is
-/// not about a command's changes.
+/// A file before and after the changes; `None` for a side that is no file.
+type OpenSides = [Option<Content<'static>>; 2];
+
+/// Opens a file that a request for a command's changes is about, in the workspace and as the command left it, or, if it did not change
+/// there, a file of one of its commits; `None` if the request is not about a command's changes.
 ///
 /// # Errors
 /// The command's copy no longer exists, the request is not about this file, or it cannot be read.
@@ -26,7 +33,7 @@ pub fn open_changed(
     workspace: &Workspace,
     request: &ApprovalRequest,
     path: &Path,
-) -> Option<Result<[Option<File>; 2], ToolError>> {
+) -> Option<Result<[Option<Content<'static>>; 2], ToolError>> {
     if request.tool.as_str() != APPLY {
         return None;
     }
@@ -39,7 +46,7 @@ fn open(
     workspace: &Workspace,
     input: &ApplyChangesInput,
     path: &Path,
-) -> Result<[Option<File>; 2], ToolError> {
+) -> Result<OpenSides, ToolError> {
     let missing = |error: io::Error| view_missing(&error);
     let all = log.views_folder(&RunId::new(input.run.clone()));
     let all = all.map_err(|error| missing(io::Error::other(error)))?;
@@ -49,12 +56,46 @@ fn open(
     }
     let folder = all.join(&input.view);
     let note = note::read(&folder).map_err(missing)?;
-    if note.fates.get(path) != Some(&input.part.fate()) {
-        return Err(ToolError::not_found(format!(
+    let upper = folder.join(UPPER);
+    let failed = |why: String| ToolError::failed(format!("read {}: {why}", path.display()));
+    if note.fates.get(path) == Some(&input.part.fate()) {
+        let content = |file: File| {
+            let bytes = file.metadata()?.len();
+            Ok::<_, io::Error>(Content::File(file, bytes))
+        };
+        let opened = open_sides(workspace, &upper, path).and_then(|[before, after]| {
+            let (before, after) = (before.map(content), after.map(content));
+            Ok([before.transpose()?, after.transpose()?])
+        });
+        return opened.map_err(|error| failed(error.to_string()));
+    }
+    let named = path.to_string_lossy();
+    match note.meanings.iter().find_map(|one| of_commit(one, &named)) {
+        Some(objects) => read_objects(workspace, &upper, note.since, objects).map_err(failed),
+        None => Err(ToolError::not_found(format!(
             "{} is not one of the files that this request is about",
             path.display()
-        )));
+        ))),
     }
-    open_sides(workspace, &folder.join(UPPER), path)
-        .map_err(|error| ToolError::failed(format!("read {}: {error}", path.display())))
+}
+
+/// Returns where git stores a file of a commit, or of one of the commits that it consists of.
+fn of_commit<'m>(meaning: &'m Meaning, path: &str) -> Option<&'m StoredSides> {
+    let is_it = |file: &&FileChange| file.to.as_ref().unwrap_or(&file.path) == path;
+    let mut own = meaning.files.iter().filter(is_it);
+    let mut parts = meaning.parts.iter();
+    own.find_map(|file| file.stored.as_ref())
+        .or_else(|| parts.find_map(|part| of_commit(part, path)))
+}
+
+fn read_objects(
+    workspace: &Workspace,
+    upper: &Path,
+    since: Since,
+    objects: &StoredSides,
+) -> Result<OpenSides, String> {
+    let collected = Collected::collect_again(workspace, upper, since);
+    let collected = collected.map_err(|error| error.to_string())?;
+    let read = stored(&sides(workspace, &collected), objects)?;
+    Ok(read.map(|side| side.map(Content::from)))
 }

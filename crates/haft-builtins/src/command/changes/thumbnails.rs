@@ -66,7 +66,7 @@ async fn content(
 ) -> Option<Bytes> {
     let (views, changes) = (Arc::clone(views), Arc::clone(changes));
     let read = blocking(move |_| {
-        let open = open(&views.workspace, &changes, &path, side);
+        let open = open(&views.workspace, &changes.collected, &path, side);
         Ok(open.ok().and_then(|content| content.whole(MAX_FILE)))
     });
     read.await.ok().flatten().map(Bytes::from)

@@ -22,4 +22,5 @@ mod store;
 mod tree;
 mod update;
 
+pub(in crate::command) use files::stored;
 pub(super) use repository::{find_repositories, read_repository};

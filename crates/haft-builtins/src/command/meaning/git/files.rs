@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use haft::approval::meaning::Meaning;
-use haft::approval::preview::FileChange;
+use haft::approval::preview::{FileChange, StoredSides};
 
+use super::id::Id;
 use super::object::{MODE_LINK, MODE_SUBMODULE};
 use super::store::{Store, Unreadable};
 use super::tree::{Difference, FileAt};
 use crate::command::meaning::budget::Budget;
 use crate::command::meaning::lines::count_lines;
+use crate::command::meaning::sides::Sides;
 use crate::command::meaning::single;
 use crate::command::meaning::words::{count, name, size};
 
@@ -162,7 +164,7 @@ fn file(store: &Store<'_>, one: &Difference, budget: &mut Budget, shown: &mut Fi
         (Ok(before), Ok(after)) => (before, after),
         (Err(why), _) | (_, Err(why)) => {
             if budget.may_show(0) {
-                shown.files.push(named(one, &path, &why));
+                shown.files.push(named(store, one, &path, &why));
             }
             return;
         }
@@ -186,18 +188,34 @@ fn file(store: &Store<'_>, one: &Difference, budget: &mut Budget, shown: &mut Fi
     let fold = lfs_pointer(is.or(was)).or_else(|| single::fold(at, was, is));
     if let Some(why) = fold {
         if budget.may_show(0) {
-            shown.files.push(folded(change(one, &path, was, is), why));
+            shown
+                .files
+                .push(folded(change(store, one, &path, was, is), why));
         }
     } else if budget.may_show(bytes) {
-        shown.files.push(change(one, &path, was, is));
+        shown.files.push(change(store, one, &path, was, is));
     } else if budget.may_show(0) {
         let why = "the request has no room for it".to_owned();
-        shown.files.push(folded(change(one, &path, was, is), why));
+        shown
+            .files
+            .push(folded(change(store, one, &path, was, is), why));
     }
 }
 
-fn change(one: &Difference, path: &str, was: Option<&[u8]>, is: Option<&[u8]>) -> FileChange {
-    let change = FileChange::new(path, was, is);
+fn change(
+    store: &Store<'_>,
+    one: &Difference,
+    path: &str,
+    was: Option<&[u8]>,
+    is: Option<&[u8]>,
+) -> FileChange {
+    let object = |side: Option<FileAt>| side.map(|(_, id)| id.hex());
+    let mut change = FileChange::new(path, was, is);
+    change.stored = Some(StoredSides {
+        repository: store.repository().into(),
+        before: object(one.before),
+        after: object(one.after),
+    });
     match &one.to {
         Some(to) => change.moved(String::from_utf8_lossy(to)),
         None => change,
@@ -212,9 +230,15 @@ fn folded(mut change: FileChange, why: String) -> FileChange {
 }
 
 /// Returns a file whose content cannot be read.
-fn named(one: &Difference, path: &str, why: &Unreadable) -> FileChange {
+fn named(store: &Store<'_>, one: &Difference, path: &str, why: &Unreadable) -> FileChange {
     let empty: Option<&[u8]> = Some(b"");
-    let mut change = change(one, path, one.before.and(empty), one.after.and(empty));
+    let mut change = change(
+        store,
+        one,
+        path,
+        one.before.and(empty),
+        one.after.and(empty),
+    );
     (change.before_sha256, change.after_sha256) = (None, None);
     (change.before_bytes, change.after_bytes) = (None, None);
     folded(change, why.0.clone())
@@ -251,6 +275,26 @@ fn side(
         return Ok(Some(format!("link to {target}\n").into_bytes()));
     }
     Ok(Some(content))
+}
+
+/// Returns the content of the two sides of a file of a commit.
+///
+/// # Errors
+/// A side cannot be read: why, as the end of a sentence.
+pub(in crate::command) fn stored(
+    sides: &Sides<'_>,
+    of: &StoredSides,
+) -> Result<[Option<Vec<u8>>; 2], String> {
+    let store = Store::new(sides, &of.repository, None);
+    let read = |name: &Option<String>| {
+        let Some(name) = name else { return Ok(None) };
+        let id = Id::from_hex(name.as_bytes()).ok_or("its object has no name of git's")?;
+        let object = store.object(&id, MAX_BLOB).map_err(|why| why.0)?;
+        let size = size(object.size);
+        let content = object.content;
+        content.map(Some).ok_or_else(|| format!("it has {size}"))
+    };
+    Ok([read(&of.before)?, read(&of.after)?])
 }
 
 /// Returns true for a text, as git tells it: without a zero byte near its beginning.

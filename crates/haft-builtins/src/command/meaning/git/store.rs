@@ -30,6 +30,7 @@ pub(super) struct Unreadable(pub(super) String);
 /// The objects of a repository.
 pub(super) struct Store<'s> {
     sides: &'s Sides<'s>,
+    repository: PathBuf,
     /// The folders with objects.
     folders: Vec<PathBuf>,
     packs: OnceCell<Vec<Pack>>,
@@ -53,6 +54,7 @@ impl<'s> Store<'s> {
         let elsewhere = "some of its objects are in a folder outside the workspace";
         Self {
             sides,
+            repository: repository.to_owned(),
             folders,
             packs: OnceCell::new(),
             commits: RefCell::default(),
@@ -63,6 +65,11 @@ impl<'s> Store<'s> {
                 Some(elsewhere)
             },
         }
+    }
+
+    /// Returns the repository's folder.
+    pub(super) fn repository(&self) -> &Path {
+        &self.repository
     }
 
     /// Returns an object, with its content if it has at most `most` bytes. What is stored under another object's name is not believed.
