@@ -1,6 +1,7 @@
 //! Parts of a call in words, short enough for a sentence.
 
 use super::JudgedCall;
+use super::protected::GIT;
 use crate::permission::Effect;
 
 /// Maximum length of a quoted part of a call in a sentence, in characters.
@@ -34,6 +35,33 @@ pub(super) fn phrase(call: &JudgedCall<'_>, effect: &Effect) -> String {
         Effect::Remember { .. } => format!("writing to the memory {value}"),
         Effect::Question => "asking the user".to_owned(),
         Effect::Other { kind, .. } => format!("{} {value}", clip(kind)),
+    }
+}
+
+/// Says which link gives the effect's path its name, as a clause; empty if none does.
+pub(super) fn by_link(effect: &Effect) -> String {
+    let Some(claim) = effect.path() else {
+        return String::new();
+    };
+    let Some(target) = claim.target.as_deref() else {
+        return String::new();
+    };
+    let mut link: Vec<&str> = claim.path.split('/').collect();
+    let mut to: Vec<&str> = target.split('/').collect();
+    while !link.is_empty() && link.last() == to.last() {
+        link.pop();
+        to.pop();
+    }
+    // A repository in a folder of another name is no link.
+    if link.is_empty() || link.last() == Some(&GIT) {
+        return String::new();
+    }
+    let (link, to) = (clip(&link.join("/")), to.join("/"));
+    match &*to {
+        "" | "." => format!(
+            ": {link} is a link to the workspace itself, so that everything in it has a name below {link}; remove the link, or give the rule another path"
+        ),
+        to => format!(" ({link} leads to {})", clip(to)),
     }
 }
 
