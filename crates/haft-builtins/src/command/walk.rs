@@ -122,7 +122,7 @@ impl<'a> Walk<'a> {
     }
 
     fn visit(&mut self, next: &Todo, todo: &mut VecDeque<Todo>) -> Result<(), Stop> {
-        let entries = self.list(&next.folder)?;
+        let entries = self.list(&next.folder, &next.shown)?;
         let live = !self.on_view && !next.read_only && !next.is_linked();
         let repository = live && self.is_repository(&next.folder, &entries);
         let within_read_only = next.read_only || self.covered.contains(&next.folder);
@@ -154,7 +154,7 @@ impl<'a> Walk<'a> {
             let folder = if kind.is_dir() { Some(at) } else { followed };
             let Some(folder) = folder else { continue };
             if shown.as_os_str().len() > MAX_PATH || folder.as_os_str().len() > MAX_PATH {
-                self.close(&folder);
+                self.close(&folder, &shown);
             } else {
                 todo.push_back(Todo {
                     folder,
@@ -305,7 +305,7 @@ impl<'a> Walk<'a> {
     fn find_other_names(&mut self) -> Result<(), Stop> {
         let mut todo = vec![PathBuf::new()];
         while let Some(folder) = todo.pop() {
-            for Entry { name, kind } in self.list(&folder)? {
+            for Entry { name, kind } in self.list(&folder, &folder)? {
                 let at = folder.join(name);
                 let hidden = self.covered.contains(&at)
                     && self.denials.denies_reading(&at.to_string_lossy());
@@ -348,7 +348,7 @@ impl<'a> Walk<'a> {
         at.ancestors().any(|above| self.covered.contains(above))
     }
 
-    fn list(&mut self, folder: &Path) -> Result<Vec<Entry>, Stop> {
+    fn list(&mut self, folder: &Path, shown: &Path) -> Result<Vec<Entry>, Stop> {
         match read(&self.workspace.root().join(folder), self.left) {
             Ok(entries) => {
                 self.count(entries.len())?;
@@ -358,28 +358,28 @@ impl<'a> Walk<'a> {
             Err(error) => {
                 let missing = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
                 if !missing.contains(&error.kind()) {
-                    self.close(folder);
+                    self.close(folder, shown);
                 }
                 Ok(Vec::new())
             }
         }
     }
 
-    /// Guards a folder that cannot be listed, because the command may be able to make it listable.
-    fn close(&mut self, folder: &Path) {
+    /// Guards a folder that cannot be listed, because the command may be able to make it listable. Rules see `shown`, too.
+    fn close(&mut self, folder: &Path, shown: &Path) {
         // A link may lead to a folder whose own path cannot be covered: one above it is.
         let mut above = folder.ancestors();
         let folder = above.find(|above| above.as_os_str().len() <= MAX_PATH + MAX_NAME);
         let folder = folder.unwrap_or(Path::new(""));
-        if !self.covered.insert(folder.to_owned()) {
-            return;
-        }
-        if self
-            .denials
-            .may_deny_reading_below(&folder.to_string_lossy())
-        {
-            self.found.denied.push(Guard::hide_dir(folder));
-        } else if !self.on_view {
+        let is_new = self.covered.insert(folder.to_owned());
+        let mut paths = [folder, shown].into_iter().map(Path::to_string_lossy);
+        if paths.any(|path| self.denials.may_deny_reading_below(&path)) {
+            // A link may lead to what was only read-only before.
+            let guard = Guard::hide_dir(folder);
+            if is_new || !self.found.denied.contains(&guard) {
+                self.found.denied.push(guard);
+            }
+        } else if is_new && !self.on_view {
             self.found.git.push(Guard::protect_dir(folder));
         }
     }

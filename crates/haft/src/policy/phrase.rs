@@ -83,3 +83,40 @@ pub(super) fn aim(call: &JudgedCall<'_>, effect: &Effect) -> String {
         Effect::Other { kind, .. } => format!("for {} {value}", clip(kind)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::by_link;
+    use crate::permission::{Effect, PathClaim};
+
+    #[test]
+    fn a_denial_says_which_link_gives_a_path_its_name() {
+        for (path, target, says) in [
+            (
+                "secret/k",
+                "k",
+                ": secret is a link to the workspace itself,",
+            ),
+            (
+                "a/secret",
+                ".",
+                ": a/secret is a link to the workspace itself,",
+            ),
+            ("m/1.sql", "db/1.sql", " (m leads to db)"),
+            ("m/x/1", "db/x/1", " (m leads to db)"),
+            ("conf", "real/dev", " (conf leads to real/dev)"),
+            ("bare/.git/config", "bare/config", ""),
+            ("same", "same", ""),
+        ] {
+            let claim = PathClaim {
+                path: path.to_owned(),
+                target: Some(target.to_owned()),
+            };
+            let said = by_link(&Effect::Write(claim));
+            assert!(said.starts_with(says), "{path}: {said}");
+            assert_eq!(said.is_empty(), says.is_empty(), "{path}: {said}");
+        }
+        let plain = Effect::Write(PathClaim::plain("a"));
+        assert_eq!(by_link(&plain), "");
+    }
+}

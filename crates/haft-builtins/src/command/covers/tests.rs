@@ -556,7 +556,7 @@ async fn a_folder_behind_a_link_whose_path_is_too_long_is_covered_further_up() {
         fd = rustix::fs::openat(&fd, &name, OFlags::PATH, Mode::empty()).unwrap();
     }
     for on_view in [true, false] {
-        let rules = denials(&workspace, &["Read(key)"]);
+        let rules = denials(&workspace, &["Read(/s/**/key)"]);
         let found = find(rules, workspace.clone(), on_view).await;
         let guards = match found {
             Ok(found) => found.guards,
