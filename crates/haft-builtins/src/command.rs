@@ -377,9 +377,9 @@ impl TypedTool for RunCommand {
         }
         let wait = Duration::from_secs(input.timeout_s);
         let view = self.0.view(&input, &words, context).await?;
-        let guards = self.0.covers(context, view.is_some()).await?;
-        let unseen = secrets::hidden_secrets(&guards, context);
-        let (mut spec, connected) = self.0.spec(&input, view.as_ref(), guards, context)?;
+        let covers = self.0.covers(context, view.is_some()).await?;
+        let unseen = secrets::hidden_secrets(&covers.guards, context);
+        let (mut spec, connected) = self.0.spec(&input, view.as_ref(), covers, context)?;
         spec.timeout = input.ends().then_some(wait);
         let direct = view.is_none() && self.0.changes_directly(&spec);
         // Ends with the command, which may outlive this call.

@@ -20,6 +20,7 @@ use crate::policy::SecretNames;
 mod change;
 mod error;
 mod folder;
+mod git_folders;
 mod import;
 mod kind;
 mod links;
@@ -37,6 +38,8 @@ mod tests;
 pub use change::Change;
 pub use error::WorkspaceError;
 pub use folder::Folder;
+pub(crate) use git_folders::makes_repository;
+pub use git_folders::{GitFolders, GitPath, has_repository_shape};
 pub(crate) use import::{Import, OutsideFile, next_data, open_within};
 pub use kind::Kind;
 use links::LinkCache;
@@ -75,6 +78,8 @@ struct Inner {
     secrets: SecretNames,
     /// Whether files of a `.git` folder may be changed.
     git: bool,
+    /// Whether files may be changed in repositories whose folders have other names.
+    repositories: bool,
     /// The links below the root, which all copies of this workspace share.
     links: Arc<LinkCache>,
 }
@@ -108,6 +113,7 @@ impl Workspace {
                 hidden: Arc::default(),
                 secrets: SecretNames::default(),
                 git: false,
+                repositories: false,
                 links: Arc::default(),
             }),
         };
@@ -154,6 +160,15 @@ impl Workspace {
     pub(crate) fn with_git(&self) -> Self {
         let mut inner = Inner::clone(&self.inner);
         inner.git = true;
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Returns the workspace for an undo, which restores a repository in a folder of any other name than `.git` as a whole.
+    pub(crate) fn with_repositories(&self) -> Self {
+        let mut inner = Inner::clone(&self.inner);
+        inner.repositories = true;
         Self {
             inner: Arc::new(inner),
         }

@@ -3,6 +3,7 @@
 mod access;
 mod agents;
 mod console;
+mod mounts;
 mod servers;
 mod toolchains;
 
@@ -33,13 +34,14 @@ use crate::wiring::{chain, upstream};
 pub use agents::agents;
 
 /// Checks that may fail without breaking haft.
-const OPTIONAL: [&str; 14] = [
+const OPTIONAL: [&str; 15] = [
     "haft",
     "agent",
     "console",
     "notices",
     "scripts",
     "git",
+    "mounts",
     "skills",
     "web",
     "proxy",
@@ -131,6 +133,9 @@ pub async fn report(app: &App) -> Report {
         inbox(app).await,
     ];
     checks.extend(own_program(at));
+    if at.has_folder() {
+        checks.extend(mounts::second_names(at));
+    }
     checks.extend(console::checks(app).await);
     checks.push(check_web(app).await);
     checks.extend(check_proxy(app).await);

@@ -13,7 +13,8 @@ use crate::wiring::parts::{self, Knowledge, ToolCatalogue};
 use crate::wiring::policy::{Ground, build, problem};
 use crate::wiring::{selection, skills};
 
-/// Checks for rules whose tool does not exist: a misspelt name is an error, the name of a server's tool a warning.
+/// Checks for rules whose tool does not exist: a misspelt name is an error, the name of a server's tool a warning. A rule that denies or
+/// asks and can never match is an error, too: what it seems to close is open.
 pub(crate) fn check_names(
     policy: &Policy,
     settings: &Settings,
@@ -29,6 +30,11 @@ pub(crate) fn check_names(
     if let Some(name) = wrong {
         let unknown = RulesError::Unknown(Box::new(name.clone()));
         return Err(problem(&unknown, settings));
+    }
+    let mut never = policy.rules_that_never_match().into_iter();
+    if let Some(open) = never.find(|rule| rule.list != List::Allow) {
+        let never = RulesError::NeverMatches(Box::new(open));
+        return Err(problem(&never, settings));
     }
     let line = |name: &UnknownName| {
         if is_kept(name) {

@@ -258,6 +258,7 @@ pub(crate) fn problem(error: &RulesError, settings: &Settings) -> Problem {
             (rule, list)
         }
         RulesError::Unknown(unknown) => (&unknown.rule, &unknown.list),
+        RulesError::NeverMatches(never) => (&never.rule, &never.list),
     };
     let problem =
         Problem::settings(error.to_string()).advise("`haft policy check` lists every fault");

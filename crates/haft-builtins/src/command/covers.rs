@@ -25,6 +25,14 @@ const MAX_INLINE_ENTRIES: usize = 2_000;
 /// Maximum number of denied files and folders that are covered individually, each by a mount.
 const MAX_DENIED: usize = 5_000;
 
+/// What a command in the workspace may not change or see.
+#[derive(Debug, Default)]
+pub(crate) struct Covers {
+    pub(crate) guards: Vec<Guard>,
+    /// Links that names lead over which must not be changed: they stay, and what they lead to may be changed.
+    pub(crate) pinned: Vec<PathBuf>,
+}
+
 /// Returns the guards of a command in this workspace. haft's own files and paths that deny rules make unreadable are hidden. In the
 /// live workspace (not on a view) protected names, settings of repositories and paths that deny rules make unchangeable are
 /// read-only; on a view, changes to them are judged afterwards.
@@ -35,19 +43,16 @@ pub(crate) async fn of(
     context: &CallContext,
     workspace: &Workspace,
     on_view: bool,
-) -> Result<Vec<Guard>, ToolError> {
+) -> Result<Covers, ToolError> {
     find(context.denials(), workspace.clone(), on_view).await
 }
 
-async fn find(
-    denials: Denials,
-    workspace: Workspace,
-    on_view: bool,
-) -> Result<Vec<Guard>, ToolError> {
+async fn find(denials: Denials, workspace: Workspace, on_view: bool) -> Result<Covers, ToolError> {
     let mut guards = own(&workspace);
     let root = workspace.root().to_owned();
     if on_view && !denials.deny_reading() {
-        return Ok(guards);
+        let pinned = Vec::new();
+        return Ok(Covers { guards, pinned });
     }
     let search = move |most| look(&workspace, &denials, on_view, most);
     let found = match search(MAX_INLINE_ENTRIES) {
@@ -77,7 +82,8 @@ async fn find(
             .filter(|linked| !is_guarded(linked, &guards));
         guards.extend(linked.map(|linked| linked.guard).collect::<Vec<_>>());
     }
-    Ok(guards)
+    let pinned = found.pinned;
+    Ok(Covers { guards, pinned })
 }
 
 /// Searches the workspace; in the live workspace also for what links reach by guarded names.
@@ -88,20 +94,23 @@ fn look(
     most: usize,
 ) -> Result<WorkspaceGuards, Stop> {
     let GuardSets { denied, git } = Walk::new(workspace, denials, on_view, most).run()?;
-    let linked = if on_view {
-        Vec::new()
-    } else {
-        let names = linked_names::in_workspace(workspace, denials);
-        if let Some(why) = names.unknown() {
-            return Err(Stop::UnknownNames(why.to_owned()));
-        }
-        linked_guards(workspace, denials, &names)
-    };
-    Ok(WorkspaceGuards {
+    let mut found = WorkspaceGuards {
         denied,
         git,
-        linked,
-    })
+        linked: Vec::new(),
+        pinned: Vec::new(),
+    };
+    if on_view {
+        return Ok(found);
+    }
+    let names = linked_names::in_workspace(workspace, denials);
+    if let Some(why) = names.unknown() {
+        return Err(Stop::UnknownNames(why.to_owned()));
+    }
+    found.linked = linked_guards(workspace, denials, &names);
+    let pinned = guarded(names.over(), denials);
+    found.pinned = pinned.map(|(link, _)| link.clone()).collect();
+    Ok(found)
 }
 
 /// The guards found in a workspace.
@@ -109,6 +118,7 @@ struct WorkspaceGuards {
     denied: Vec<Guard>,
     git: Vec<Guard>,
     linked: Vec<LinkGuard>,
+    pinned: Vec<PathBuf>,
 }
 
 /// A guard of a path because of one of its further names.
@@ -127,14 +137,9 @@ fn is_guarded(linked: &LinkGuard, guards: &[Guard]) -> bool {
 
 /// Returns guards for what links lead to whose names must not be changed.
 fn linked_guards(workspace: &Workspace, denials: &Denials, names: &LinkedNames) -> Vec<LinkGuard> {
-    let is_guarded = |name: &&PathBuf| {
-        let name = name.to_string_lossy();
-        denials.denies_changing(&name) || protected_from_commands(&name).is_some()
-    };
     // The root itself cannot be covered; the search for denied paths covers what lies in it.
-    let places = names.all().filter(|(place, _)| **place != Path::new(""));
-    let guarded = places.filter_map(|(place, names)| Some((place, names.iter().find(is_guarded)?)));
-    let linked = guarded.map(|(place, name)| LinkGuard {
+    let places = names.ends().filter(|(place, _)| **place != Path::new(""));
+    let linked = guarded(places, denials).map(|(place, name)| LinkGuard {
         guard: if workspace.root().join(place).is_dir() {
             Guard::protect_dir(place)
         } else {
@@ -143,6 +148,18 @@ fn linked_guards(workspace: &Workspace, denials: &Denials, names: &LinkedNames) 
         name: name.clone(),
     });
     linked.collect()
+}
+
+/// Returns the places with one of their names that must not be changed.
+fn guarded<'a>(
+    places: impl Iterator<Item = (&'a PathBuf, &'a Vec<PathBuf>)>,
+    denials: &Denials,
+) -> impl Iterator<Item = (&'a PathBuf, &'a PathBuf)> {
+    let is_guarded = |name: &&PathBuf| {
+        let name = name.to_string_lossy();
+        denials.denies_changing(&name) || protected_from_commands(&name).is_some()
+    };
+    places.filter_map(move |(place, names)| Some((place, names.iter().find(is_guarded)?)))
 }
 
 fn shutting_down(error: JoinError) -> ToolError {

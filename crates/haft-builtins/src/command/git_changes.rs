@@ -1,41 +1,35 @@
 //! Finds changed paths that are protected because of the workspace's contents: settings of repositories in folders of any name.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use haft::policy::{is_git_setting, protected_from_commands};
-use haft::workspace::Workspace;
+use haft::policy::protected_from_commands;
+use haft::workspace::{GitFolders, Workspace};
 
-use crate::command::git_folders::{is_repository, target};
 use crate::lexical::normalize_relative;
 
 /// Maximum size of a settings file, in bytes.
 const MAX_SETTINGS: u64 = 256 * 1024;
 
 /// Returns the changed paths that are protected by the workspace's contents rather than by their names: settings of repositories
-/// in folders not called `.git` (bare ones, and those that the root's `.git` file or its `commondir` names), and files that would
-/// turn a folder into a repository. Each is asked about like a protected path.
+/// in folders not called `.git` (bare ones, and those that a `.git` file or a `commondir` names), and files that would turn a folder
+/// into a repository. Each is asked about like a protected path.
 pub(crate) fn extra_protected<'a>(
     workspace: &Workspace,
     changed: impl IntoIterator<Item = &'a str>,
 ) -> Vec<String> {
     let changed: BTreeSet<&str> = changed.into_iter().collect();
-    let pointers = [".git", ".git/commondir"].map(Path::new);
-    let mut look = Look {
-        workspace,
-        changed: &changed,
-        named: pointers
-            .iter()
-            .filter_map(|file| target(workspace, file))
-            .collect(),
-        by_settings: named_by_settings(workspace),
-        seen: HashMap::new(),
-    };
+    let by_settings = named_by_settings(workspace);
+    let mut folders = GitFolders::find(workspace, &changed);
     let unnamed = changed
         .iter()
         .filter(|path| protected_from_commands(path).is_none());
-    let found = unnamed.filter(|path| look.protects(path));
+    let found = unnamed.filter(|path| {
+        let name = folders.locate(Path::new(path)).map(|found| found.name());
+        let is_setting = |name: PathBuf| protected_from_commands(&name.to_string_lossy()).is_some();
+        meets(&by_settings, Path::new(path)) || name.is_some_and(is_setting)
+    });
     found.map(|path| (*path).to_owned()).collect()
 }
 
@@ -74,89 +68,6 @@ pub(super) fn named_by_settings(workspace: &Workspace) -> Vec<PathBuf> {
 pub(super) fn meets(named: &[PathBuf], path: &Path) -> bool {
     let mut named = named.iter();
     named.any(|named| path.starts_with(named) || named.starts_with(path))
-}
-
-/// The kind of a folder before and after a change set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Folder {
-    Plain,
-    Repository,
-    /// The change set turns the folder into a repository.
-    Becoming,
-}
-
-#[derive(Debug)]
-struct Look<'a> {
-    workspace: &'a Workspace,
-    changed: &'a BTreeSet<&'a str>,
-    named: Vec<PathBuf>,
-    /// Paths that the repository's settings name: hooks, included settings, programs.
-    by_settings: Vec<PathBuf>,
-    seen: HashMap<String, Folder>,
-}
-
-impl Look<'_> {
-    fn protects(&mut self, path: &str) -> bool {
-        if meets(&self.by_settings, Path::new(path)) {
-            return true;
-        }
-        let below = path
-            .match_indices('/')
-            .map(|(at, _)| (&path[..at], &path[at + 1..]));
-        // The root itself may be a repository or become one.
-        let root = std::iter::once(("", path));
-        root.chain(below)
-            .any(|(folder, within)| match self.folder(folder) {
-                Folder::Plain => false,
-                Folder::Repository => is_git_setting(within),
-                Folder::Becoming => {
-                    // The folder also has files that do not belong to the repository.
-                    let first = within.split('/').next().unwrap_or_default();
-                    first.starts_with("config")
-                        || matches!(
-                            first,
-                            "HEAD" | "objects" | "refs" | "hooks" | "info" | "commondir"
-                        )
-                }
-            })
-    }
-
-    fn folder(&mut self, folder: &str) -> Folder {
-        if let Some(known) = self.seen.get(folder) {
-            return *known;
-        }
-        let found = self.inspect_folder(folder);
-        self.seen.insert(folder.to_owned(), found);
-        found
-    }
-
-    fn inspect_folder(&self, folder: &str) -> Folder {
-        if self.named.iter().any(|named| named == Path::new(folder)) {
-            return Folder::Repository;
-        }
-        let place = self.workspace.root().join(folder);
-        let before = |name: &str| place.join(name).symlink_metadata().is_ok();
-        if is_repository(before) {
-            return Folder::Repository;
-        }
-        let changes = |name: &str| {
-            let path = match folder {
-                "" => name.to_owned(),
-                folder => format!("{folder}/{name}"),
-            };
-            let below = format!("{path}/");
-            let next = self.changed.range(below.as_str()..).next();
-            self.changed.contains(path.as_str())
-                || next.is_some_and(|next| next.starts_with(&below))
-        };
-        // The name of a folder called `.git` protects it.
-        let is_git = || folder.rsplit('/').next() == Some(".git");
-        if is_repository(|name| before(name) || changes(name)) && !is_git() {
-            Folder::Becoming
-        } else {
-            Folder::Plain
-        }
-    }
 }
 
 #[cfg(test)]
@@ -287,13 +198,17 @@ mod tests {
             (".git", "gitdir: ../elsewhere\n", false),
             (".git", "gitdir: absent\n", false),
             (".git/commondir", "../real\n", true),
+            ("sub/.git", "gitdir: ../real\n", true),
+            ("repository/commondir", "../real\n", true),
+            ("folder/commondir", "../real\n", false),
             (".git/commondir", "../other\n", false),
         ] {
             let dir = tempfile::tempdir_in(outside.path()).unwrap();
             let root = dir.path().canonicalize().unwrap();
-            for folder in ["real", "other"] {
-                fs::create_dir(root.join(folder)).unwrap();
+            for folder in ["real", "other", "repository/refs"] {
+                fs::create_dir_all(root.join(folder)).unwrap();
             }
+            fs::write(root.join("repository/HEAD"), "").unwrap();
             let pointer = root.join(pointer);
             fs::create_dir_all(pointer.parent().unwrap()).unwrap();
             fs::write(&pointer, text.replace("ROOT", root.to_str().unwrap())).unwrap();

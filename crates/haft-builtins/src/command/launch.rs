@@ -22,7 +22,7 @@ use haft_sandbox::{
 use crate::command::RunCommandInput;
 use crate::command::changes::{CommandChanges, OpenView, Views};
 use crate::command::connect::CommandCall;
-use crate::command::covers;
+use crate::command::covers::{self, Covers};
 use crate::command::git;
 use crate::command::git_sections::Settings;
 use crate::command::index;
@@ -55,7 +55,7 @@ pub struct Commands {
 
 /// The confinement of a command in the workspace.
 struct Confinement<'a> {
-    guards: Vec<Guard>,
+    covers: Covers,
     judgement: &'a Judgement,
 }
 
@@ -291,7 +291,7 @@ impl Commands {
         &self,
         input: &RunCommandInput,
         view: Option<&OpenView>,
-        guards: Vec<Guard>,
+        covers: Covers,
         context: &CallContext,
     ) -> Result<(CommandSpec, Connected), ToolError> {
         let (line, argv) = Self::words(input)?;
@@ -305,7 +305,7 @@ impl Commands {
             // On a view, the command may change every file.
             let line = (argv.is_none() && view.is_none()).then_some(&*line);
             let confinement = Confinement {
-                guards,
+                covers,
                 judgement: context.judgement(),
             };
             let mut spec = self.spec_in_workspace(program, input, line, confinement)?;
@@ -336,7 +336,7 @@ impl Commands {
         line: Option<&str>,
         confinement: Confinement<'_>,
     ) -> Result<CommandSpec, ToolError> {
-        let Confinement { guards, judgement } = confinement;
+        let Confinement { covers, judgement } = confinement;
         let place = self.workspace.existing(&input.cwd)?;
         if place.kind() != Some(Kind::Directory) {
             return Err(WorkspaceError::NotADirectory(place.display()).into());
@@ -348,12 +348,15 @@ impl Commands {
             .iter()
             .all(|wanted| wanted.risk == Risk::Safe);
         let spec = git::with_settings(variables(spec, input)?, reads, self.workspace.root());
-        let mut spec = self.confined(spec, guards);
+        let mut spec = self.confined(spec, covers);
         // A command that was judged to only read cannot do more, even if the judgement was wrong.
         spec.mounts.only_reads = reads;
         if let Some(line) = line {
             spec.mounts.writable =
                 self.approved_paths(line, &self.workspace.claim(&input.cwd)?.path, judgement)?;
+            let open = &spec.mounts.writable;
+            let is_open = |link: &Path| open.iter().any(|open| link.starts_with(open));
+            spec.mounts.pinned.retain(|link| !is_open(link));
         }
         Ok(spec)
     }
@@ -377,9 +380,10 @@ impl Commands {
     }
 
     /// Mounts the workspace with these guards ([`covers::of`]).
-    pub(crate) fn confined(&self, spec: CommandSpec, guards: Vec<Guard>) -> CommandSpec {
+    pub(crate) fn confined(&self, spec: CommandSpec, covers: Covers) -> CommandSpec {
         let mut mounts = Mounts::workspace(self.workspace.root());
-        mounts.guards = guards;
+        mounts.guards = covers.guards;
+        mounts.pinned = covers.pinned;
         let mut spec = spec.with_mounts(mounts);
         self.surroundings.add_to(&mut spec);
         self.with_memory_limit(spec)
@@ -393,10 +397,10 @@ impl Commands {
         &self,
         context: &CallContext,
         on_view: bool,
-    ) -> Result<Vec<Guard>, ToolError> {
+    ) -> Result<Covers, ToolError> {
         // Without a jail nothing can be covered, and a packages folder has nothing to cover.
         if !self.jailed() || self.network.packages_workdir().is_some() {
-            return Ok(Vec::new());
+            return Ok(Covers::default());
         }
         covers::of(context, &self.workspace, on_view).await
     }
@@ -440,9 +444,9 @@ impl Commands {
     ) -> Result<Finding, ToolError> {
         // Nobody wants the checker's changes, so it works on a view that is discarded.
         let view = self.scratch_view(context).await?;
-        let guards = covers::of(context, &self.workspace, view.is_some()).await?;
+        let covers = covers::of(context, &self.workspace, view.is_some()).await?;
         let spec = CommandSpec::argv(argv, self.workspace.root()).with_timeout(time);
-        let mut spec = self.confined(spec, guards);
+        let mut spec = self.confined(spec, covers);
         spec.mounts.view = view.as_ref().map(OpenView::layers);
         spec.mounts.home = view.as_ref().map(OpenView::home).unwrap_or_default();
         let running = self.sandbox.start_jailed(spec).await;

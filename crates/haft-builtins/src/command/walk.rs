@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use haft::policy::{Denials, NameProgress, protected_from_commands};
-use haft::workspace::Workspace;
+use haft::workspace::{Workspace, has_repository_shape};
 use haft_sandbox::{Guard, GuardKind};
 
 use crate::command::git_folders;
@@ -18,6 +18,8 @@ use crate::command::git_folders;
 /// Maximum length of a path, in bytes. A folder with a longer path is guarded as a whole; the kernel's limit includes the path of
 /// the workspace.
 const MAX_PATH: usize = 3_000;
+/// Maximum length of the name of a file with a slash, in bytes.
+const MAX_NAME: usize = 256;
 /// Maximum number of repositories that get guards for their settings alone. Further ones, which are no higher up, become read-only.
 const MAX_REPOSITORIES: usize = 100;
 
@@ -120,7 +122,7 @@ impl<'a> Walk<'a> {
     }
 
     fn visit(&mut self, next: &Todo, todo: &mut VecDeque<Todo>) -> Result<(), Stop> {
-        let entries = self.list(&next.folder)?;
+        let entries = self.list(&next.folder, &next.shown)?;
         let live = !self.on_view && !next.read_only && !next.is_linked();
         let repository = live && self.is_repository(&next.folder, &entries);
         let within_read_only = next.read_only || self.covered.contains(&next.folder);
@@ -151,8 +153,8 @@ impl<'a> Walk<'a> {
                 .flatten();
             let folder = if kind.is_dir() { Some(at) } else { followed };
             let Some(folder) = folder else { continue };
-            if shown.as_os_str().len() > MAX_PATH {
-                self.close(&folder);
+            if shown.as_os_str().len() > MAX_PATH || folder.as_os_str().len() > MAX_PATH {
+                self.close(&folder, &shown);
             } else {
                 todo.push_back(Todo {
                     folder,
@@ -252,7 +254,7 @@ impl<'a> Walk<'a> {
             self.found.git.push(Guard::protect_dir(".git"));
         }
         let by_name = folder.file_name().is_some_and(|name| name == ".git");
-        let by_content = git_folders::is_repository(holds);
+        let by_content = has_repository_shape(holds);
         if by_content || (by_name && holds("HEAD")) {
             let names = entries.iter().map(|entry| entry.name.to_string_lossy());
             let names: BTreeSet<String> = names.map(Cow::into_owned).collect();
@@ -288,7 +290,7 @@ impl<'a> Walk<'a> {
     /// Guards the targets of `.git` files and `commondir` files that are not known repositories.
     fn follow_pointers(&mut self) -> Result<(), Stop> {
         for pointer in std::mem::take(&mut self.pointers) {
-            let Some(target) = git_folders::target(self.workspace, &pointer) else {
+            let Some(target) = self.workspace.git_pointer(&pointer) else {
                 continue;
             };
             if !self.repositories.contains(&target) && !self.covered.contains(&target) {
@@ -303,11 +305,15 @@ impl<'a> Walk<'a> {
     fn find_other_names(&mut self) -> Result<(), Stop> {
         let mut todo = vec![PathBuf::new()];
         while let Some(folder) = todo.pop() {
-            for Entry { name, kind } in self.list(&folder)? {
+            for Entry { name, kind } in self.list(&folder, &folder)? {
                 let at = folder.join(name);
                 let hidden = self.covered.contains(&at)
                     && self.denials.denies_reading(&at.to_string_lossy());
-                if hidden || at.as_os_str().len() > MAX_PATH {
+                if hidden {
+                    continue;
+                }
+                if at.as_os_str().len() > MAX_PATH {
+                    self.close_to_names(&at, kind);
                     continue;
                 }
                 if kind.is_dir() {
@@ -327,11 +333,22 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
+    /// Guards a folder that is too deep to be searched for other names of denied files.
+    fn close_to_names(&mut self, at: &Path, kind: FileType) {
+        let strictest = self.linked.values().max();
+        if let Some(guard) = strictest.filter(|_| kind.is_dir() && !self.is_within_cover(at)) {
+            self.found.denied.push(match guard {
+                GuardKind::Hidden => Guard::hide_dir(at),
+                GuardKind::ReadOnly => Guard::protect_dir(at),
+            });
+        }
+    }
+
     fn is_within_cover(&self, at: &Path) -> bool {
         at.ancestors().any(|above| self.covered.contains(above))
     }
 
-    fn list(&mut self, folder: &Path) -> Result<Vec<Entry>, Stop> {
+    fn list(&mut self, folder: &Path, shown: &Path) -> Result<Vec<Entry>, Stop> {
         match read(&self.workspace.root().join(folder), self.left) {
             Ok(entries) => {
                 self.count(entries.len())?;
@@ -341,24 +358,28 @@ impl<'a> Walk<'a> {
             Err(error) => {
                 let missing = [io::ErrorKind::NotFound, io::ErrorKind::NotADirectory];
                 if !missing.contains(&error.kind()) {
-                    self.close(folder);
+                    self.close(folder, shown);
                 }
                 Ok(Vec::new())
             }
         }
     }
 
-    /// Guards a folder that cannot be listed, because the command may be able to make it listable.
-    fn close(&mut self, folder: &Path) {
-        if !self.covered.insert(folder.to_owned()) {
-            return;
-        }
-        if self
-            .denials
-            .may_deny_reading_below(&folder.to_string_lossy())
-        {
-            self.found.denied.push(Guard::hide_dir(folder));
-        } else if !self.on_view {
+    /// Guards a folder that cannot be listed, because the command may be able to make it listable. Rules see `shown`, too.
+    fn close(&mut self, folder: &Path, shown: &Path) {
+        // A link may lead to a folder whose own path cannot be covered: one above it is.
+        let mut above = folder.ancestors();
+        let folder = above.find(|above| above.as_os_str().len() <= MAX_PATH + MAX_NAME);
+        let folder = folder.unwrap_or(Path::new(""));
+        let is_new = self.covered.insert(folder.to_owned());
+        let mut paths = [folder, shown].into_iter().map(Path::to_string_lossy);
+        if paths.any(|path| self.denials.may_deny_reading_below(&path)) {
+            // A link may lead to what was only read-only before.
+            let guard = Guard::hide_dir(folder);
+            if is_new || !self.found.denied.contains(&guard) {
+                self.found.denied.push(guard);
+            }
+        } else if is_new && !self.on_view {
             self.found.git.push(Guard::protect_dir(folder));
         }
     }

@@ -27,6 +27,21 @@ write_file {"path": "pipe", "content": ""} => failed a named pipe
 write_file {"path": "sock", "content": ""} => failed a socket
 write_file {"path": "main.rs/x", "content": ""} => failed not a folder
 write_file {"path": ".git/hooks/x", "content": ""} => denied .git
+write_file {"path": "bare/hooks/x", "content": ""} => denied .git
+write_file {"path": "bare/objects/x", "content": ""} => denied .git
+write_file {"path": "tobare/config", "content": ""} => denied .git
+edit_file {"path": "bare/config", "edits": [{"find": "[core]", "replace": "[x]"}]} => denied .git
+apply_patch {"patch": "*** Begin Patch\n*** Add File: becoming/HEAD\n+x\n*** Add File: becoming/objects/x\n+x\n*** Add File: becoming/refs/x\n+x\n*** End Patch\n"} => denied .git
+write_file {"path": "nearly/HEAD", "content": ""} => denied .git
+write_file {"path": "common/config", "content": ""} => denied .git
+write_file {"path": "sub/.git", "content": ""} => denied .git
+write_file {"path": "real/config", "content": ""} => denied .git
+move_file {"from": "bare", "to": "x"} => denied .git
+move_file {"from": "main.rs", "to": "bare/config", "overwrite": true} => denied .git
+delete_file {"path": "bare/config"} => denied .git
+delete_file {"path": "real", "recursive": true} => denied .git
+delete_file {"path": "holds", "recursive": true} => denied .git
+move_file {"from": "holds", "to": "x"} => denied .git
 write_file {"path": "out/x", "content": ""} => denied leaves the workspace
 write_file {"path": ".", "content": ""} => denied root
 write_file {"path": "x", "content": "", "mode": "truncate"} => invalid_arguments mode
@@ -58,6 +73,27 @@ read_artifact {"ref": "sha256-00"} => not_found no artifact
 todo_write {"tasks": [{"id": "a"}]} => invalid_arguments no content
 "#;
 
+/// Files of repositories in folders of other names than `.git`: by their shape, behind a `.git` file, behind a `commondir`; of a folder
+/// that is not quite one; and of a working tree within one.
+const REPOSITORIES: [(&str, &str); 16] = [
+    ("bare/HEAD", ""),
+    ("bare/objects/x", ""),
+    ("bare/refs/x", ""),
+    ("bare/config", "[core]"),
+    ("bare/main/.git", "gitdir: ../worktrees/main"),
+    ("nearly/objects/x", ""),
+    ("nearly/refs/x", ""),
+    ("sub/.git", "gitdir: ../real"),
+    ("real/HEAD", ""),
+    ("real/commondir", "../common"),
+    ("common/config", ""),
+    ("holds/bare/HEAD", ""),
+    ("holds/bare/objects/x", ""),
+    ("holds/bare/refs/x", ""),
+    ("like/objects/x", ""),
+    ("like/refs/x", ""),
+];
+
 fn kind(word: &str) -> ErrorKind {
     let kinds = [
         ErrorKind::NotFound,
@@ -75,6 +111,10 @@ async fn every_bad_input_ends_in_a_clear_error_and_nothing_is_lost() {
     scene.put("main.rs", "fn main() {}\nfn main() {}\n");
     scene.put("dir/x", "x");
     scene.put(".git/config", "[core]");
+    for (path, text) in REPOSITORIES {
+        scene.put(path, text);
+    }
+    symlink("bare", scene.at("tobare")).unwrap();
     symlink("/etc", scene.at("out")).unwrap();
     let (fifo, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR);
     rustix::fs::mknodat(rustix::fs::CWD, scene.at("pipe"), fifo, mode, 0).unwrap();
@@ -91,5 +131,16 @@ async fn every_bad_input_ends_in_a_clear_error_and_nothing_is_lost() {
     assert_eq!(scene.text(".git/config"), "[core]");
     let left = fs::read_dir(scene.at("")).unwrap();
     let names: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(names.len(), 6, "{names:?}");
+    assert_eq!(names.len(), 14, "{names:?}");
+    // What only looks like a repository, and working trees within one, may be changed.
+    for path in [
+        "like/config",
+        "like/objects/y",
+        "bare/main/a",
+        "bare/main/src/b",
+        "sub/c",
+    ] {
+        let args = serde_json::json!({ "path": path, "content": "x" });
+        scene.data("write_file", args).await;
+    }
 }

@@ -29,6 +29,18 @@ const ROWS: &[(&str, &str)] = &[
     ),
     ("policy.deny=[\"raed_*\"]", "unknown tool or class `raed_*`"),
     (
+        "policy.deny=[\"Write(/db/**)\"]",
+        "Write rules are never consulted; write Edit(/db/**)",
+    ),
+    (
+        "policy.deny=[\"Write\"]",
+        "haft has no tool Write; write Edit",
+    ),
+    (
+        "policy.ask=[\"Bash(npm test && ls)\"]",
+        "write Bash(npm test) and Bash(ls)",
+    ),
+    (
         "policy.deny=[\"ask_user(titl:*)\"]",
         "did you mean `title`?",
     ),

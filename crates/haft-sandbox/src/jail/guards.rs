@@ -20,6 +20,9 @@ pub(super) const MOST_ENTRIES: usize = 2_000_000;
 /// The number of entries that are searched without handing the search to a thread for blocking work.
 const AT_ONCE: usize = 2_000;
 
+/// Maximum length of a path in an error, in bytes.
+const MAX_SHOWN: usize = 120;
+
 /// The covers of one command, and the placeholders, which live as long as this value.
 #[derive(Debug, Default)]
 pub(crate) struct Guards {
@@ -68,11 +71,13 @@ impl Guards {
         };
         for guard in &mounts.guards {
             check(&guard.path)?;
-            guards.top(workspace, guard, mounts)?;
+            let done = guards.top(workspace, guard, mounts);
+            done.map_err(|error| named(&guard.path, &error))?;
         }
         for path in &mounts.pinned {
             check(path)?;
-            guards.pin(workspace, path)?;
+            let done = guards.pin(workspace, path);
+            done.map_err(|error| named(path, &error))?;
         }
         if !guards.nested(workspace, mounts, most)? {
             return Ok(None);
@@ -143,7 +148,12 @@ impl Guards {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => break,
                 Err(error) => return Err(error),
                 Ok(meta) => {
-                    self.covers.push((at.clone(), Cover::Pin));
+                    let cover = if meta.is_symlink() {
+                        Cover::PinnedLink
+                    } else {
+                        Cover::Pin
+                    };
+                    self.covers.push((at.clone(), cover));
                     if !meta.is_dir() {
                         break;
                     }
@@ -401,6 +411,19 @@ fn pruned(covers: Vec<(PathBuf, Cover)>) -> Vec<(PathBuf, Cover)> {
     covers
         .filter(|(path, cover)| is_needed(path, *cover))
         .collect()
+}
+
+/// Names the path that could not be guarded; a long one by its beginning.
+fn named(path: &Path, error: &io::Error) -> io::Error {
+    let text = path.to_string_lossy();
+    let end = text.floor_char_boundary(MAX_SHOWN);
+    let more = if end < text.len() { "…" } else { "" };
+    let advice = match error.kind() {
+        io::ErrorKind::InvalidFilename => ": shorten or remove it",
+        _ => "",
+    };
+    let text = format!("`{}{more}`: {error}{advice}", &text[..end]);
+    io::Error::new(error.kind(), text)
 }
 
 fn check(path: &Path) -> io::Result<()> {

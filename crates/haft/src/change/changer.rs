@@ -82,6 +82,14 @@ impl Changer {
         }
     }
 
+    /// Returns a changer that may also restore repositories in folders of other names than `.git`.
+    pub(super) fn with_repositories(&self) -> Self {
+        Self {
+            workspace: self.workspace.with_repositories(),
+            ..self.clone()
+        }
+    }
+
     /// Writes a file at a place and creates its parents. Whatever goes wrong, the old content remains until the new one is completely
     /// on disk; mode and owner do not change. For a link, writes its target; another name of the same file (a hard link) keeps the
     /// old content. With `expected`, a file in a different state is not changed.

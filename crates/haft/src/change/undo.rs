@@ -384,6 +384,7 @@ impl Plan {
     /// # Errors
     /// Something cannot be changed, or has changed since the undo was planned.
     pub fn apply(&self, workspace: &Workspace, changer: &Changer) -> Result<(), WorkspaceError> {
+        let changer = &changer.with_repositories();
         // Moves via temporary names, inner folders before outer ones, so folders can swap places.
         let mut moves: Vec<_> = self
             .moves

@@ -6,6 +6,7 @@ use super::Policy;
 use super::guard::{Guard, WorkspaceEdge};
 use super::paths::PathView;
 use super::rule::{List, Rule, Selector, Specifier};
+use super::rules::{Finding, finding};
 use crate::spec::ToolClass;
 
 /// Why a rule decides no call.
@@ -46,6 +47,11 @@ impl Policy {
         let each = rules.iter().enumerate();
         each.filter_map(|(at, rule)| self.dead(at, rule, rules.get(..at).unwrap_or_default()))
             .collect()
+    }
+
+    /// Returns the rules that can never match a call. One that should deny or ask leaves open what it seems to close.
+    pub fn rules_that_never_match(&self) -> Vec<Finding> {
+        self.rules.all().iter().filter_map(finding).collect()
     }
 
     /// Says why a rule is dead, if it is. `before` holds the rules that are checked before this one.

@@ -300,15 +300,7 @@ impl RuleSet {
         let failures: Vec<Failure> = self
             .all()
             .flat_map(|(list, text)| match read(list, text, places) {
-                Ok(rule) => finding(&rule)
-                    .map(|finding| Failure {
-                        rule: finding.rule,
-                        example: String::new(),
-                        expected: finding.advice,
-                        got: format!("it never matches: {}", finding.problem),
-                    })
-                    .into_iter()
-                    .collect(),
+                Ok(rule) => finding(&rule).map(Failure::from).into_iter().collect(),
                 Err(wrong) => wrong.into_iter().map(Failure::from).collect::<Vec<_>>(),
             })
             .collect();
@@ -346,6 +338,18 @@ impl From<RulesError> for Failure {
                 got: got.to_owned(),
             },
             RulesError::Unknown(unknown) => (*unknown).into(),
+            RulesError::NeverMatches(finding) => (*finding).into(),
+        }
+    }
+}
+
+impl From<Finding> for Failure {
+    fn from(finding: Finding) -> Self {
+        Self {
+            rule: finding.rule,
+            example: String::new(),
+            expected: finding.advice,
+            got: format!("it never matches: {}", finding.problem),
         }
     }
 }

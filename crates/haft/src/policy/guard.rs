@@ -15,6 +15,7 @@ use super::ruling::Label;
 use crate::opaque::opaque_debug;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::{Risk, ToolClass};
+use crate::workspace::makes_repository;
 
 /// A guard's minimum verdict for one effect. Small, since most guards have nothing to say about most effects.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -305,19 +306,46 @@ impl Guard for ProtectedPaths {
         let Some(entry) = found else {
             return Ok(MinimumVerdict::NONE);
         };
-        let path = &claim.path;
+        let subject = match repository_of(claim) {
+            Some((target, folder)) => format!(
+                "{target} is protected like {GIT}, for git takes the folder {folder} as a repository"
+            ),
+            None => format!("{} is protected", claim.path),
+        };
         if by_command && entry == GIT {
             let reason = "git takes settings from it, which can name programs to run";
-            return Ok(MinimumVerdict::ask(format!(
-                "{path} is protected: {reason}"
-            )));
+            return Ok(MinimumVerdict::ask(format!("{subject}: {reason}")));
         }
-        let reason = format!("{path} is protected: {entry} may be read, not written");
+        let reason = format!("{subject}: {entry} may be read, not written");
         if by_command {
             return Ok(MinimumVerdict::ask(reason));
         }
         Ok(MinimumVerdict::deny(reason).advise("ask the user to change that file"))
     }
+}
+
+/// Returns where a claim leads, and the folder, if it states by the name `.git` that git treats a folder as a repository.
+fn repository_of(claim: &PathClaim) -> Option<(&str, &str)> {
+    let target = claim.target.as_deref()?;
+    let parts: Vec<&str> = claim.path.split('/').collect();
+    let at = parts.iter().position(|part| *part == GIT)?;
+    let (above, within) = (parts.get(..at)?, parts.get(at + 1..)?);
+    let rest = match above.join("/") {
+        folder if folder.is_empty() => Some(target),
+        folder => target.strip_prefix(&*folder),
+    };
+    let rest = rest?.trim_start_matches('/');
+    // Else the claim is about a link of that name.
+    let is_same = match rest {
+        "" => within.is_empty(),
+        rest if within.is_empty() => makes_repository(Path::new(rest)),
+        rest => rest == within.join("/"),
+    };
+    if !is_same {
+        return None;
+    }
+    let folder = target.strip_suffix(rest)?.trim_end_matches('/');
+    Some((target, if folder.is_empty() { "." } else { folder }))
 }
 
 /// Denies connections to this machine and to private networks. A command may connect if the user approves: its connection

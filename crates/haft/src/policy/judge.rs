@@ -4,7 +4,7 @@ use super::budgets::EffectBudgets;
 use super::cause::{Cause, CauseKind};
 use super::command_lines::is_critical_removal;
 use super::guard::{Guard, MinimumVerdict};
-use super::phrase::{aim, clip, phrase};
+use super::phrase::{aim, by_link, clip, phrase};
 use super::remembered::remember;
 use super::rule::Rule;
 use super::rules::Naming;
@@ -323,7 +323,8 @@ impl Policy {
                 ..
             }) => Label::Shared(reason.clone()),
             Source::Rule(rule) => {
-                let (list, text, what) = (rule.list, clip(&rule.text), phrase(call, effect));
+                let (list, text) = (rule.list, clip(&rule.text));
+                let what = phrase(call, effect) + &by_link(effect);
                 match &*rule.layer {
                     USER_LAYER => format!("Your {list} rule {text} matches {what}").into(),
                     layer => format!("The {list} rule {text} of {layer} matches {what}").into(),

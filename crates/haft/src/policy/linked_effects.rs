@@ -11,7 +11,7 @@ use super::linked_names::{LinkedNames, join};
 use super::{JudgedCall, Policy};
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::Risk;
-use crate::workspace::{Links, Workspace};
+use crate::workspace::{GitFolders, Links, Workspace};
 
 /// The kind of effect ([`Effect::Other`]) of a call that changes files whose names are not all known; its value says why.
 pub const UNKNOWN_NAMES: &str = "unknown names";
@@ -134,7 +134,8 @@ impl Policy {
             let unknown = Permission::unknown_names(why);
             found.extend((!call.permissions.contains(&unknown)).then_some(unknown));
         }
-        let renamed = under_names(call, &all);
+        let mut renamed = under_names(call, &all);
+        renamed.extend(in_repositories(call, workspace));
         if renamed.is_empty() {
             return found;
         }
@@ -262,6 +263,33 @@ fn under_names(call: &JudgedCall<'_>, names: &[&LinkedNames]) -> Vec<Permission>
         }
     }
     found
+}
+
+/// Returns a call's changes in folders of any name that git treats as repositories, under the names that they would have in `.git`.
+/// What a command changed on its copy is found together with all of its changes.
+fn in_repositories(call: &JudgedCall<'_>, workspace: &Workspace) -> Vec<Permission> {
+    let each = call.permissions.iter();
+    let changed = each.filter_map(|one| Some((one, place_of(one.effect.changed_path()?)?)));
+    let changed: Vec<(&Permission, PathBuf)> = changed.collect();
+    if changed.is_empty() || applies(call) {
+        return Vec::new();
+    }
+    let places = changed.iter().map(|(_, place)| place);
+    let mut folders = GitFolders::find(workspace, places);
+    let named = changed.iter().filter_map(|(permission, place)| {
+        let found = folders.locate_for_tool(place)?;
+        let claim = PathClaim {
+            path: found.name().to_string_lossy().into_owned(),
+            target: Some(claim_path(place)),
+        };
+        let effect = match &permission.effect {
+            Effect::Remove(_) => Effect::Remove(claim),
+            _ => Effect::Write(claim),
+        };
+        let risk = Risk::Safe;
+        Some(Permission { effect, risk })
+    });
+    named.collect()
 }
 
 fn kind_and_path(effect: &Effect) -> (String, String) {

@@ -66,9 +66,14 @@ impl LinkedNames {
         self.names.is_empty() && self.over.is_empty() && self.unknown.is_none()
     }
 
-    /// Returns each file or folder that links lead to or over, with its further names.
-    pub fn all(&self) -> impl Iterator<Item = (&PathBuf, &Vec<PathBuf>)> {
-        self.names.iter().chain(&self.over)
+    /// Returns each file or folder that links lead to, with its further names.
+    pub fn ends(&self) -> impl Iterator<Item = (&PathBuf, &Vec<PathBuf>)> {
+        self.names.iter()
+    }
+
+    /// Returns each link that other links lead over, with the names that lead over it.
+    pub fn over(&self) -> impl Iterator<Item = (&PathBuf, &Vec<PathBuf>)> {
+        self.over.iter()
     }
 
     /// Returns the further names of a path.

@@ -1,6 +1,7 @@
 //! Parts of a call in words, short enough for a sentence.
 
 use super::JudgedCall;
+use super::protected::GIT;
 use crate::permission::Effect;
 
 /// Maximum length of a quoted part of a call in a sentence, in characters.
@@ -37,6 +38,33 @@ pub(super) fn phrase(call: &JudgedCall<'_>, effect: &Effect) -> String {
     }
 }
 
+/// Says which link gives the effect's path its name, as a clause; empty if none does.
+pub(super) fn by_link(effect: &Effect) -> String {
+    let Some(claim) = effect.path() else {
+        return String::new();
+    };
+    let Some(target) = claim.target.as_deref() else {
+        return String::new();
+    };
+    let mut link: Vec<&str> = claim.path.split('/').collect();
+    let mut to: Vec<&str> = target.split('/').collect();
+    while !link.is_empty() && link.last() == to.last() {
+        link.pop();
+        to.pop();
+    }
+    // A repository in a folder of another name is no link.
+    if link.is_empty() || link.last() == Some(&GIT) {
+        return String::new();
+    }
+    let (link, to) = (clip(&link.join("/")), to.join("/"));
+    match &*to {
+        "" | "." => format!(
+            ": {link} is a link to the workspace itself, so that everything in it has a name below {link}; remove the link, or give the rule another path"
+        ),
+        to => format!(" ({link} leads to {})", clip(to)),
+    }
+}
+
 /// Describes an effect as what needs approval: `to write src/a.rs`.
 pub(super) fn aim(call: &JudgedCall<'_>, effect: &Effect) -> String {
     let value = clip(effect.value());
@@ -53,5 +81,42 @@ pub(super) fn aim(call: &JudgedCall<'_>, effect: &Effect) -> String {
         Effect::Question => "to ask the user".to_owned(),
         // The tool names it in words of its own.
         Effect::Other { kind, .. } => format!("for {} {value}", clip(kind)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::by_link;
+    use crate::permission::{Effect, PathClaim};
+
+    #[test]
+    fn a_denial_says_which_link_gives_a_path_its_name() {
+        for (path, target, says) in [
+            (
+                "secret/k",
+                "k",
+                ": secret is a link to the workspace itself,",
+            ),
+            (
+                "a/secret",
+                ".",
+                ": a/secret is a link to the workspace itself,",
+            ),
+            ("m/1.sql", "db/1.sql", " (m leads to db)"),
+            ("m/x/1", "db/x/1", " (m leads to db)"),
+            ("conf", "real/dev", " (conf leads to real/dev)"),
+            ("bare/.git/config", "bare/config", ""),
+            ("same", "same", ""),
+        ] {
+            let claim = PathClaim {
+                path: path.to_owned(),
+                target: Some(target.to_owned()),
+            };
+            let said = by_link(&Effect::Write(claim));
+            assert!(said.starts_with(says), "{path}: {said}");
+            assert_eq!(said.is_empty(), says.is_empty(), "{path}: {said}");
+        }
+        let plain = Effect::Write(PathClaim::plain("a"));
+        assert_eq!(by_link(&plain), "");
     }
 }

@@ -220,6 +220,9 @@ pub enum RulesError {
     /// It names a tool, class or parameter that does not exist.
     #[error("{0}")]
     Unknown(Box<UnknownName>),
+    /// It can never match a call.
+    #[error("{0}")]
+    NeverMatches(Box<Finding>),
 }
 
 /// A rule that has no effect, and the form that works.
@@ -235,6 +238,22 @@ pub struct Finding {
     pub problem: String,
     /// What to write instead.
     pub advice: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            list,
+            rule,
+            layer,
+            problem,
+            advice,
+        } = self;
+        write!(
+            f,
+            "the {list} rule {rule:?} of {layer} never matches: {problem}; {advice}"
+        )
+    }
 }
 
 /// Parses one rule and checks it against its examples; returns every problem.

@@ -1,6 +1,6 @@
 //! `Links`: the symbolic links of a workspace, and where each leads.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 mod cache;
@@ -14,6 +14,10 @@ pub(crate) use way::{OutsideLinks, TooMany};
 
 /// Maximum number of links to follow.
 const MAX_LINKS: usize = 200_000;
+/// Maximum number of `.git` files and `commondir` files.
+const MAX_POINTERS: usize = 20_000;
+/// Maximum length of a path in a message, in bytes.
+const MAX_SHOWN: usize = 120;
 
 /// The links of a workspace. All paths are relative to its root, and lead over no link.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,6 +29,10 @@ pub struct Links {
     replacing: HashSet<PathBuf>,
     /// A folder whose links work although they cannot be listed.
     unlisted: Option<PathBuf>,
+    /// A folder in which links have paths that are too long to be read.
+    too_long: Option<PathBuf>,
+    /// The `.git` files and `commondir` files.
+    pointers: BTreeSet<PathBuf>,
     /// Whether there are more entries or links than the limits.
     too_many: bool,
 }
@@ -57,12 +65,31 @@ impl Links {
         }
     }
 
+    fn add_pointer(&mut self, path: PathBuf) {
+        if self.pointers.len() >= MAX_POINTERS {
+            self.too_many = true;
+            return;
+        }
+        self.pointers.insert(path);
+    }
+
+    /// Returns the `.git` files and `commondir` files, by which git finds repositories elsewhere.
+    pub(crate) fn pointers(&self) -> impl Iterator<Item = &PathBuf> {
+        self.pointers.iter()
+    }
+
     /// Returns why some links may be missing, as a clause; `None` if all are known.
     pub(crate) fn missing(&self) -> Option<String> {
         if self.too_many {
             return Some(format!(
-                "the workspace has more than {} entries or {MAX_LINKS} links",
+                "the workspace has more than {} entries, {MAX_LINKS} links or {MAX_POINTERS} files named .git or commondir",
                 cache::MAX_ENTRIES
+            ));
+        }
+        if let Some(folder) = &self.too_long {
+            return Some(format!(
+                "paths in the folder {} are longer than 4,095 bytes: shorten or remove them",
+                beginning(folder)
             ));
         }
         let folder = self.unlisted.as_ref()?.display();
@@ -73,7 +100,7 @@ impl Links {
 
     /// Whether nothing reaches a file by another name.
     pub(crate) fn is_empty(&self) -> bool {
-        self.texts.is_empty() && self.unlisted.is_none() && !self.too_many
+        self.texts.is_empty() && self.missing().is_none()
     }
 
     /// Returns the links, sorted by path.
@@ -93,5 +120,16 @@ impl Links {
     ) -> impl Iterator<Item = (&'a PathBuf, &'a Vec<PathBuf>)> + use<'a, 'p> {
         let from = self.texts.range(path.to_owned()..);
         from.take_while(move |(link, _)| link.starts_with(path))
+    }
+}
+
+/// Returns the beginning of a long path, for messages.
+fn beginning(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    let end = text.floor_char_boundary(MAX_SHOWN);
+    if end == text.len() {
+        text.into_owned()
+    } else {
+        format!("{}…", &text[..end])
     }
 }

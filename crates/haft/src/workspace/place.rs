@@ -364,7 +364,8 @@ impl Workspace {
         if place.real.as_os_str().is_empty() {
             return Err(WorkspaceError::Root);
         }
-        if !self.inner.git && is_git(&place.real) {
+        let by_shape = || !self.inner.repositories && self.is_git_place(&place.real);
+        if !self.inner.git && (is_git(&place.real) || by_shape()) {
             return Err(WorkspaceError::Git(place.display()));
         }
         Ok(())

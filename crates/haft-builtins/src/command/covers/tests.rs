@@ -8,6 +8,7 @@ use std::path::Path;
 use haft::policy::{Denials, Policy, Profile, RuleSet, SecretFiles};
 use haft::workspace::Workspace;
 use haft_sandbox::{Guard, GuardKind};
+use rustix::fs::{Mode, OFlags};
 
 use super::{MAX_DENIED, crowd, find, own, protected_guards};
 use crate::command::walk::{Stop, Walk};
@@ -75,7 +76,7 @@ fn words(expect: &[&str]) -> BTreeSet<String> {
 async fn check(paths: &[&str], deny: &[&str], on_view: bool, expect: &[&str]) {
     let (_dir, workspace) = tree(paths);
     let rules = denials(&workspace, deny);
-    let guards = find(rules, workspace, on_view).await.unwrap();
+    let guards = find(rules, workspace, on_view).await.unwrap().guards;
     assert_eq!(
         describe(&guards),
         words(expect),
@@ -220,7 +221,8 @@ async fn hafts_own_files_are_hidden_in_every_mode() {
     for on_view in [true, false] {
         let guards = find(Denials::default(), workspace.clone(), on_view)
             .await
-            .unwrap();
+            .unwrap()
+            .guards;
         let own = words(&["hide state/", "hide own.toml"]);
         assert!(describe(&guards).is_superset(&own), "{guards:?}");
         let names = guards.iter().filter(|guard| guard.any_depth).count();
@@ -313,7 +315,10 @@ async fn what_git_files_and_commondirs_name_is_read_only() {
     ] {
         let (dir, workspace) = tree(&["sub/", "real/x", "w/HEAD"]);
         fs::write(dir.path().join(pointer), text).unwrap();
-        let guards = find(Denials::default(), workspace, false).await.unwrap();
+        let guards = find(Denials::default(), workspace, false)
+            .await
+            .unwrap()
+            .guards;
         assert!(
             describe(&guards).contains("keep real/"),
             "{text}: {guards:?}"
@@ -328,7 +333,10 @@ async fn many_repositories_are_read_only_as_a_whole() {
         .collect();
     let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
     let (_dir, workspace) = tree(&paths);
-    let guards = find(Denials::default(), workspace, false).await.unwrap();
+    let guards = find(Denials::default(), workspace, false)
+        .await
+        .unwrap()
+        .guards;
     let ends = |end: &str| {
         guards
             .iter()
@@ -346,8 +354,11 @@ async fn what_cannot_be_looked_at_is_covered() {
     let closed = dir.path().join("closed");
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
     let listable = fs::read_dir(&closed).is_ok();
-    let guards = find(rules, workspace.clone(), true).await.unwrap();
-    let bare = find(Denials::default(), workspace, false).await.unwrap();
+    let guards = find(rules, workspace.clone(), true).await.unwrap().guards;
+    let bare = find(Denials::default(), workspace, false)
+        .await
+        .unwrap()
+        .guards;
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
     let long = |guards: &[Guard], kind| {
         let mut long = guards
@@ -405,7 +416,7 @@ async fn too_many_denied_files_are_refused_with_a_way_out() {
     let advice = error.operator_advice().unwrap();
     assert!(advice.contains("Read(/d/**)"), "{advice}");
     let rules = denials(&workspace, &["Read(/d/**)"]);
-    let guards = find(rules, workspace, true).await.unwrap();
+    let guards = find(rules, workspace, true).await.unwrap().guards;
     assert_eq!(guards, [Guard::hide_dir(Path::new("d"))]);
 }
 
@@ -425,7 +436,7 @@ async fn secrets_are_covered_by_their_names_and_their_other_names() {
     ]);
     let policy = Policy::builder(Profile::Trusted).workspace(&workspace);
     let denials = policy.build().unwrap().denials();
-    let guards = find(denials, workspace, true).await.unwrap();
+    let guards = find(denials, workspace, true).await.unwrap().guards;
     let expect = [
         "hide .env",
         "hide copy",
@@ -496,7 +507,7 @@ async fn very_many_secrets_refuse_no_command_where_a_folder_holds_nothing_else()
     let policy = Policy::builder(Profile::Trusted).classes(crate::classes());
     let policy = policy.workspace(&workspace).build().unwrap();
     let guards = find(policy.denials(), workspace.clone(), true).await;
-    assert_eq!(describe(&guards.unwrap()), words(&["hide certs/"]));
+    assert_eq!(describe(&guards.unwrap().guards), words(&["hide certs/"]));
 
     fs::write(dir.path().join("certs/dev/readme"), "").unwrap();
     let refused = find(policy.denials(), workspace, true).await.unwrap_err();
@@ -508,5 +519,58 @@ async fn very_many_secrets_refuse_no_command_where_a_folder_holds_nothing_else()
         "!/certs/dev/",
     ] {
         assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+/// A link to another folder, over a further link, has a denied or protected name only by a link to the folder that it lies in.
+#[tokio::test]
+async fn links_on_the_way_are_pinned_and_what_they_lead_to_stays_open() {
+    let paths = [
+        "d/db/1.sql",
+        "d/other",
+        "loop -> d",
+        "a/migrations -> ../loop/db",
+        "x -> a",
+    ];
+    let (_dir, workspace) = tree(&paths);
+    let rules = denials(&workspace, &["Edit(/x/migrations)"]);
+    let found = find(rules, workspace, false).await.unwrap();
+    assert_eq!(found.pinned, [Path::new("loop")], "{found:?}");
+    let guards = describe(&found.guards);
+    for open in ["keep loop", "keep loop/", "keep d/"] {
+        assert!(!guards.contains(open), "{guards:?}");
+    }
+    assert!(guards.contains("keep d/db/"), "{guards:?}");
+}
+
+#[tokio::test]
+async fn a_folder_behind_a_link_whose_path_is_too_long_is_covered_further_up() {
+    let deep = format!("{}/", "n".repeat(250)).repeat(13);
+    let (dir, workspace) = tree(&[&deep]);
+    let deep = deep.trim_end_matches('/');
+    symlink(deep, dir.path().join("s")).unwrap();
+    let mut fd = rustix::fs::open(dir.path().join(deep), OFlags::PATH, Mode::empty()).unwrap();
+    for _ in 0..4 {
+        let name = "m".repeat(250);
+        rustix::fs::mkdirat(&fd, &name, Mode::RWXU).unwrap();
+        fd = rustix::fs::openat(&fd, &name, OFlags::PATH, Mode::empty()).unwrap();
+    }
+    for on_view in [true, false] {
+        let rules = denials(&workspace, &["Read(/s/**/key)"]);
+        let found = find(rules, workspace.clone(), on_view).await;
+        let guards = match found {
+            Ok(found) => found.guards,
+            Err(error) => {
+                assert!(!on_view && error.message().contains("shorten"), "{error:?}");
+                continue;
+            }
+        };
+        let length = |guard: &Guard| guard.path.as_os_str().len();
+        let covered = guards.iter().filter(|guard| length(guard) > 2_000);
+        assert!(covered.clone().count() > 0, "{guards:?}");
+        assert!(
+            covered.clone().all(|guard| length(guard) < 3_500),
+            "{guards:?}"
+        );
     }
 }

@@ -486,3 +486,63 @@ fn a_guard_that_errs_denies() {
     assert_eq!((ruling.verdict, &*ruling.rule), (DENY, "guard broken"));
     assert!(ruling.reason.contains("no answer"), "{ruling:?}");
 }
+
+#[test]
+fn a_repository_in_a_folder_of_any_name_is_judged_like_git() {
+    let dir = tempfile::tempdir().unwrap();
+    for file in [
+        "bare/HEAD",
+        "bare/objects/x",
+        "bare/refs/x",
+        "bare/tree/.git",
+        "n/objects/x",
+        "n/refs/x",
+        "like/objects/x",
+        "sub/.git",
+        "real/config",
+    ] {
+        let at = dir.path().join(file);
+        std::fs::create_dir_all(at.parent().unwrap()).unwrap();
+        std::fs::write(at, "gitdir: ../real").unwrap();
+    }
+    let workspace = Workspace::open(dir.path()).unwrap();
+    let policy = builder(Profile::Trusted, everything().set()).workspace(&workspace);
+    let policy = policy.build().unwrap();
+    // The path, its name as git's, the folder that a denial names, and the verdict on another program's tool.
+    for (path, name, folder, of_other) in [
+        ("bare/config", Some("bare/.git/config"), "bare", ASK),
+        ("bare/objects/y", Some("bare/.git/objects/y"), "bare", ALLOW),
+        ("bare", Some("bare/.git"), "bare", ASK),
+        ("n/HEAD", Some("n/.git"), "n", ASK),
+        ("real/hooks/x", Some("real/.git/hooks/x"), "real", ASK),
+        ("n/x", None, "", ALLOW),
+        ("bare/tree/src/a", None, "", ALLOW),
+        ("like/config", None, "", ALLOW),
+    ] {
+        for is_other in [false, true] {
+            let mut scene = write(path);
+            if is_other {
+                scene.spec.source = "hook:agent".into();
+            }
+            let more = policy.linked_effects(&scene.call(), Some(&workspace));
+            scene.permissions.extend(more);
+            let ruling = policy.judge(&scene.call());
+            let names: Vec<&str> = scene.permissions[1..]
+                .iter()
+                .map(|one| one.effect.value())
+                .collect();
+            let expect = match (name, is_other) {
+                (None, _) => ALLOW,
+                (_, true) => of_other,
+                (_, false) => DENY,
+            };
+            assert_eq!(ruling.verdict, expect, "{path} {is_other} {names:?}");
+            if expect != ALLOW {
+                assert_eq!(names, [name.unwrap()], "{path}");
+                let says =
+                    format!("{path} is protected like .git, for git takes the folder {folder} ");
+                assert!(ruling.reason.contains(&says), "{ruling:?}");
+            }
+        }
+    }
+}

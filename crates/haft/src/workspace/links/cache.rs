@@ -107,6 +107,12 @@ impl Known {
             if folder.unlisted {
                 links.unlisted = links.unlisted.max(Some(at.clone()));
             }
+            if folder.too_long {
+                links.too_long = links.too_long.max(Some(at.clone()));
+            }
+            for name in &folder.pointers {
+                links.add_pointer(at.join(name));
+            }
             for (name, text) in &folder.links {
                 links.add(at.join(name), text.clone());
             }

@@ -14,6 +14,9 @@ const SETTLED_AFTER: i128 = 3;
 /// The number of nanoseconds in a second.
 const NANOSECONDS: i128 = 1_000_000_000;
 
+/// Files whose text names a repository elsewhere (gitrepository-layout(5)).
+const POINTERS: [&str; 2] = [".git", "commondir"];
+
 /// What a folder contributes to the links of its workspace.
 #[derive(Debug, Default)]
 pub(super) struct FolderLinks {
@@ -25,8 +28,12 @@ pub(super) struct FolderLinks {
     /// Name and text of each link, sorted.
     pub(super) links: Vec<(OsString, PathBuf)>,
     pub(super) entries: usize,
+    /// The names of the files in it by which git finds a repository elsewhere, sorted.
+    pub(super) pointers: Vec<OsString>,
     /// Whether its links work although they cannot be listed.
     pub(super) unlisted: bool,
+    /// Whether its path, or one of a link in it, is longer than the kernel takes. Shorter paths lead there over links.
+    pub(super) too_long: bool,
 }
 
 impl FolderLinks {
@@ -37,8 +44,9 @@ impl FolderLinks {
         let found = match list(&path, most) {
             Ok(found) => found,
             Err(error) if is_gone(&error) => return None,
-            Err(_) => Self {
+            Err(error) => Self {
                 unlisted: can_be_entered(&path),
+                too_long: is_too_long(&error),
                 ..Self::default()
             },
         };
@@ -60,12 +68,15 @@ impl FolderLinks {
 
     /// Whether both contribute the same links.
     pub(super) fn has_same_links(&self, other: &Self) -> bool {
-        self.links == other.links && self.unlisted == other.unlisted
+        self.links == other.links
+            && self.pointers == other.pointers
+            && self.unlisted == other.unlisted
+            && self.too_long == other.too_long
     }
 
     /// Whether it contributes nothing.
     pub(super) fn has_no_links(&self) -> bool {
-        self.links.is_empty() && !self.unlisted
+        self.links.is_empty() && self.pointers.is_empty() && !self.unlisted && !self.too_long
     }
 }
 
@@ -102,12 +113,16 @@ fn list(path: &Path, most: usize) -> io::Result<FolderLinks> {
         let kind = entry.file_type()?;
         if kind.is_dir() && !holds_git_objects(&entry.path()) {
             found.folders.push(entry.file_name());
-        } else if kind.is_symlink()
-            && let Ok(text) = fs::read_link(entry.path())
-        {
-            found.links.push((entry.file_name(), text));
+        } else if kind.is_symlink() {
+            match fs::read_link(entry.path()) {
+                Ok(text) => found.links.push((entry.file_name(), text)),
+                Err(error) => found.too_long |= is_too_long(&error),
+            }
+        } else if kind.is_file() && POINTERS.iter().any(|name| entry.file_name() == *name) {
+            found.pointers.push(entry.file_name());
         }
     }
+    found.pointers.sort_unstable();
     found.folders.sort_unstable();
     found.links.sort_unstable();
     Ok(found)
@@ -118,6 +133,10 @@ fn is_gone(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
     )
+}
+
+fn is_too_long(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::InvalidFilename
 }
 
 fn can_be_entered(folder: &Path) -> bool {

@@ -5,6 +5,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use rustix::fs::{Mode, OFlags};
+
 use super::{Links, OutsideLinks};
 use crate::workspace::Workspace;
 
@@ -158,4 +160,26 @@ fn links_with_two_texts_each_are_followed_once_from_each_position() {
         (ends, over.len(), is_cut),
         (vec!["a".to_owned(), "b".to_owned()], 29, false)
     );
+}
+
+#[test]
+fn links_in_a_folder_whose_path_is_too_long_are_known_to_be_missing() {
+    // The path of the second folder leaves no room for the name of the link in it.
+    for end in [4_300, 4_085] {
+        let scene = Scene::new(&["a -> b"]);
+        let mut fd = rustix::fs::open(scene.at(""), OFlags::PATH, Mode::empty()).unwrap();
+        let mut length = scene.workspace.root().as_os_str().len();
+        while length + 1 < end {
+            let name = "d".repeat(250.min(end - length - 1));
+            rustix::fs::mkdirat(&fd, &name, Mode::RWXU).unwrap();
+            fd = rustix::fs::openat(&fd, &name, OFlags::PATH, Mode::empty()).unwrap();
+            length += name.len() + 1;
+        }
+        rustix::fs::symlinkat("x", &fd, "link-with-a-name").unwrap();
+        let missing = scene.workspace.links().missing();
+        let missing = missing.unwrap_or_default();
+        assert!(missing.contains("longer than 4,095 bytes"), "{missing}");
+        assert!(missing.contains("shorten"), "{missing}");
+        assert!(missing.len() < 400, "{missing}");
+    }
 }

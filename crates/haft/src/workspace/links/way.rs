@@ -72,7 +72,7 @@ impl OutsideLinks {
             if !self.folders.contains_key(&path) {
                 let left = MAX_OUTSIDE - self.entries;
                 let listed = FolderLinks::of(path.clone(), left).unwrap_or_default();
-                if listed.entries > left || listed.unlisted {
+                if listed.entries > left || listed.unlisted || listed.too_long {
                     return Err(TooMany);
                 }
                 self.entries += listed.entries;
