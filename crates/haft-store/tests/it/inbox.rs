@@ -128,6 +128,8 @@ on_each!(
     changes_are_heard_from_every_connection,
     an_outcome_is_delivered_once,
     whoever_waits_is_alive_for_as_long,
+    why_a_request_ended_is_kept,
+    the_request_that_answers_a_call_is_found,
     w12_there_is_room_for_what_stands_and_for_so_many_of_a_run,
 );
 
@@ -148,6 +150,7 @@ async fn a_request_goes_one_way(place: &dyn Place) {
         claimed: false,
         outcome: None,
         delivered: false,
+        why: None,
     };
     assert_eq!(seen, filed);
     let decision = yes("bob");
@@ -197,11 +200,11 @@ async fn bring(inbox: &Arc<dyn Inbox>, name: &str, to: Did) {
         }
         Did::Denied => drop(inbox.decide(&id, &no("bob")).await.unwrap()),
         Did::Answered => drop(inbox.decide(&id, &answer("bob")).await.unwrap()),
-        Did::Expired => inbox.end(&id, Ending::Expired).await.unwrap(),
-        Did::Withdrawn => inbox.end(&id, Ending::Withdrawn).await.unwrap(),
+        Did::Expired => inbox.end(&id, Ending::Expired, "").await.unwrap(),
+        Did::Withdrawn => inbox.end(&id, Ending::Withdrawn, "").await.unwrap(),
     }
     if matches!(to, Did::Voided) {
-        inbox.end(&id, Ending::Void).await.unwrap();
+        inbox.end(&id, Ending::Void, "").await.unwrap();
     }
     if matches!(to, Did::Claimed | Did::Finished) {
         inbox.claim(&id).await.unwrap();
@@ -265,9 +268,9 @@ async fn each_wrong_step_is_refused_with_its_reason(place: &dyn Place) {
         assert!(decided.ends_with(&after_claim), "{name}: {decided}");
         assert_eq!(decided.is_empty(), decide.is_empty(), "{name}: {decided}");
         // An ending comes too late for a request that is decided or claimed.
-        inbox.end(&id(&name), Ending::Withdrawn).await.unwrap();
+        inbox.end(&id(&name), Ending::Withdrawn, "").await.unwrap();
         if matches!(did, Did::Nothing | Did::Claimed | Did::Finished) {
-            inbox.end(&id(&name), Ending::Void).await.unwrap();
+            inbox.end(&id(&name), Ending::Void, "").await.unwrap();
         }
         let ended = status(&inbox, &name).await;
         assert_eq!(ended == RequestStatus::Withdrawn, stands == "withdrawn");
@@ -279,7 +282,7 @@ async fn each_wrong_step_is_refused_with_its_reason(place: &dyn Place) {
     assert_eq!(inbox.finish(&none, "", true).await.unwrap_err(), not_found);
     assert_eq!(inbox.deliver(&none).await.unwrap_err(), not_found);
     assert_eq!(inbox.attend(&none, true).await.unwrap_err(), not_found);
-    let ended = inbox.end(&none, Ending::Expired).await;
+    let ended = inbox.end(&none, Ending::Expired, "").await;
     assert_eq!(ended.unwrap_err(), not_found);
 }
 
@@ -337,6 +340,7 @@ async fn what_has_expired_is_not_decided(place: &dyn Place) {
     let over = InboxError::Over {
         id: a.id.clone(),
         status: RequestStatus::Expired,
+        why: None,
     };
     assert_eq!(person.decide(&a.id, &yes("bob")).await.unwrap_err(), over);
     assert_eq!(asker.claim(&a.id).await.unwrap_err(), over);
@@ -431,7 +435,7 @@ async fn w12_there_is_room_for_what_stands_and_for_so_many_of_a_run(place: &dyn 
     // A denied request stays, but is not pending.
     inbox.decide(&id("a0"), &no("bob")).await.unwrap();
     assert!(room("f0", 0).await && room("new", 3).await);
-    let withdrawn = inbox.end(&id("a1"), Ending::Withdrawn).await;
+    let withdrawn = inbox.end(&id("a1"), Ending::Withdrawn, "").await;
     withdrawn.unwrap();
     assert!(!room("f1", 0).await && room("f1", 2).await);
 }
@@ -592,4 +596,63 @@ async fn an_outcome_is_delivered_once(place: &dyn Place) {
     assert!(!inboxes[1].get(&id("b")).await.unwrap().unwrap().attended);
     inboxes[2].attend(&id("b"), true).await.unwrap();
     assert!(inboxes[1].get(&id("b")).await.unwrap().unwrap().attended);
+}
+
+async fn why_a_request_ended_is_kept(place: &dyn Place) {
+    let (asker, person) = (place.inbox(), place.inbox());
+    let why = "rules allow the call now";
+    // What was done before, the ending, and whether it took effect.
+    for (did, ending, ends) in [
+        (Did::Nothing, Ending::Withdrawn, true),
+        (Did::Approved, Ending::Void, true),
+        (Did::Nothing, Ending::Void, false),
+        (Did::Approved, Ending::Withdrawn, false),
+        (Did::Claimed, Ending::Void, false),
+        (Did::Withdrawn, Ending::Withdrawn, false),
+    ] {
+        let name = format!("{did:?}-{ending:?}");
+        bring(&asker, &name, did).await;
+        asker.end(&id(&name), ending, why).await.unwrap();
+        let entry = person.get(&id(&name)).await.unwrap().unwrap();
+        let expect = ends.then_some(why);
+        assert_eq!(entry.why.as_deref(), expect, "{name}");
+        if ends && did as u8 == Did::Nothing as u8 {
+            let late = person.decide(&id(&name), &yes("bob")).await.unwrap_err();
+            let says = format!("approval {name} is withdrawn: {why}");
+            assert_eq!(late.to_string(), says);
+        }
+    }
+}
+
+async fn the_request_that_answers_a_call_is_found(place: &dyn Place) {
+    let (asker, other) = (place.inbox(), place.inbox());
+    let run = request("a", "f").run;
+    let found = async |run: &RunId, fingerprint: &str| {
+        let found = other.find(run, fingerprint).await.unwrap();
+        found.map(|entry| entry.request.id.to_string())
+    };
+    for (did, expect) in [
+        (Did::Nothing, true),
+        (Did::Approved, true),
+        (Did::Denied, true),
+        (Did::Claimed, true),
+        (Did::Finished, true),
+        (Did::Expired, false),
+        (Did::Withdrawn, false),
+        (Did::Voided, false),
+    ] {
+        let name = format!("{did:?}");
+        bring(&asker, &name, did).await;
+        let expect = expect.then(|| name.clone());
+        assert_eq!(found(&run, &name).await, expect, "{name}");
+        assert_eq!(found(&RunId::new("another"), &name).await, None, "{name}");
+    }
+    assert_eq!(found(&run, "none").await, None);
+    // The newest counts.
+    let again = ApprovalRequest {
+        id: id("again"),
+        ..request("again", "Withdrawn")
+    };
+    assert_eq!(asker.submit(&again).await.unwrap(), Submission::New);
+    assert_eq!(found(&run, "Withdrawn").await.as_deref(), Some("again"));
 }

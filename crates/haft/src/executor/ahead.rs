@@ -9,6 +9,7 @@ use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
 use crate::executor::judge;
 use crate::executor::settlement::Settlement;
+use crate::executor::unasked;
 use crate::executor::{Executor, How};
 use crate::permission::Verdict;
 use crate::result::{Outcome, Status};
@@ -44,6 +45,10 @@ async fn clear_ahead(
     let judged = judge::judge(open, admitted)?;
     if judged.ruling().verdict != Verdict::Allow {
         clear::clear(open, settlement, judged).await?;
+    } else {
+        // A decision that was made is claimed by the call.
+        let why = unasked::by_policy(judged.ruling());
+        unasked::withdraw(open, &judged, &why).await?;
     }
     Ok(CallResult {
         summary: Some("it may run; nothing ran here".to_owned()),

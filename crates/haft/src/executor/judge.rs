@@ -11,6 +11,7 @@ use crate::executor::draft::{Caller, Draft};
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::effects::Runnable;
 use crate::executor::exit::OpenCall;
+use crate::executor::unasked::Unasked;
 use crate::judgement::{Consent, Judgement};
 use crate::permission::Verdict;
 use crate::policy::{Cause, CauseKind, JudgedCall, Ruling};
@@ -111,7 +112,11 @@ impl Judged {
     }
 
     /// Clears a call that the policy allows and the budgets have room for.
-    pub(super) fn clear_allowed(self, reservation: Reservation) -> Result<Cleared, EarlyEnd> {
+    pub(super) fn clear_allowed(
+        self,
+        reservation: Reservation,
+        _: Unasked,
+    ) -> Result<Cleared, EarlyEnd> {
         if self.ruling().verdict != Verdict::Allow {
             return Err(denied(self.ruling()));
         }
@@ -128,6 +133,7 @@ impl Judged {
         decision: Consent,
         shown: Option<Snapshot>,
         reservation: Reservation,
+        _: Unasked,
     ) -> Result<Cleared, EarlyEnd> {
         if self.ruling().verdict == Verdict::Deny {
             return Err(denied(self.ruling()));
