@@ -17,7 +17,7 @@ impl Agent {
         let Some(id) = self.approval_of(ready.place) else {
             return Ok(Plan::Run(ready));
         };
-        match self.stored(&ready, &id).await {
+        match self.stored(&id).await {
             Ok(Some(stored)) => self.by_request(ready, &stored).await,
             Ok(None) => {
                 let why = format!(
@@ -31,15 +31,12 @@ impl Agent {
         }
     }
 
-    /// Returns the request that the call waited for. While another process applies what the call changed, it is waited for like a decision.
-    async fn stored(
-        &self,
-        ready: &Ready,
-        id: &ApprovalId,
-    ) -> Result<Option<StoredApproval>, InboxError> {
+    /// Returns the request that the call waited for. While another process runs the call, that is waited for like a decision.
+    async fn stored(&self, id: &ApprovalId) -> Result<Option<StoredApproval>, InboxError> {
         let stored = self.executor.inbox().get(id).await?;
         let runs = |stored: &StoredApproval| {
-            stored.status == RequestStatus::Running && is_of_part(ready, &stored.request)
+            // A script that is run again finds its calls by itself.
+            stored.status == RequestStatus::Running && stored.request.parent.is_none()
         };
         if !stored.as_ref().is_some_and(runs) {
             return Ok(stored);
@@ -98,7 +95,10 @@ impl Agent {
             // It is made again: where rules ask about it, it finds its request, and where they decide it, the executor withdraws that.
             RequestStatus::Pending if stored.is_open() => Ok(Plan::Run(ready)),
             RequestStatus::Running => Ok(Plan::Run(ready)),
-            _ => {
+            status => {
+                if status == RequestStatus::InDoubt {
+                    self.deliver(stored).await;
+                }
                 let answer = AnswerText::error(over(&ready, stored));
                 self.answer_only(&ready, answer).await
             }

@@ -83,6 +83,7 @@ impl Agent {
             }
             RequestStatus::Running | RequestStatus::InDoubt | RequestStatus::Done => {
                 self.tell_call(ready);
+                self.deliver(stored).await;
                 let answer = AnswerText::error(asked::over(ready, stored));
                 self.answer(ready, answer, None).await
             }

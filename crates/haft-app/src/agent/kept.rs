@@ -211,13 +211,20 @@ impl App {
                 RequestStatus::Denied,
                 RequestStatus::Answered,
                 RequestStatus::Running,
+                RequestStatus::InDoubt,
             ],
             run: Some(run.clone()),
             ..Filter::default()
         };
         let mut found = None;
         let keep = |entry: StoredApproval| {
-            if entry.status == RequestStatus::Running || !entry.claimed {
+            // A process that is stopped looks as if it had exited.
+            let acts = match entry.status {
+                RequestStatus::Running => true,
+                RequestStatus::InDoubt => !entry.delivered,
+                _ => !entry.claimed,
+            };
+            if acts {
                 found = Some(entry.request.id);
             }
         };

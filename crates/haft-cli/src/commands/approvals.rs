@@ -380,7 +380,8 @@ fn print_status(at: &Invocation, app: &App, entry: &StoredApproval) -> Done {
     if at.screen.json {
         at.screen.document(&item)?;
     } else {
-        at.screen.out(&format!("{}  {}\n", item.id, item.status))?;
+        at.screen
+            .out(&format!("{}  {}\n", item.id, status(&item)))?;
     }
     Ok(Exit::Done)
 }

@@ -70,7 +70,7 @@ fn a_call_that_other_settings_decide_on_resume_leaves_nothing_to_approve() {
         (APPEND, gone, 0, "its call has ended without it"),
         (COMMAND, trusted, 1, "profile trusted allows it now"),
         (COMMAND, deny, 0, "Edit(/a.txt) denies it now"),
-        (COMMAND, no_commands, 0, "its call has ended without it"),
+        (COMMAND, no_commands, 0, "run_command denies it now"),
         (SCRIPTED, trusted, 1, "profile trusted allows it now"),
         (SCRIPTED, deny, 0, "Edit(/a.txt) denies it now"),
         (SCRIPTED, no_scripts, 0, "its call has ended without it"),
@@ -146,6 +146,42 @@ fn an_approval_that_races_with_a_resume_under_other_settings_runs_the_call_once(
             let written = read(&lab, "a.txt");
             assert_eq!(written.lines().count(), 1, "{both}: {written}");
         }
+    }
+}
+
+#[test]
+fn a_command_s_call_that_other_settings_decide_leaves_nothing_to_approve() {
+    let allow = r#"policy.allow=["Edit(/a.txt)"]"#;
+    // What is done before the call is made again, what it is made with, its exit code, and how often it has run in the end.
+    for (first, other, code, lines, why) in [
+        ("", allow, 0, 1, "Edit(/a.txt) allows it now"),
+        ("", DENY_FILE, 3, 0, "Edit(/a.txt) denies it now"),
+        ("approve", allow, 0, 1, ""),
+    ] {
+        let row = format!("{first} {other}");
+        let lab = lab();
+        let call = [
+            "call",
+            "write_file",
+            "path=a.txt",
+            "content=x\n",
+            "mode=append",
+        ];
+        let asked = lab.run(&call);
+        assert_eq!(asked.code, 4, "{row}: {}{}", asked.stdout, asked.stderr);
+        let id = with_status(&lab, "pending").remove(0);
+        if first == "approve" {
+            let approved = lab.run(&["approvals", "approve", "--yes", &id]);
+            assert_eq!(approved.code, 0, "{row}: {}", approved.stderr);
+        }
+        let again = lab.run(&[&call[..], &["-c", other]].concat());
+        assert_eq!(again.code, code, "{row}: {}{}", again.stdout, again.stderr);
+        if first == "approve" {
+            assert_eq!(show(&lab, &id)["status"], "done", "{row}");
+        } else {
+            check_withdrawn(&lab, &id, why, &row);
+        }
+        assert_eq!(read(&lab, "a.txt").lines().count(), lines, "{row}");
     }
 }
 

@@ -119,6 +119,8 @@ pub(super) async fn earlier_outcome(
     let key = of(parts, session, tool, arguments);
     // In its own run the inbox knows the call, unless another call asked for approval.
     let before = match (session.others(), tool.spec().suspension) {
+        // The call that was made before is this one, which runs now.
+        _ if settlement.has_claimed() => Before::New,
         (None, Suspension::Before | Suspension::Within) => Before::New,
         (_, suspension) => look_up(parts, session, &key, suspension).await?,
     };

@@ -195,6 +195,21 @@ pub(super) fn conflict(id: &ApprovalId, difference: &str) -> EarlyEnd {
         .advise("check what changed, then call again to request approval again")
 }
 
+/// Checks that the approval that a call is resumed with still states what the call would do.
+pub(super) fn still_fits(
+    open: &OpenCall<'_>,
+    judged: &Judged,
+    ticket: &Ticket,
+) -> Result<(), EarlyEnd> {
+    let Ticket::Approved(shown) = ticket else {
+        return Ok(());
+    };
+    let (admitted, judgement) = (&judged.admitted, &judged.judgement);
+    let (parts, session) = (open.parts(), open.session());
+    let now = request(parts, session, open.caller(), admitted, judgement)?;
+    fits(parts, shown, &now)
+}
+
 /// Clears a resumed call. The decision holds only for what was shown; anything else is a conflict, which leaves the decision
 /// unclaimed.
 pub(super) async fn resumed(
@@ -203,18 +218,10 @@ pub(super) async fn resumed(
     judged: Judged,
     ticket: Ticket,
 ) -> Result<Cleared, EarlyEnd> {
-    let (parts, session) = (open.parts(), open.session());
+    still_fits(open, &judged, &ticket)?;
     let claimed = match ticket {
         Ticket::Claimed(claimed) => *claimed,
-        Ticket::Approved(shown) => {
-            let Judged {
-                admitted,
-                judgement,
-            } = &judged;
-            let now = request(parts, session, open.caller(), admitted, judgement)?;
-            fits(parts, &shown, &now)?;
-            claim(parts, settlement, &shown.id).await?
-        }
+        Ticket::Approved(shown) => claim(open.parts(), settlement, &shown.id).await?,
     };
     take(open, settlement, judged, claimed).await
 }

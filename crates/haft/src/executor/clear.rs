@@ -28,6 +28,10 @@ pub(super) async fn clear(
         return refuse(open, settlement, judged).await;
     }
     if let Some(ticket) = settlement.take_ticket() {
+        // What needs no approval now does not fail because its approval no longer holds.
+        if verdict == Verdict::Allow && approve::still_fits(open, &judged, &ticket).is_err() {
+            return clear_allowed(open, settlement, judged).await;
+        }
         return approve::resumed(open, settlement, judged, ticket).await;
     }
     if verdict == Verdict::Allow {

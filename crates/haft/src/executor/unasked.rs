@@ -1,11 +1,11 @@
 //! `Unasked`: the proof that no request about a call is open when it is cleared without its decision. A request that was open is withdrawn
-//! first, so that no decision about it runs the call again; one that was decided first decides the call.
+//! first, so that no decision about it runs the call again; one that was acted on first decides the call.
 
 use std::fmt;
 
 use crate::approval::inbox::{Ending, RequestStatus, StoredApproval};
 use crate::approval::suspended::SuspendedCall;
-use crate::approval::{ApprovalId, fingerprint};
+use crate::approval::{ApprovalId, Choice, fingerprint};
 use crate::error::ErrorKind;
 use crate::executor::again;
 use crate::executor::ask::ClaimedDecision;
@@ -48,7 +48,8 @@ pub(super) enum Earlier {
 
 /// Withdraws the open request about a call that something else decides now: `by` says what, as the end of a sentence.
 ///
-/// A request that is approved already counts, unless the call is denied now: then the approval is void, and the client hears of the denial.
+/// An approval that nothing has run on yet is void then: the call needs none now, or is denied. One with edited arguments counts, unless
+/// the call is denied.
 pub(super) async fn withdraw(
     open: &mut OpenCall<'_>,
     judged: &Judged,
@@ -158,7 +159,7 @@ fn next(found: &StoredApproval, denied: bool) -> Next {
     match found.status {
         RequestStatus::Pending if !found.is_open() => Next::Pass,
         RequestStatus::Pending => Next::End(Ending::Withdrawn),
-        RequestStatus::Approved if denied => Next::End(Ending::Void),
+        RequestStatus::Approved if denied || !is_edited(found) => Next::End(Ending::Void),
         RequestStatus::Approved | RequestStatus::Running => Next::Count,
         // The outcome of a script's call is the script's.
         RequestStatus::Done if !found.delivered && found.request.parent.is_none() => Next::Count,
@@ -170,6 +171,18 @@ fn next(found: &StoredApproval, denied: bool) -> Next {
         | RequestStatus::Withdrawn
         | RequestStatus::InDoubt => Next::Pass,
     }
+}
+
+/// Returns whether the user approved other arguments than those of the call.
+fn is_edited(found: &StoredApproval) -> bool {
+    let choice = found.decision.as_ref().map(|decision| &decision.choice);
+    matches!(
+        choice,
+        Some(Choice::Approve {
+            edited: Some(_),
+            ..
+        })
+    )
 }
 
 /// Returns the reason for a request whose call the policy decides.
