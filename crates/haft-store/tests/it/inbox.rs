@@ -649,10 +649,7 @@ async fn the_request_that_answers_a_call_is_found(place: &dyn Place) {
     }
     assert_eq!(found(&run, "none").await, None);
     // The newest counts.
-    let again = ApprovalRequest {
-        id: id("again"),
-        ..request("again", "Withdrawn")
-    };
+    let again = request("again", "Withdrawn");
     assert_eq!(asker.submit(&again).await.unwrap(), Submission::New);
     assert_eq!(found(&run, "Withdrawn").await.as_deref(), Some("again"));
 }
