@@ -43,12 +43,12 @@ async fn clear_ahead(
         return Err(EarlyEnd::failed(ErrorKind::InvalidArguments, refused));
     };
     let judged = judge::judge(open, admitted)?;
-    if judged.ruling().verdict != Verdict::Allow {
-        clear::clear(open, settlement, judged).await?;
-    } else {
+    if judged.ruling().verdict == Verdict::Allow {
         // What counts of it, the call finds when it is made.
         let why = unasked::by_policy(judged.ruling());
         unasked::withdraw(open, &judged, &why).await?;
+    } else {
+        clear::clear(open, settlement, judged).await?;
     }
     Ok(CallResult {
         summary: Some("it may run; nothing ran here".to_owned()),

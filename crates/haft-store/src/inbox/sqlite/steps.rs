@@ -15,7 +15,8 @@ use crate::number::nanoseconds;
 /// The columns of a row, for [`read_bare_row`].
 macro_rules! columns {
     () => {
-        "request, status, decision, outcome, delivered, waiter, claimed_by, why"
+        "request, status, decision, outcome, delivered, waiter, claimed_by, \
+        (SELECT why FROM approval_reasons WHERE approval_reasons.id = approvals.id)"
     };
 }
 pub(super) use columns;
@@ -50,9 +51,11 @@ const ATTEND: &str = "UPDATE approvals SET waiter = ?2, changed = ?3 WHERE id = 
 const LEAVE: &str =
     "UPDATE approvals SET waiter = NULL, changed = ?3 WHERE id = ?1 AND waiter = ?2";
 /// A request that has expired before it is withdrawn becomes expired.
-const END: &str = "UPDATE approvals SET why = iif(status = 'pending' AND expires <= ?5, why, nullif(?6, '')), \
-    status = iif(status = 'pending' AND expires <= ?5, 'expired', ?2), changed = ?3 \
+const END: &str = "UPDATE approvals SET status = iif(status = 'pending' AND expires <= ?5, 'expired', ?2), changed = ?3 \
     WHERE id = ?1 AND status = ?4 AND claimed_by IS NULL";
+/// One that expired instead has no reason.
+const REASON: &str = "INSERT OR REPLACE INTO approval_reasons (id, why) \
+    SELECT id, ?2 FROM approvals WHERE id = ?1 AND status = 'withdrawn'";
 const EXPIRE: &str = "UPDATE approvals SET status = 'expired', changed = ?3 \
     WHERE tenant = ?1 AND status = 'pending' AND expires <= ?2 RETURNING id";
 const EXISTS: &str = "SELECT EXISTS (SELECT 1 FROM approvals WHERE id = ?)";
@@ -279,7 +282,11 @@ impl<'a> Steps<'a> {
     fn end(&mut self, id: &ApprovalId, ending: Ending, why: &str, number: i64) -> Result<(), No> {
         let (to, from) = (ending.status().as_str(), ending.applies_to().as_str());
         let now = nanoseconds(clock::now());
-        self.update(id, END, &[&id.as_str(), &to, &number, &from, &now, &why])?;
+        let ended = self.update(id, END, &[&id.as_str(), &to, &number, &from, &now])?;
+        if ended && !why.is_empty() {
+            let mut reason = self.connection.prepare_cached(REASON)?;
+            reason.execute(params![id.as_str(), why])?;
+        }
         Ok(())
     }
 
