@@ -179,16 +179,20 @@ impl App {
             ApprovalWait::Never => Duration::ZERO,
         };
         let deadline = Instant::now() + patience.max(LEAST_PATIENCE);
+        let mut was_free = false;
         loop {
             let problem = match self.runs().resume(run, 0, options.clone()).await {
                 Ok(run) => return Ok(run),
                 Err(problem) => problem,
             };
-            if matches!(
-                runs::holder(self.home(), run.as_str()),
-                Ok(Holder::Free) | Err(_)
-            ) {
-                return Err(problem);
+            match runs::holder(self.home(), run.as_str()) {
+                // The other process may have released it since.
+                Ok(Holder::Free) if !was_free => {
+                    was_free = true;
+                    continue;
+                }
+                Ok(Holder::Free) | Err(_) => return Err(problem),
+                Ok(Holder::Owner | Holder::Resumer) => was_free = false,
             }
             let Some(id) = self.acted_on(run).await? else {
                 return Err(problem);

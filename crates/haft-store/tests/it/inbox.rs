@@ -16,8 +16,9 @@ use haft_store::sqlite::SqliteInbox;
 use tokio::time::timeout;
 
 use crate::cluster::Cluster;
+use crate::inbox_steps::{self, Did, bring};
 use crate::leases::{renewed, short};
-use crate::request::{MINUTE, all, answer, id, no, request, yes};
+use crate::request::{MINUTE, all, id, no, request, yes};
 
 /// A place that stores requests, and connections to it.
 pub(crate) trait Place: Send + Sync {
@@ -174,44 +175,6 @@ async fn a_request_goes_one_way(place: &dyn Place) {
         (RequestStatus::Done, true, Some(r#"{"v":1}"#))
     );
     assert_eq!(person.get(&id("b")).await.unwrap(), None);
-}
-
-/// The earlier steps of a request, before the step that is refused.
-#[derive(Debug, Clone, Copy)]
-enum Did {
-    Nothing,
-    Approved,
-    Denied,
-    Answered,
-    Claimed,
-    Finished,
-    Expired,
-    Withdrawn,
-    Voided,
-}
-
-async fn bring(inbox: &Arc<dyn Inbox>, name: &str, to: Did) {
-    inbox.submit(&request(name, name)).await.unwrap();
-    let id = id(name);
-    match to {
-        Did::Nothing => {}
-        Did::Approved | Did::Claimed | Did::Finished | Did::Voided => {
-            inbox.decide(&id, &yes("bob")).await.unwrap();
-        }
-        Did::Denied => drop(inbox.decide(&id, &no("bob")).await.unwrap()),
-        Did::Answered => drop(inbox.decide(&id, &answer("bob")).await.unwrap()),
-        Did::Expired => inbox.end(&id, Ending::Expired, "").await.unwrap(),
-        Did::Withdrawn => inbox.end(&id, Ending::Withdrawn, "").await.unwrap(),
-    }
-    if matches!(to, Did::Voided) {
-        inbox.end(&id, Ending::Void, "").await.unwrap();
-    }
-    if matches!(to, Did::Claimed | Did::Finished) {
-        inbox.claim(&id).await.unwrap();
-    }
-    if matches!(to, Did::Finished) {
-        inbox.finish(&id, "{}", false).await.unwrap();
-    }
 }
 
 #[expect(clippy::too_many_lines, reason = "a table")]
@@ -599,57 +562,9 @@ async fn an_outcome_is_delivered_once(place: &dyn Place) {
 }
 
 async fn why_a_request_ended_is_kept(place: &dyn Place) {
-    let (asker, person) = (place.inbox(), place.inbox());
-    let why = "rules allow the call now";
-    // What was done before, the ending, and whether it took effect.
-    for (did, ending, ends) in [
-        (Did::Nothing, Ending::Withdrawn, true),
-        (Did::Approved, Ending::Void, true),
-        (Did::Nothing, Ending::Void, false),
-        (Did::Approved, Ending::Withdrawn, false),
-        (Did::Claimed, Ending::Void, false),
-        (Did::Withdrawn, Ending::Withdrawn, false),
-    ] {
-        let name = format!("{did:?}-{ending:?}");
-        bring(&asker, &name, did).await;
-        asker.end(&id(&name), ending, why).await.unwrap();
-        let entry = person.get(&id(&name)).await.unwrap().unwrap();
-        let expect = ends.then_some(why);
-        assert_eq!(entry.why.as_deref(), expect, "{name}");
-        if ends && did as u8 == Did::Nothing as u8 {
-            let late = person.decide(&id(&name), &yes("bob")).await.unwrap_err();
-            let says = format!("approval {name} is withdrawn: {why}");
-            assert_eq!(late.to_string(), says);
-        }
-    }
+    inbox_steps::why_a_request_ended_is_kept(&place.inbox(), &place.inbox()).await;
 }
 
 async fn the_request_that_answers_a_call_is_found(place: &dyn Place) {
-    let (asker, other) = (place.inbox(), place.inbox());
-    let run = request("a", "f").run;
-    let found = async |run: &RunId, fingerprint: &str| {
-        let found = other.find(run, fingerprint).await.unwrap();
-        found.map(|entry| entry.request.id.to_string())
-    };
-    for (did, expect) in [
-        (Did::Nothing, true),
-        (Did::Approved, true),
-        (Did::Denied, true),
-        (Did::Claimed, true),
-        (Did::Finished, true),
-        (Did::Expired, false),
-        (Did::Withdrawn, false),
-        (Did::Voided, false),
-    ] {
-        let name = format!("{did:?}");
-        bring(&asker, &name, did).await;
-        let expect = expect.then(|| name.clone());
-        assert_eq!(found(&run, &name).await, expect, "{name}");
-        assert_eq!(found(&RunId::new("another"), &name).await, None, "{name}");
-    }
-    assert_eq!(found(&run, "none").await, None);
-    // The newest counts.
-    let again = request("again", "Withdrawn");
-    assert_eq!(asker.submit(&again).await.unwrap(), Submission::New);
-    assert_eq!(found(&run, "Withdrawn").await.as_deref(), Some("again"));
+    inbox_steps::the_request_that_answers_a_call_is_found(&place.inbox(), &place.inbox()).await;
 }

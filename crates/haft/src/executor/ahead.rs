@@ -46,7 +46,7 @@ async fn clear_ahead(
     if judged.ruling().verdict == Verdict::Allow {
         // What counts of it, the call finds when it is made.
         let why = unasked::by_policy(judged.ruling());
-        unasked::withdraw(open, &judged, &why).await?;
+        unasked::withdraw(open, judged.decided(), &why).await?;
     } else {
         clear::clear(open, settlement, judged).await?;
     }

@@ -48,7 +48,7 @@ pub(super) async fn ask_user(
         match budgets::take(open, &judged, request.is_over_budget()).await {
             Ok(reservation) => {
                 let why = unasked::by_other(&decision.by);
-                return match unasked::withdraw(open, &judged, &why).await? {
+                return match unasked::withdraw(open, judged.decided(), &why).await? {
                     Earlier::Over(unasked) => {
                         let decided = Decided { request, decision };
                         let basis = Basis {

@@ -46,7 +46,7 @@ pub(super) async fn clear(
             Err(no_room) => return clear_over_budget(open, settlement, judged, &no_room).await,
         };
         let why = unasked::by_other(&format!("a grant of {by}"));
-        return match unasked::withdraw(open, &judged, &why).await? {
+        return match unasked::withdraw(open, judged.decided(), &why).await? {
             Earlier::Over(unasked) => {
                 open.record.decided_by = Some(by.clone());
                 let grant = Consent { by, approval: None };
@@ -85,7 +85,7 @@ async fn clear_earlier(
     taken: Reservation,
 ) -> Result<Cleared, EarlyEnd> {
     let why = unasked::by_policy(judged.ruling());
-    match unasked::withdraw(open, &judged, &why).await? {
+    match unasked::withdraw(open, judged.decided(), &why).await? {
         Earlier::Over(unasked) => judged.clear_allowed(taken, unasked),
         Earlier::Counts => approve::find_decision(open, settlement, judged).await,
     }
@@ -98,7 +98,7 @@ async fn refuse(
     judged: Judged,
 ) -> Result<Cleared, EarlyEnd> {
     let why = unasked::by_policy(judged.ruling());
-    match unasked::withdraw(open, &judged, &why).await? {
+    match unasked::withdraw(open, judged.decided(), &why).await? {
         Earlier::Over(_) => Err(denied(judged.ruling())),
         Earlier::Counts => approve::find_decision(open, settlement, judged).await,
     }

@@ -11,7 +11,7 @@ use crate::executor::draft::{Caller, Draft};
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::effects::Runnable;
 use crate::executor::exit::OpenCall;
-use crate::executor::unasked::Unasked;
+use crate::executor::unasked::{DecidedCall, Unasked};
 use crate::judgement::{Consent, Judgement};
 use crate::permission::Verdict;
 use crate::policy::{Cause, CauseKind, JudgedCall, Ruling};
@@ -97,6 +97,15 @@ impl Judged {
     /// Returns the policy's ruling.
     pub(super) fn ruling(&self) -> &Ruling {
         self.judgement.ruling()
+    }
+
+    /// Returns the call as it is decided now.
+    pub(super) fn decided(&self) -> DecidedCall<'_> {
+        DecidedCall {
+            entry: self.admitted.entry(),
+            written: self.admitted.written(),
+            verdict: self.ruling().verdict,
+        }
     }
 
     /// Raises the verdict to a request for approval, because the budgets have no room for the call.

@@ -11,11 +11,11 @@ use crate::executor::again;
 use crate::executor::ask::ClaimedDecision;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
-use crate::executor::judge::Judged;
 use crate::permission::Verdict;
 use crate::policy::Ruling;
 use crate::session::Session;
 use crate::spec::Suspension;
+use crate::toolset::ToolEntry;
 
 /// Maximum number of times that a request may change while it is being withdrawn; its life has fewer steps.
 const MAX_STEPS: usize = 8;
@@ -38,6 +38,15 @@ impl Unasked {
     }
 }
 
+/// A call that the policy, or somebody else than its request, has decided.
+#[derive(Clone, Copy)]
+pub(super) struct DecidedCall<'a> {
+    pub(super) entry: &'a ToolEntry,
+    /// The arguments as they were judged.
+    pub(super) written: &'a str,
+    pub(super) verdict: Verdict,
+}
+
 /// What is left of the request about a call that is decided without it.
 pub(super) enum Earlier {
     /// Nothing: there was none, or it is withdrawn now.
@@ -52,21 +61,21 @@ pub(super) enum Earlier {
 /// the call is denied.
 pub(super) async fn withdraw(
     open: &mut OpenCall<'_>,
-    judged: &Judged,
+    call: DecidedCall<'_>,
     by: &str,
 ) -> Result<Earlier, EarlyEnd> {
     let session = open.session();
     if let Some(unasked) = Unasked::never_asked(session) {
         return Ok(Earlier::Over(unasked));
     }
-    let denied = judged.ruling().verdict == Verdict::Deny;
-    for id in elsewhere(open, judged, denied).await? {
+    let denied = call.verdict == Verdict::Deny;
+    for id in elsewhere(open, call).await? {
         // A denied call does not wait for what runs within an earlier one.
         if end(open, &id, by, denied).await? && !denied {
             return Ok(Earlier::Counts);
         }
     }
-    if let Some(id) = of_this_call(open, judged).await?
+    if let Some(id) = of_this_call(open, call).await?
         && end(open, &id, by, denied).await?
     {
         return Ok(Earlier::Counts);
@@ -77,17 +86,17 @@ pub(super) async fn withdraw(
 /// Returns the request of this very call, if one answers it.
 async fn of_this_call(
     open: &OpenCall<'_>,
-    judged: &Judged,
+    call: DecidedCall<'_>,
 ) -> Result<Option<ApprovalId>, EarlyEnd> {
     let (parts, session) = (open.parts(), open.session());
-    let (entry, written) = (judged.admitted.entry(), judged.admitted.written());
+    let entry = call.entry;
     let policy = parts.policy.now();
     let fingerprint = fingerprint(
         &entry.spec().name,
         entry.spec_hash(),
         session.principal(),
         policy.workspace_root().unwrap_or_default(),
-        written,
+        call.written,
     );
     let found = parts.inbox.find(session.approval_run(), &fingerprint).await;
     let found = found.map_err(not_withdrawn)?;
@@ -98,23 +107,23 @@ async fn of_this_call(
 /// before. A tool that continues by itself when it is allowed finds its own.
 async fn elsewhere(
     open: &OpenCall<'_>,
-    judged: &Judged,
-    denied: bool,
+    call: DecidedCall<'_>,
 ) -> Result<Vec<ApprovalId>, EarlyEnd> {
     let (parts, session) = (open.parts(), open.session());
-    let entry = judged.admitted.entry();
+    let entry = call.entry;
+    let denied = call.verdict == Verdict::Deny;
     let continues = entry.spec().suspension != Suspension::Before;
     if session.nest().is_some() || continues && !denied {
         return Ok(Vec::new());
     }
-    let key = again::of(parts, session, entry, judged.admitted.written());
+    let key = again::of(parts, session, entry, call.written);
     let found = parts.suspended.find(&key).await.map_err(not_withdrawn)?;
-    let is_same = |call: &SuspendedCall| {
-        let here = call.run == *session.approval_run();
-        call.outcome.is_none() && (here || call.alone && session.is_for_one_call())
+    let is_same = |one: &SuspendedCall| {
+        let here = one.run == *session.approval_run();
+        one.outcome.is_none() && (here || one.alone && session.is_for_one_call())
     };
     let same = found.into_iter().filter(is_same);
-    Ok(same.map(|call| call.approval).collect())
+    Ok(same.map(|one| one.approval).collect())
 }
 
 /// Ends a request, unless it is over; returns true if its decision or its outcome counts.
