@@ -216,6 +216,7 @@ impl App {
                 RequestStatus::Answered,
                 RequestStatus::Running,
                 RequestStatus::InDoubt,
+                RequestStatus::Done,
             ],
             run: Some(run.clone()),
             ..Filter::default()
@@ -225,7 +226,8 @@ impl App {
             // A process that is stopped looks as if it had exited.
             let acts = match entry.status {
                 RequestStatus::Running => true,
-                RequestStatus::InDoubt => !entry.delivered,
+                // The conversation does not have the outcome yet, and that process still has the run.
+                RequestStatus::InDoubt | RequestStatus::Done => !entry.delivered,
                 _ => !entry.claimed,
             };
             if acts {
