@@ -27,6 +27,7 @@ mod calls;
 mod composed;
 mod estimate;
 mod money;
+mod open_requests;
 mod prepare;
 mod settle;
 mod ticket;

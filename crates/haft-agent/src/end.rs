@@ -68,13 +68,7 @@ impl End {
     pub fn describe(&self) -> String {
         match self {
             Self::Done => "the model has answered".to_owned(),
-            Self::Suspended(calls) => {
-                let ids: Vec<&str> = calls.iter().map(|call| call.approval.as_str()).collect();
-                format!(
-                    "waiting for a decision on {}; resume the run once it is made",
-                    ids.join(", ")
-                )
-            }
+            Self::Suspended(calls) => suspended(calls),
             Self::Budget(exceeded) => exceeded.describe(),
             Self::Cancelled => "the run was cancelled".to_owned(),
             Self::Denied(why) => why.clone(),
@@ -93,6 +87,24 @@ impl End {
     }
 }
 
+/// Returns the sentence for a run whose calls wait.
+fn suspended(calls: &[Waiting]) -> String {
+    let ids = |is_decided: bool| {
+        let these = calls.iter().filter(|call| call.is_decided == is_decided);
+        let ids: Vec<&str> = these.map(|call| call.approval.as_str()).collect();
+        (!ids.is_empty()).then(|| ids.join(", "))
+    };
+    match (ids(false), ids(true)) {
+        (Some(pending), _) => {
+            format!("waiting for a decision on {pending}; resume the run once it is made")
+        }
+        (None, decided) => format!(
+            "another process carries out the decision on {}; resume the run once it is done",
+            decided.unwrap_or_default()
+        ),
+    }
+}
+
 /// A call that waits for a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
@@ -102,6 +114,8 @@ pub struct Waiting {
     pub tool: String,
     /// The approval request.
     pub approval: String,
+    /// Whether it is decided: another process carries the decision out.
+    pub is_decided: bool,
 }
 
 /// The budget that is used up.

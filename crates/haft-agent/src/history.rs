@@ -53,6 +53,8 @@ pub(crate) struct Slot {
     pub(crate) begun: bool,
     /// The approval request that it waits or waited for.
     pub(crate) approval: Option<String>,
+    /// The requests that it waited for before that one.
+    pub(crate) earlier: Vec<String>,
     /// The outcomes of its steps, as JSON text.
     pub(crate) steps: Vec<String>,
     /// Its answer.
@@ -65,6 +67,7 @@ impl Slot {
             call,
             begun: false,
             approval: None,
+            earlier: Vec::new(),
             steps: Vec::new(),
             answer: None,
         }
@@ -169,10 +172,13 @@ impl History {
                 slot.steps.push(outcome);
                 slot.begun = false;
                 slot.approval = None;
+                slot.earlier.clear();
             }),
             Entry::Suspended { place, approval } => self.with_slot(place, |slot| {
                 slot.begun = false;
-                slot.approval = Some(approval);
+                let before = slot.approval.replace(approval);
+                let is_other = |id: &String| slot.approval.as_ref() != Some(id);
+                slot.earlier.extend(before.filter(is_other));
             }),
             Entry::Answered { place, answer } => self.answered(place, answer),
             Entry::Offered(names) => self.offered = names,

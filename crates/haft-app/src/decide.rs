@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use haft::approval::inbox::{InboxError, StoredApproval};
+use haft::approval::inbox::{InboxError, RequestStatus, StoredApproval};
 use haft::approval::{ApprovalId, ApprovalRequest, Choice, Decision, HoldFor};
 use haft::call::Origin;
 use haft::error::ErrorKind;
@@ -201,7 +201,11 @@ impl Refused {
                 let problem = Problem::new(kind(&error), error.to_string());
                 match error {
                     InboxError::NotFound(_) => problem.advise("`haft approvals list` shows them"),
-                    InboxError::Over { .. } => problem.advise("make the call again to ask again"),
+                    InboxError::Over {
+                        status: RequestStatus::Expired,
+                        ..
+                    } => problem.advise("make the call again to ask again"),
+                    InboxError::Over { .. } => problem.advise("there is nothing left to decide"),
                     _ => problem,
                 }
             }

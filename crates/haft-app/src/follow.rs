@@ -46,7 +46,11 @@ impl App {
             return Ok(Followed::Agents);
         }
         let entry = self.wait_until_unattended(id).await?;
-        if entry.claimed || entry.status == RequestStatus::Pending {
+        let is_over = matches!(
+            entry.status,
+            RequestStatus::Pending | RequestStatus::Withdrawn
+        );
+        if entry.claimed || is_over {
             return Ok(Followed::Elsewhere);
         }
         if entry.request.workspace != self.workspace() {
@@ -136,7 +140,7 @@ impl App {
         let started = Instant::now();
         while started.elapsed() < CLIENT_GRACE {
             let entry = self.entry(id).await?;
-            if entry.claimed {
+            if entry.claimed || entry.status == RequestStatus::Withdrawn {
                 return Ok(Some(Followed::Elsewhere));
             }
             tokio::time::sleep(POLL_INTERVAL).await;

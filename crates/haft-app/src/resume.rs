@@ -187,7 +187,10 @@ fn check_decided(entry: &StoredApproval) -> Result<(), Problem> {
                 .advise("nothing ran; decide it first"));
         }
         RequestStatus::Expired => format!("approval {id} expired: no one decided in time"),
-        RequestStatus::Withdrawn => format!("approval {id} was withdrawn"),
+        RequestStatus::Withdrawn => {
+            let why = entry.why.as_deref().map(|why| format!(": {why}"));
+            format!("approval {id} was withdrawn{}", why.unwrap_or_default())
+        }
         RequestStatus::InDoubt => {
             format!("approval {id} was claimed by a process that exited; the call may have run")
         }

@@ -306,6 +306,11 @@ impl Runs {
         self.parts.terms().limits.call_timeout
     }
 
+    /// Returns how long a call of a run that starts now waits for a decision.
+    pub(crate) fn approval_limit(&self) -> Duration {
+        self.parts.terms().limits.approval_timeout
+    }
+
     /// Returns the session of a run of this process.
     pub fn session(&self, run: &RunId) -> Option<Session> {
         let life = self.parts.live.get(run)?;

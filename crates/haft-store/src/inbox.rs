@@ -143,6 +143,7 @@ pub(crate) struct StoredRow {
     pub(crate) attended: bool,
     /// Whether the process that claimed it is alive; `None` if it is unclaimed.
     pub(crate) claimer_lives: Option<bool>,
+    pub(crate) why: Option<String>,
 }
 
 impl StoredRow {
@@ -171,6 +172,7 @@ impl StoredRow {
             decision,
             outcome: self.outcome,
             delivered: self.delivered,
+            why: self.why,
         })
     }
 }

@@ -48,6 +48,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("postgres/migrations/0004_suspended.sql"),
     include_str!("postgres/migrations/0005_suspended_age.sql"),
     include_str!("postgres/migrations/0006_run_notes.sql"),
+    include_str!("postgres/migrations/0007_approval_reasons.sql"),
 ];
 
 /// haft's tables in a `PostgreSQL` database, connected on first use.

@@ -88,7 +88,7 @@ pub struct CallRecord {
     pub rule: Option<String>,
     /// Who decided the request for approval.
     pub decided_by: Option<String>,
-    /// The request that was decided.
+    /// The request that was decided; the one that was withdrawn, if the call is decided without it.
     pub approval: Option<ApprovalId>,
     /// Untrusted sources of its result: [`UntrustedSource`](crate::untrusted::UntrustedSource)s as text.
     pub untrusted: Vec<String>,

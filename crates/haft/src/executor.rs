@@ -48,10 +48,12 @@ mod named;
 mod question;
 mod record_draft;
 mod refs;
+mod running;
 mod settlement;
 mod shape;
 mod sinks;
 mod span;
+mod unasked;
 
 use admit::Admission;
 use call_result::CallResult;
@@ -523,12 +525,7 @@ async fn stages(
         .then(|| again::of(parts, session, entry, admitted.written()));
     let judged = judge::judge(open, admitted)?;
     let cleared = if judged.ruling().verdict == Verdict::Allow && !settlement.has_ticket() {
-        match budgets::take(open, &judged, false).await {
-            Ok(taken) => judged.clear_allowed(taken)?,
-            Err(no_room) => {
-                Box::pin(clear::clear_over_budget(open, settlement, judged, &no_room)).await?
-            }
-        }
+        clear::clear_allowed(open, settlement, judged).await?
     } else {
         Box::pin(clear::clear(open, settlement, judged)).await?
     };

@@ -1,8 +1,8 @@
 //! Calls that waited for a decision: the inbox says what became of each, and the conversation follows it. None is asked about or run twice.
 
-use haft::approval::inbox::{Ending, RequestStatus, StoredApproval};
+use haft::approval::inbox::{InboxError, RequestStatus, StoredApproval};
 use haft::approval::{ApprovalId, ApprovalRequest, Choice};
-use haft::{Outcome, Status, Verdict};
+use haft::{Outcome, Status};
 use serde::Deserialize;
 
 use crate::agent::calls::{Plan, Ready};
@@ -17,17 +17,34 @@ impl Agent {
         let Some(id) = self.approval_of(ready.place) else {
             return Ok(Plan::Run(ready));
         };
-        match self.executor.inbox().get(&id).await {
+        match self.stored(&id).await {
             Ok(Some(stored)) => self.by_request(ready, &stored).await,
             Ok(None) => {
                 let why = format!(
                     "unknown: this call waited for approval {id}, which haft no longer has, so that it may have run. It was not run now. \
                      Look at what it would have changed before you make it again."
                 );
-                self.answer_only(&ready, AnswerText::error(why))
+                self.answer_only(&ready, AnswerText::error(why)).await
             }
             // Whether it ran cannot be told: it stays as it is.
-            Err(_) => Ok(Plan::Waits(waiting(&ready, &id))),
+            Err(_) => Ok(Plan::Waits(self.waiting(&ready, &id).await)),
+        }
+    }
+
+    /// Returns the request that the call waited for. While another process runs the call, that is waited for like a decision.
+    async fn stored(&self, id: &ApprovalId) -> Result<Option<StoredApproval>, InboxError> {
+        let stored = self.executor.inbox().get(id).await?;
+        let runs = |stored: &StoredApproval| {
+            // A script that is run again finds its calls by itself.
+            stored.status == RequestStatus::Running && stored.request.parent.is_none()
+        };
+        if !stored.as_ref().is_some_and(runs) {
+            return Ok(stored);
+        }
+        let ended = self.control.calls();
+        tokio::select! {
+            then = self.executor.wait_while_running(&self.session, id) => then,
+            () = ended.cancelled() => Ok(stored),
         }
     }
 
@@ -58,7 +75,7 @@ impl Agent {
         if let Some(outcome) = self.outcome_of(&ready, stored) {
             self.deliver(stored).await;
             self.tell_call(&ready);
-            self.settle(&ready, &outcome)?;
+            self.settle(&ready, &outcome).await?;
             return Ok(Plan::Settled);
         }
         // A script runs again from its journal, and a question is asked again: both find what was decided.
@@ -72,34 +89,19 @@ impl Agent {
                 ready.decided = Some(request.id.clone());
                 Ok(Plan::Run(ready))
             }
-            // That rules allow the call says nothing about the part of it that waits: the call is made again, and finds its request.
-            RequestStatus::Pending if stored.is_open() && is_part => Ok(Plan::Run(ready)),
-            RequestStatus::Pending if stored.is_open() => Ok(self.still_asked(ready, stored).await),
-            RequestStatus::Running if is_part || self.is_allowed_now(&ready) => {
-                Ok(Plan::Waits(waiting(&ready, &request.id)))
+            RequestStatus::Running if is_part => {
+                Ok(Plan::Waits(self.waiting(&ready, &request.id).await))
             }
+            // It is made again: where rules ask about it, it finds its request, and where they decide it, the executor withdraws that.
+            RequestStatus::Pending if stored.is_open() => Ok(Plan::Run(ready)),
             RequestStatus::Running => Ok(Plan::Run(ready)),
             status => {
-                let answer = AnswerText::error(over(status, stored));
-                self.answer_only(&ready, answer)
+                if status == RequestStatus::InDoubt {
+                    self.deliver(stored).await;
+                }
+                let answer = AnswerText::error(over(&ready, stored));
+                self.answer_only(&ready, answer).await
             }
-        }
-    }
-
-    /// Plans a call whose request is still pending. Where rules now allow the call, the request is withdrawn first: a decision about it
-    /// would run the call again.
-    async fn still_asked(&self, ready: Ready, stored: &StoredApproval) -> Plan {
-        if !self.is_allowed_now(&ready) {
-            return Plan::Run(ready);
-        }
-        let (inbox, id) = (self.executor.inbox(), &stored.request.id);
-        let ended = inbox.end(id, Ending::Withdrawn).await;
-        let left = inbox.get(id).await.ok().flatten();
-        let withdrawn = left.is_some_and(|left| left.status == RequestStatus::Withdrawn);
-        if ended.is_ok() && withdrawn {
-            Plan::Run(ready)
-        } else {
-            Plan::Waits(waiting(&ready, id))
         }
     }
 
@@ -136,18 +138,20 @@ impl Agent {
         }
     }
 
-    /// Returns whether rules allow the call without asking.
-    fn is_allowed_now(&self, ready: &Ready) -> bool {
-        let tools = self.session.tools();
-        let entry = tools.entry(&ready.call.name);
-        let explained =
-            entry.and_then(|entry| self.executor.explain(entry, &ready.call.arguments).ok());
-        explained.is_some_and(|explained| explained.verdict == Verdict::Allow)
+    /// Returns the call as one that waits for this request.
+    pub(super) async fn waiting(&self, ready: &Ready, id: &ApprovalId) -> Waiting {
+        let stored = self.executor.inbox().get(id).await.ok().flatten();
+        Waiting {
+            call: ready.id(),
+            tool: ready.call.name.clone(),
+            approval: id.to_string(),
+            is_decided: stored.is_some_and(|stored| stored.status != RequestStatus::Pending),
+        }
     }
 
-    fn answer_only(&mut self, ready: &Ready, answer: AnswerText) -> Result<Plan, AgentError> {
+    async fn answer_only(&mut self, ready: &Ready, answer: AnswerText) -> Result<Plan, AgentError> {
         self.tell_call(ready);
-        self.answer(ready, answer, None)?;
+        self.answer(ready, answer, None).await?;
         Ok(Plan::Settled)
     }
 }
@@ -158,23 +162,24 @@ fn is_of_part(ready: &Ready, request: &ApprovalRequest) -> bool {
     request.parent.is_none() && !request.is_question() && request.call != ready.id()
 }
 
-fn waiting(ready: &Ready, id: &ApprovalId) -> Waiting {
-    Waiting {
-        call: ready.id(),
-        tool: ready.call.name.clone(),
-        approval: id.to_string(),
-    }
-}
-
-/// Returns the answer to a call whose request is over without an outcome.
-fn over(status: RequestStatus, stored: &StoredApproval) -> String {
+/// Returns the answer to a call whose request is over without an outcome. A call of which only a part was asked about has run.
+pub(super) fn over(ready: &Ready, stored: &StoredApproval) -> String {
     let id = &stored.request.id;
-    match status {
+    let is_part = is_of_part(ready, &stored.request);
+    let why = stored.why.as_deref().map(|why| format!(": {why}"));
+    let why = why.unwrap_or_default();
+    match stored.status {
+        RequestStatus::Pending | RequestStatus::Expired if is_part => format!(
+            "denied: nobody decided in time about what the command changed (approval {id}). {ON_COPY} Make the same call again to ask again."
+        ),
         RequestStatus::Pending | RequestStatus::Expired => {
             format!("denied: nobody decided about this call in time (approval {id}); nothing ran")
         }
+        RequestStatus::Withdrawn if is_part => format!(
+            "cancelled: the request for approval of what the command changed was withdrawn ({id}{why}). {ON_COPY}"
+        ),
         RequestStatus::Withdrawn => format!(
-            "cancelled: the request for approval of this call was withdrawn ({id}); nothing ran. If the call is still needed, make it again."
+            "cancelled: the request for approval of this call was withdrawn ({id}{why}); nothing ran. If the call is still needed, make it again."
         ),
         RequestStatus::Denied => {
             let by = stored
@@ -183,12 +188,20 @@ fn over(status: RequestStatus, stored: &StoredApproval) -> String {
                 .map(|decision| decision.by.as_str());
             format!("denied: {} said no", by.unwrap_or("the user"))
         }
+        _ if is_part => format!(
+            "unknown: the command ran on a copy of the workspace. Its changes were approved ({id}), and haft was stopped while it applied \
+             them, so that some of them may be in the workspace and others not. They were not applied again. Look at these files before \
+             you run the command again."
+        ),
         _ => format!(
             "unknown: the call was approved ({id}) and the run was interrupted while it ran, so that it may have run. It was not run \
              again. Look at what it would have changed before you make it again."
         ),
     }
 }
+
+/// What is true of a command whose changes were not applied.
+const ON_COPY: &str = "The command has run, on a copy of the workspace: what needed approval is not in the workspace.";
 
 /// Returns whether a stored outcome is of this tool.
 fn is_of(outcome: &str, tool: &str) -> bool {

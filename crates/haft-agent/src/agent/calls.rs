@@ -78,7 +78,7 @@ impl Agent {
         let mut from = 0;
         loop {
             if self.session.ended_by_denial().is_some() {
-                return self.after(Vec::new(), false, stop);
+                return self.after(Vec::new(), false, stop).await;
             }
             let place = self.history.open().and_then(|open| open.unanswered(from));
             let Some(place) = place else {
@@ -93,8 +93,8 @@ impl Agent {
                 plan => plan,
             };
             match plan {
-                Plan::Answer(answer) => self.refuse(place, *answer)?,
-                Plan::Composed(answer) => self.compose(place, *answer)?,
+                Plan::Answer(answer) => self.refuse(place, *answer).await?,
+                Plan::Composed(answer) => self.compose(place, *answer).await?,
                 Plan::Settled => from = place,
                 Plan::Run(ready) if ready.beside_others && group.len() < SIDE_BY_SIDE => {
                     group.push(ready);
@@ -194,7 +194,7 @@ impl Agent {
         }
         let ended = self.control.calls();
         if ended.is_cancelled() {
-            return self.after(Vec::new(), false, stop);
+            return self.after(Vec::new(), false, stop).await;
         }
         self.begin(&group).await?;
         let mut left: Vec<Ready> = Vec::new();
@@ -219,7 +219,7 @@ impl Agent {
                         continue;
                     };
                     let ready = left.swap_remove(at);
-                    waiting.extend(self.settle(&ready, &outcome)?);
+                    waiting.extend(self.settle(&ready, &outcome).await?);
                 }
                 () = ended.cancelled() => break,
                 () = until(deadline) => { late = true; break }
@@ -228,31 +228,34 @@ impl Agent {
         // Dropping them cancels them.
         drop(running);
         for ready in &left {
-            self.interrupted(ready)?;
+            self.interrupted(ready).await?;
         }
-        self.after(waiting, late, stop)
+        self.after(waiting, late, stop).await
     }
 
     /// Returns the end if the run ends with these calls.
-    fn after(
+    async fn after(
         &mut self,
         waiting: Vec<Waiting>,
         late: bool,
         stop: &CancellationToken,
     ) -> Result<Option<End>, AgentError> {
         if late {
-            self.give_up("the time of the run was used up before")?;
+            self.give_up("the time of the run was used up before")
+                .await?;
             return Ok(Some(End::Budget(self.out_of_time())));
         }
         if let Some(end) = self.stopped(stop) {
             self.give_up(match &end {
                 End::Denied(denial) => denial,
                 _ => "the user ended the run before",
-            })?;
+            })
+            .await?;
             return Ok(Some(end));
         }
         if self.control.calls().is_cancelled() {
-            self.give_up("the user stopped the calls of this reply before")?;
+            self.give_up("the user stopped the calls of this reply before")
+                .await?;
             // A call that waited for a decision before this run still waits.
             if waiting.is_empty() && self.is_open() {
                 return Ok(Some(End::Cancelled));

@@ -115,7 +115,12 @@ impl Agent {
     }
 
     /// Records the outcome of a step.
-    pub(super) fn stepped(&mut self, ready: &Ready, outcome: &Outcome) -> Result<(), AgentError> {
+    pub(super) async fn stepped(
+        &mut self,
+        ready: &Ready,
+        outcome: &Outcome,
+    ) -> Result<(), AgentError> {
+        self.end_requests(ready.place, &outcome.summary).await;
         let text = serde_json::to_string(outcome).map_err(std::io::Error::other)?;
         self.note(Entry::Stepped {
             place: ready.place,
@@ -133,8 +138,12 @@ impl Agent {
     }
 
     /// Records the answer to a call whose steps were already reported.
-    pub(super) fn compose(&mut self, place: usize, answer: AnswerText) -> Result<(), AgentError> {
-        self.keep_answer(place, answer, |_, _| {})
+    pub(super) async fn compose(
+        &mut self,
+        place: usize,
+        answer: AnswerText,
+    ) -> Result<(), AgentError> {
+        self.keep_answer(place, answer, |_, _| {}).await
     }
 }
 

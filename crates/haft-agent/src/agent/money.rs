@@ -154,6 +154,7 @@ impl Agent {
                 call: outcome.call,
                 tool: outcome.tool,
                 approval,
+                is_decided: false,
             }]));
         }
         if outcome.status == Status::Cancelled {

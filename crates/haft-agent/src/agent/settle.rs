@@ -1,5 +1,6 @@
 //! Settles a call that ended, was refused, or was interrupted: records and reports its answer.
 
+use haft::approval::ApprovalId;
 use haft::{CallId, Outcome, Status};
 use haft_wire::Part;
 
@@ -14,7 +15,7 @@ use crate::repeats::Repeats;
 
 impl Agent {
     /// Records the result of a call: its answer, or that it waits for a decision.
-    pub(super) fn settle(
+    pub(super) async fn settle(
         &mut self,
         ready: &Ready,
         outcome: &Outcome,
@@ -31,24 +32,22 @@ impl Agent {
                 tool: &outcome.tool,
                 approval,
             });
-            return Ok(Some(Waiting {
-                call: outcome.call.clone(),
-                tool: outcome.tool.clone(),
-                approval: approval.clone(),
-            }));
+            let id = ApprovalId::new(approval.as_str());
+            return Ok(Some(self.waiting(ready, &id).await));
         }
         // Before its answer: a run that is interrupted in between keeps the restrictions of a skill.
         self.note_skills()?;
         if ready.is_step {
-            self.stepped(ready, outcome)?;
+            self.stepped(ready, outcome).await?;
         } else {
-            self.answer(ready, answers::of(outcome), Some(outcome))?;
+            let answer = answers::of(outcome);
+            self.answer(ready, answer, Some(outcome)).await?;
         }
         Ok(None)
     }
 
     /// Records the answer to a call.
-    pub(super) fn answer(
+    pub(super) async fn answer(
         &mut self,
         ready: &Ready,
         answer: AnswerText,
@@ -64,14 +63,17 @@ impl Agent {
                 is_error: answer.is_error,
             });
         })
+        .await
     }
 
-    pub(super) fn keep_answer(
+    /// Records an answer. What the call waited for is withdrawn first, so that no later decision runs it.
+    pub(super) async fn keep_answer(
         &mut self,
         place: usize,
         mut answer: AnswerText,
         tell: impl FnOnce(&Self, &AnswerText),
     ) -> Result<(), AgentError> {
+        self.end_requests(place, text_of(&answer)).await;
         if let Some(open) = self.history.open()
             && let Some(slot) = open.slots.get(place)
             && answer.is_error
@@ -96,7 +98,11 @@ impl Agent {
     }
 
     /// Answers a call that is not run.
-    pub(super) fn refuse(&mut self, place: usize, answer: AnswerText) -> Result<(), AgentError> {
+    pub(super) async fn refuse(
+        &mut self,
+        place: usize,
+        answer: AnswerText,
+    ) -> Result<(), AgentError> {
         let Some(open) = self.history.open() else {
             return Ok(());
         };
@@ -116,23 +122,24 @@ impl Agent {
                 is_error: answer.is_error,
             });
         })
+        .await
     }
 
     /// Answers a call that was cancelled while it ran.
-    pub(super) fn interrupted(&mut self, ready: &Ready) -> Result<(), AgentError> {
+    pub(super) async fn interrupted(&mut self, ready: &Ready) -> Result<(), AgentError> {
         const WHY: &str =
             "cancelled: the user ended this call while it ran. It may have done part of its work.";
         if ready.is_step {
             let (run, id) = (self.session.run().clone(), ready.id());
             let mut outcome = Outcome::new(run, id, &ready.call.name, Status::Cancelled);
             WHY.clone_into(&mut outcome.summary);
-            return self.stepped(ready, &outcome);
+            return self.stepped(ready, &outcome).await;
         }
-        self.answer(ready, AnswerText::error(WHY), None)
+        self.answer(ready, AnswerText::error(WHY), None).await
     }
 
     /// Answers all calls of the turn that have not started, so that the conversation can continue with another prompt.
-    pub(super) fn give_up(&mut self, why: &str) -> Result<(), AgentError> {
+    pub(super) async fn give_up(&mut self, why: &str) -> Result<(), AgentError> {
         let Some(open) = self.history.open() else {
             return Ok(());
         };
@@ -142,7 +149,8 @@ impl Agent {
             .map(|(place, _)| place)
             .collect();
         for place in left {
-            self.refuse(place, AnswerText::error(format!("not run: {why}")))?;
+            let answer = AnswerText::error(format!("not run: {why}"));
+            self.refuse(place, answer).await?;
         }
         Ok(())
     }

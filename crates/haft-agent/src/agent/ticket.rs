@@ -18,7 +18,8 @@ pub(super) async fn run(
     match executor.resume(&session.continuing(), &id).await {
         Ok(outcome) => {
             // If it no longer does what was shown, the model hears so: nobody else may run it later.
-            let ended = executor.inbox().end(&id, Ending::Void).await;
+            let why = format!("its call has ended without it: {}", outcome.summary);
+            let ended = executor.inbox().end(&id, Ending::Void, &why).await;
             if let Err(error) = ended {
                 tracing::warn!(%error, %id, "end a request that no longer applies");
             }

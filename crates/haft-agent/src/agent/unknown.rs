@@ -6,7 +6,7 @@ use haft::spec::Suspension;
 use haft::{ErrorKind, Outcome};
 
 use crate::agent::calls::Ready;
-use crate::agent::{Agent, AgentError};
+use crate::agent::{Agent, AgentError, asked};
 use crate::conversation::{AnswerText, Entry};
 
 /// The answer to a call of which nothing is known but that it was about to run.
@@ -26,7 +26,7 @@ impl Agent {
             return self.settle_decided(&ready, stored).await;
         }
         if let Some(outcome) = self.recovered(&ready).await {
-            self.settle(&ready, &outcome)?;
+            self.settle(&ready, &outcome).await?;
             return Ok(());
         }
         if let Some(stored) = &stored {
@@ -34,6 +34,7 @@ impl Agent {
         }
         self.tell_call(&ready);
         self.answer(&ready, AnswerText::error(MAY_HAVE_RUN), None)
+            .await
     }
 
     /// Returns the approval request that the call waits for: the one it was suspended with before it was started, or the one that its
@@ -70,7 +71,7 @@ impl Agent {
         if let Some(outcome) = self.outcome_of(ready, stored) {
             self.deliver(stored).await;
             self.tell_call(ready);
-            self.settle(ready, &outcome)?;
+            self.settle(ready, &outcome).await?;
             return Ok(());
         }
         match stored.status {
@@ -78,14 +79,13 @@ impl Agent {
             RequestStatus::Withdrawn => {
                 self.tell_call(ready);
                 self.answer(ready, AnswerText::error(MAY_HAVE_RUN), None)
+                    .await
             }
             RequestStatus::Running | RequestStatus::InDoubt | RequestStatus::Done => {
                 self.tell_call(ready);
-                let text = format!(
-                    "unknown: the call was approved ({id}) and the run was interrupted while it ran, so that it may have run. It was not \
-                     run again. Look at what it would have changed before you make it again."
-                );
-                self.answer(ready, AnswerText::error(text), None)
+                self.deliver(stored).await;
+                let answer = AnswerText::error(asked::over(ready, stored));
+                self.answer(ready, answer, None).await
             }
             // It did not run: it is made again, and finds the same request.
             _ => self.note(Entry::Suspended {

@@ -206,8 +206,8 @@ impl Became {
             }
             Self::Approved => _ = decide(Decision::approve("ann", "test")).await,
             Self::Denied => _ = decide(Decision::deny("ann", "test")).await,
-            Self::Expired => inbox.end(id, Ending::Expired).await.unwrap(),
-            Self::Withdrawn => inbox.end(id, Ending::Withdrawn).await.unwrap(),
+            Self::Expired => inbox.end(id, Ending::Expired, "").await.unwrap(),
+            Self::Withdrawn => inbox.end(id, Ending::Withdrawn, "").await.unwrap(),
             Self::Pending | Self::Gone => {}
         }
     }

@@ -154,6 +154,14 @@ impl Inbox for Durable {
         self.0.get(id)
     }
 
+    fn find<'a>(
+        &'a self,
+        run: &'a haft::call::RunId,
+        fingerprint: &'a str,
+    ) -> BoxFuture<'a, Result<Option<StoredApproval>, InboxError>> {
+        self.0.find(run, fingerprint)
+    }
+
     fn list<'a>(
         &'a self,
         filter: &'a Filter,
@@ -201,8 +209,9 @@ impl Inbox for Durable {
         &'a self,
         id: &'a ApprovalId,
         ending: Ending,
+        why: &'a str,
     ) -> BoxFuture<'a, Result<(), InboxError>> {
-        self.0.end(id, ending)
+        self.0.end(id, ending, why)
     }
 
     fn changes(&self) -> tokio::sync::broadcast::Receiver<ApprovalId> {

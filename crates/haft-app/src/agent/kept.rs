@@ -4,9 +4,12 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+use haft::approval::ApprovalId;
+use haft::approval::inbox::{Filter, RequestStatus, StoredApproval};
 use haft::audit::index::RunFilter;
-use haft::audit::runs;
+use haft::audit::runs::{self, Holder};
 use haft::call::RunId;
 use haft::future::run_blocking;
 use haft_agent::conversation::{Conversation as _, FileConversation};
@@ -20,10 +23,16 @@ use crate::plain_file;
 use crate::problem::Problem;
 use crate::run::continued::{self, MAX_CHAIN};
 use crate::run::refusal::principal_of;
-use crate::run::{RunHandle, RunOptions};
+use crate::run::{ApprovalWait, RunHandle, RunOptions};
 use crate::site::Site;
+use crate::view::approvals::visit;
 use crate::view::runs as view;
 use crate::wiring::{parts, stores};
+
+/// How long a resumed run waits for a process that acts on a decision in it, even where it waits for no decision.
+const LEAST_PATIENCE: Duration = Duration::from_secs(5);
+/// How often it looks meanwhile.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// An agent's run in a list of conversations.
 #[derive(Debug, Clone)]
@@ -141,7 +150,7 @@ impl App {
         loop {
             let last = self.last_of(earlier, folder.clone())?;
             if !last.is_finished()? {
-                let run = self.runs().resume(&last.run, 0, options).await?;
+                let run = self.resume_when_free(&last.run, options).await?;
                 let conversation = open(&last.folder)?;
                 return Ok((run, conversation));
             }
@@ -155,6 +164,78 @@ impl App {
                 return self.continue_finished(&last, options).await;
             }
         }
+    }
+
+    /// Resumes a run, once no other process acts on a decision in it; that takes moments unless the process is stopped. A run that another
+    /// process resumes is refused at once.
+    async fn resume_when_free(
+        &self,
+        run: &RunId,
+        options: RunOptions,
+    ) -> Result<RunHandle, Problem> {
+        let patience = match options.wait {
+            ApprovalWait::For(limit) => limit,
+            ApprovalWait::Limit => self.runs().approval_limit(),
+            ApprovalWait::Never => Duration::ZERO,
+        };
+        let deadline = Instant::now() + patience.max(LEAST_PATIENCE);
+        let mut was_free = false;
+        loop {
+            let problem = match self.runs().resume(run, 0, options.clone()).await {
+                Ok(run) => return Ok(run),
+                Err(problem) => problem,
+            };
+            match runs::holder(self.home(), run.as_str()) {
+                // The other process may have released it since.
+                Ok(Holder::Free) if !was_free => {
+                    was_free = true;
+                    continue;
+                }
+                Ok(Holder::Free) | Err(_) => return Err(problem),
+                Ok(Holder::Owner | Holder::Resumer) => was_free = false,
+            }
+            let Some(id) = self.acted_on(run).await? else {
+                return Err(problem);
+            };
+            if Instant::now() >= deadline {
+                let what = format!("another haft process acts on the decision about {id}");
+                return Err(Problem::usage(what).advise(format!(
+                    "nothing ran here; `haft run --resume {run}` goes on once that process is done, or has ended"
+                )));
+            }
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+    }
+
+    /// Returns a request of the run that is decided and that a process may be acting on.
+    async fn acted_on(&self, run: &RunId) -> Result<Option<ApprovalId>, Problem> {
+        let filter = Filter {
+            status: vec![
+                RequestStatus::Approved,
+                RequestStatus::Denied,
+                RequestStatus::Answered,
+                RequestStatus::Running,
+                RequestStatus::InDoubt,
+                RequestStatus::Done,
+            ],
+            run: Some(run.clone()),
+            ..Filter::default()
+        };
+        let mut found = None;
+        let keep = |entry: StoredApproval| {
+            // A process that is stopped looks as if it had exited.
+            let acts = match entry.status {
+                RequestStatus::Running => true,
+                // The conversation does not have the outcome yet, and that process still has the run.
+                RequestStatus::InDoubt | RequestStatus::Done => !entry.delivered,
+                _ => !entry.claimed,
+            };
+            if acts {
+                found = Some(entry.request.id);
+            }
+        };
+        visit(self, filter, keep).await?;
+        Ok(found)
     }
 
     /// Returns how the finished run that this task resumes has ended, and the run that holds its conversation now; `None` if anything is

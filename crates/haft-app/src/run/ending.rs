@@ -26,6 +26,12 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum number of requests of a run that are read at a time.
 const PAGE_SIZE: usize = 1_000;
 
+/// Why the requests of a finished run are withdrawn.
+const FINISHED: &str = "its run was finished; it was not run";
+
+/// Why the requests of an agent's run are withdrawn that has reached its end.
+const OVER: &str = "its run has gone on to its end without it; it was not run";
+
 /// How to release a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReleaseMode {
@@ -91,7 +97,7 @@ pub(crate) async fn end(
             let suspended = match denial.is_none() && how == ReleaseMode::Release {
                 true if may_wait => suspend(parts, life).await,
                 false if may_wait => {
-                    withdraw(parts, session).await;
+                    withdraw(parts, session, FINISHED).await;
                     None
                 }
                 true | false => None,
@@ -118,6 +124,10 @@ async fn suspend(parts: &RunParts, life: &HeldRun) -> Option<Result<(), Unrecord
     session.suspend();
     // Waiting calls end at once; a running call gets more time below.
     let _ = tokio::time::timeout(NOTE_TIMEOUT, session.idle()).await;
+    if is_over(parts, life).await {
+        // No call of the conversation comes back to them.
+        withdraw(parts, session, OVER).await;
+    }
     let pending = parts.executor.inbox().list(&left(session, 1)).await;
     let none = pending.as_ref().is_ok_and(Vec::is_empty);
     let left = !none || session.has_resumable() || is_unfinished(parts, life).await;
@@ -158,6 +168,17 @@ async fn is_unfinished(parts: &RunParts, life: &HeldRun) -> bool {
     }
 }
 
+/// Returns whether the run is an agent's whose model has answered.
+async fn is_over(parts: &RunParts, life: &HeldRun) -> bool {
+    let folder = runs::run_dir(parts.archive.home(), life.session.run().as_str());
+    match folder {
+        Ok(folder) => {
+            conversation_file::is_kept(&folder) && !conversation_file::is_open(&folder, true).await
+        }
+        Err(_) => false,
+    }
+}
+
 /// Returns the filter for the requests of a run on which a call could still run.
 fn left(session: &Session, limit: usize) -> Filter {
     Filter {
@@ -170,7 +191,7 @@ fn left(session: &Session, limit: usize) -> Filter {
 }
 
 /// Withdraws the requests of a run that is about to be finished, after which no call of it can run.
-async fn withdraw(parts: &RunParts, session: &Session) {
+async fn withdraw(parts: &RunParts, session: &Session, why: &str) {
     let inbox = parts.executor.inbox();
     let mut requests = Vec::new();
     let keep = |entry| requests.push(entry);
@@ -182,7 +203,7 @@ async fn withdraw(parts: &RunParts, session: &Session) {
         } else {
             Ending::Void
         };
-        ended = ended.and(inbox.end(&entry.request.id, ending).await);
+        ended = ended.and(inbox.end(&entry.request.id, ending, why).await);
     }
     if let Err(error) = ended {
         tracing::warn!(run = %session.run(), %error, "withdraw the requests of a finished run");

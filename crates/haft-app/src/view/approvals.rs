@@ -65,6 +65,9 @@ pub struct Item {
     alone: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<Decided>,
+    /// Why it ended without its call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
 }
 
 /// A decision in a list.
@@ -126,6 +129,10 @@ impl Item {
             attended: entry.attended,
             alone: entry.is_open().then(alone).flatten(),
             decision: entry.decision.as_ref().map(Decided::of),
+            why: entry
+                .why
+                .as_deref()
+                .map(|why| app.redactor().redact(why).into_owned()),
         }
     }
 }

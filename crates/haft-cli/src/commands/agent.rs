@@ -253,10 +253,14 @@ impl Talk<'_> {
         if let End::Suspended(waiting) = &finished.end {
             for call in waiting {
                 let id = &call.approval;
-                self.at.screen.say(&format!(
-                    "  `haft approvals approve {id}` decides about {}",
-                    call.tool
-                ));
+                self.at.screen.say(&if call.is_decided {
+                    format!("  {id} is decided, and another haft process acts on it")
+                } else {
+                    format!(
+                        "  `haft approvals approve {id}` decides about {}",
+                        call.tool
+                    )
+                });
             }
             let id = self.agent.id();
             self.at

@@ -216,13 +216,21 @@ fn facts(app: &App, entry: &StoredApproval) -> Vec<String> {
         ("why", redacted(&request.reason)),
         ("rule", redacted(&request.rule)),
         ("asked", when::ago(&item.created)),
-        ("status", item.status.clone()),
+        ("status", status(&item)),
         ("run", item.run.clone()),
         ("folder", visible::line(&request.workspace)),
     ];
     lines.extend(fields.map(|(name, value)| format!("{name:<8}{value}")));
     lines.extend(deadline(&item).map(|when| format!("{:<8}{when}", "until")));
     lines
+}
+
+/// Returns its status, and why it ended without its call.
+fn status(item: &Item) -> String {
+    match &item.why {
+        Some(why) => format!("{}: {}", item.status, visible::line(why)),
+        None => item.status.clone(),
+    }
 }
 
 /// Returns when the time of a pending request is over, and what happens then.
@@ -372,7 +380,8 @@ fn print_status(at: &Invocation, app: &App, entry: &StoredApproval) -> Done {
     if at.screen.json {
         at.screen.document(&item)?;
     } else {
-        at.screen.out(&format!("{}  {}\n", item.id, item.status))?;
+        at.screen
+            .out(&format!("{}  {}\n", item.id, status(&item)))?;
     }
     Ok(Exit::Done)
 }

@@ -8,6 +8,7 @@ mod agent_resume;
 mod agent_run;
 mod agent_six_turns;
 mod agent_waits;
+mod agent_withdrawn;
 mod approvals;
 mod bounds;
 mod bucket;

@@ -54,6 +54,8 @@ export interface Approval {
   /** Why it cannot be approved together with others. */
   alone?: string;
   decision?: Decision;
+  /** Why it ended without its call. */
+  why?: string;
 }
 
 export interface Permission {

@@ -6,6 +6,7 @@ use haft::approval::inbox::{
 use haft::approval::listing::{PAGE_BYTES, Page};
 use haft::approval::transition::Event;
 use haft::approval::{ApprovalId, ApprovalRequest, Decision};
+use haft::call::RunId;
 use haft::clock;
 use haft::future::BoxFuture;
 use sqlx::postgres::PgRow;
@@ -24,7 +25,7 @@ mod listen;
 /// The columns of an entry, for [`entry`].
 macro_rules! columns {
     () => {
-        "request, status, decision, outcome, delivered_by IS NOT NULL AS delivered, \
+        "request, status, decision, outcome, why, delivered_by IS NOT NULL AS delivered, \
         coalesce(waiter IN (SELECT id FROM haft.processes WHERE alive_until > clock_timestamp()), false) AS attended, \
         CASE WHEN claimed_by IS NOT NULL THEN split_part(claimed_by, '/', 1) IN \
         (SELECT id FROM haft.processes WHERE alive_until > clock_timestamp()) END AS claimer_lives"
@@ -39,6 +40,11 @@ macro_rules! bytes {
 }
 
 const GET: &str = concat!("SELECT ", columns!(), " FROM haft.approvals WHERE id = $1");
+const FIND: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM haft.approvals WHERE fingerprint = $1 AND run = $2 AND stands"
+);
 /// Null means: any status (`$2`), any run (`$3`), from the first (`$4`). Returns at most `$6` bytes, or one request.
 const LIST: &str = concat!(
     "SELECT ",
@@ -81,7 +87,8 @@ const ATTEND: &str = "UPDATE haft.approvals SET waiter = $2 WHERE id = $1";
 const LEAVE: &str = "UPDATE haft.approvals SET waiter = NULL WHERE id = $1 AND waiter = $2";
 /// A request that has expired before it is withdrawn becomes expired.
 const END: &str = "UPDATE haft.approvals \
-    SET status = CASE WHEN status = 'pending' AND expires <= $4 THEN 'expired' ELSE $2 END \
+    SET status = CASE WHEN status = 'pending' AND expires <= $4 THEN 'expired' ELSE $2 END, \
+    why = CASE WHEN status = 'pending' AND expires <= $4 THEN why ELSE nullif($5, '') END \
     WHERE id = $1 AND status = $3 AND claimed_by IS NULL";
 const EXPIRE: &str = "UPDATE haft.approvals SET status = 'expired' \
     WHERE tenant = $1 AND status = 'pending' AND expires <= $2";
@@ -142,6 +149,15 @@ pub(super) async fn known(
     row.as_ref().map(entry).transpose()
 }
 
+async fn find(pool: &PgPool, run: &RunId, fingerprint: &str) -> Result<Option<StoredApproval>, No> {
+    let query = sqlx::query(FIND).bind(fingerprint).bind(run.as_str());
+    let row = query.fetch_optional(pool).await?;
+    Ok(match row.as_ref().map(entry).transpose()? {
+        Some(found) => Some(found?),
+        None => None,
+    })
+}
+
 async fn get_existing(pool: &PgPool, id: &ApprovalId) -> Result<StoredApproval, No> {
     match known(pool, id.as_str()).await? {
         Some(entry) => Ok(entry?),
@@ -160,6 +176,7 @@ fn entry(row: &PgRow) -> Result<Result<StoredApproval, InboxError>, sqlx::Error>
         delivered: row.try_get("delivered")?,
         attended: row.try_get("attended")?,
         claimer_lives: row.try_get("claimer_lives")?,
+        why: row.try_get("why")?,
     };
     Ok(kept.entry(clock::now()))
 }
@@ -187,17 +204,18 @@ async fn decide(
         return Ok(entry);
     }
     if entry.status == RequestStatus::Expired {
-        end(pool, id, Ending::Expired).await?;
+        end(pool, id, Ending::Expired, "").await?;
     }
     Err(refusal(&entry, verdict.event).into())
 }
 
-async fn end(pool: &PgPool, id: &ApprovalId, ending: Ending) -> Result<(), No> {
+async fn end(pool: &PgPool, id: &ApprovalId, ending: Ending, why: &str) -> Result<(), No> {
     let ending = sqlx::query(END)
         .bind(id.as_str())
         .bind(ending.status().as_str())
         .bind(ending.applies_to().as_str())
-        .bind(nanoseconds(clock::now()));
+        .bind(nanoseconds(clock::now()))
+        .bind(why);
     if ending.execute(pool).await?.rows_affected() == 0 {
         get_existing(pool, id).await?;
     }
@@ -245,7 +263,7 @@ async fn rows(
     let rows = sqlx::query(LIST)
         .bind(&filter.tenant)
         .bind((!statuses.is_empty()).then_some(&statuses))
-        .bind(filter.run.as_ref().map(haft::call::RunId::as_str))
+        .bind(filter.run.as_ref().map(RunId::as_str))
         .bind(after.map(ApprovalId::as_str))
         .bind(if over { limit } else { i64::MAX })
         .bind(i64::try_from(PAGE_BYTES).unwrap_or(i64::MAX));
@@ -285,6 +303,19 @@ impl Inbox for PostgresStore {
                 .0
                 .step(move |pool| async move { Ok(known(&pool, id.as_str()).await?) });
             got.await?.transpose()
+        })
+    }
+
+    fn find<'a>(
+        &'a self,
+        run: &'a RunId,
+        fingerprint: &'a str,
+    ) -> BoxFuture<'a, Result<Option<StoredApproval>, InboxError>> {
+        Box::pin(async move {
+            let found = self
+                .0
+                .step(move |pool| async move { find(&pool, run, fingerprint).await });
+            Ok(found.await?.filter(StoredApproval::answers_again))
         })
     }
 
@@ -402,10 +433,11 @@ impl Inbox for PostgresStore {
         &'a self,
         id: &'a ApprovalId,
         ending: Ending,
+        why: &'a str,
     ) -> BoxFuture<'a, Result<(), InboxError>> {
         Box::pin(self.0.step(move |pool| async move {
             self.0.beat.release(id.as_str());
-            end(&pool, id, ending).await
+            end(&pool, id, ending, why).await
         }))
     }
 

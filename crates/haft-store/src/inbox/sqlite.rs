@@ -16,6 +16,7 @@ use haft::approval::inbox::{
     Ending, Filter, Inbox, InboxError, StoredApproval, Submission, WaitingLimits,
 };
 use haft::approval::{ApprovalId, ApprovalRequest, Decision};
+use haft::call::RunId;
 use haft::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::{broadcast, oneshot};
@@ -260,6 +261,18 @@ impl Inbox for SqliteInbox {
         Box::pin(async move { self.read(|answer| Read::Get(id.to_string(), answer)).await })
     }
 
+    fn find<'a>(
+        &'a self,
+        run: &'a RunId,
+        fingerprint: &'a str,
+    ) -> BoxFuture<'a, Result<Option<StoredApproval>, InboxError>> {
+        let (run, fingerprint) = (run.to_string(), fingerprint.to_owned());
+        Box::pin(async move {
+            self.read(|answer| Read::Find(run, fingerprint, answer))
+                .await
+        })
+    }
+
     fn list<'a>(
         &'a self,
         filter: &'a Filter,
@@ -328,9 +341,10 @@ impl Inbox for SqliteInbox {
         &'a self,
         id: &'a ApprovalId,
         ending: Ending,
+        why: &'a str,
     ) -> BoxFuture<'a, Result<(), InboxError>> {
-        let step = Step::End(id.clone(), ending);
-        Box::pin(async move { self.write(step, 0).await.map(drop) })
+        let step = Step::End(id.clone(), ending, why.to_owned());
+        Box::pin(async move { self.write(step, why.len()).await.map(drop) })
     }
 
     fn changes(&self) -> broadcast::Receiver<ApprovalId> {

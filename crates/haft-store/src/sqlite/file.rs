@@ -28,6 +28,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("migrations/0006_suspended.sql"),
     include_str!("migrations/0007_suspended_age.sql"),
     include_str!("migrations/0008_run_notes.sql"),
+    include_str!("migrations/0009_approval_reasons.sql"),
 ];
 
 /// Capacity of the cache of prepared statements.

@@ -16,8 +16,9 @@ use haft_store::sqlite::SqliteInbox;
 use tokio::time::timeout;
 
 use crate::cluster::Cluster;
+use crate::inbox_steps::{self, Did, bring};
 use crate::leases::{renewed, short};
-use crate::request::{MINUTE, all, answer, id, no, request, yes};
+use crate::request::{MINUTE, all, id, no, request, yes};
 
 /// A place that stores requests, and connections to it.
 pub(crate) trait Place: Send + Sync {
@@ -128,6 +129,8 @@ on_each!(
     changes_are_heard_from_every_connection,
     an_outcome_is_delivered_once,
     whoever_waits_is_alive_for_as_long,
+    why_a_request_ended_is_kept,
+    the_request_that_answers_a_call_is_found,
     w12_there_is_room_for_what_stands_and_for_so_many_of_a_run,
 );
 
@@ -148,6 +151,7 @@ async fn a_request_goes_one_way(place: &dyn Place) {
         claimed: false,
         outcome: None,
         delivered: false,
+        why: None,
     };
     assert_eq!(seen, filed);
     let decision = yes("bob");
@@ -171,44 +175,6 @@ async fn a_request_goes_one_way(place: &dyn Place) {
         (RequestStatus::Done, true, Some(r#"{"v":1}"#))
     );
     assert_eq!(person.get(&id("b")).await.unwrap(), None);
-}
-
-/// The earlier steps of a request, before the step that is refused.
-#[derive(Debug, Clone, Copy)]
-enum Did {
-    Nothing,
-    Approved,
-    Denied,
-    Answered,
-    Claimed,
-    Finished,
-    Expired,
-    Withdrawn,
-    Voided,
-}
-
-async fn bring(inbox: &Arc<dyn Inbox>, name: &str, to: Did) {
-    inbox.submit(&request(name, name)).await.unwrap();
-    let id = id(name);
-    match to {
-        Did::Nothing => {}
-        Did::Approved | Did::Claimed | Did::Finished | Did::Voided => {
-            inbox.decide(&id, &yes("bob")).await.unwrap();
-        }
-        Did::Denied => drop(inbox.decide(&id, &no("bob")).await.unwrap()),
-        Did::Answered => drop(inbox.decide(&id, &answer("bob")).await.unwrap()),
-        Did::Expired => inbox.end(&id, Ending::Expired).await.unwrap(),
-        Did::Withdrawn => inbox.end(&id, Ending::Withdrawn).await.unwrap(),
-    }
-    if matches!(to, Did::Voided) {
-        inbox.end(&id, Ending::Void).await.unwrap();
-    }
-    if matches!(to, Did::Claimed | Did::Finished) {
-        inbox.claim(&id).await.unwrap();
-    }
-    if matches!(to, Did::Finished) {
-        inbox.finish(&id, "{}", false).await.unwrap();
-    }
 }
 
 #[expect(clippy::too_many_lines, reason = "a table")]
@@ -265,9 +231,9 @@ async fn each_wrong_step_is_refused_with_its_reason(place: &dyn Place) {
         assert!(decided.ends_with(&after_claim), "{name}: {decided}");
         assert_eq!(decided.is_empty(), decide.is_empty(), "{name}: {decided}");
         // An ending comes too late for a request that is decided or claimed.
-        inbox.end(&id(&name), Ending::Withdrawn).await.unwrap();
+        inbox.end(&id(&name), Ending::Withdrawn, "").await.unwrap();
         if matches!(did, Did::Nothing | Did::Claimed | Did::Finished) {
-            inbox.end(&id(&name), Ending::Void).await.unwrap();
+            inbox.end(&id(&name), Ending::Void, "").await.unwrap();
         }
         let ended = status(&inbox, &name).await;
         assert_eq!(ended == RequestStatus::Withdrawn, stands == "withdrawn");
@@ -279,7 +245,7 @@ async fn each_wrong_step_is_refused_with_its_reason(place: &dyn Place) {
     assert_eq!(inbox.finish(&none, "", true).await.unwrap_err(), not_found);
     assert_eq!(inbox.deliver(&none).await.unwrap_err(), not_found);
     assert_eq!(inbox.attend(&none, true).await.unwrap_err(), not_found);
-    let ended = inbox.end(&none, Ending::Expired).await;
+    let ended = inbox.end(&none, Ending::Expired, "").await;
     assert_eq!(ended.unwrap_err(), not_found);
 }
 
@@ -337,6 +303,7 @@ async fn what_has_expired_is_not_decided(place: &dyn Place) {
     let over = InboxError::Over {
         id: a.id.clone(),
         status: RequestStatus::Expired,
+        why: None,
     };
     assert_eq!(person.decide(&a.id, &yes("bob")).await.unwrap_err(), over);
     assert_eq!(asker.claim(&a.id).await.unwrap_err(), over);
@@ -431,7 +398,7 @@ async fn w12_there_is_room_for_what_stands_and_for_so_many_of_a_run(place: &dyn 
     // A denied request stays, but is not pending.
     inbox.decide(&id("a0"), &no("bob")).await.unwrap();
     assert!(room("f0", 0).await && room("new", 3).await);
-    let withdrawn = inbox.end(&id("a1"), Ending::Withdrawn).await;
+    let withdrawn = inbox.end(&id("a1"), Ending::Withdrawn, "").await;
     withdrawn.unwrap();
     assert!(!room("f1", 0).await && room("f1", 2).await);
 }
@@ -592,4 +559,12 @@ async fn an_outcome_is_delivered_once(place: &dyn Place) {
     assert!(!inboxes[1].get(&id("b")).await.unwrap().unwrap().attended);
     inboxes[2].attend(&id("b"), true).await.unwrap();
     assert!(inboxes[1].get(&id("b")).await.unwrap().unwrap().attended);
+}
+
+async fn why_a_request_ended_is_kept(place: &dyn Place) {
+    inbox_steps::why_a_request_ended_is_kept(&place.inbox(), &place.inbox()).await;
+}
+
+async fn the_request_that_answers_a_call_is_found(place: &dyn Place) {
+    inbox_steps::the_request_that_answers_a_call_is_found(&place.inbox(), &place.inbox()).await;
 }

@@ -99,7 +99,7 @@ async fn aw3_requests_that_ended_undecided_take_so_many_bytes(place: &dyn Place)
         }
         inbox.submit(&one).await.unwrap();
         if n % 2 == 1 {
-            let withdrawn = inbox.end(&one.id, Ending::Withdrawn).await;
+            let withdrawn = inbox.end(&one.id, Ending::Withdrawn, "").await;
             withdrawn.unwrap();
         }
     }

@@ -4,6 +4,7 @@ mod asking;
 mod cluster;
 mod inbox;
 mod inbox_bytes;
+mod inbox_steps;
 mod journal;
 mod leases;
 mod memory;

@@ -95,7 +95,7 @@ async fn bring(inbox: &Arc<dyn Inbox>, name: &str, past: Past) {
         Past::Voided => Ending::Void,
         _ => return,
     };
-    inbox.end(&id(name), ending).await.unwrap();
+    inbox.end(&id(name), ending, "").await.unwrap();
 }
 
 async fn happens(inbox: &Arc<dyn Inbox>, name: &str, event: Event) -> Result<(), InboxError> {
@@ -105,7 +105,7 @@ async fn happens(inbox: &Arc<dyn Inbox>, name: &str, event: Event) -> Result<(),
         Event::Answer => answer,
         Event::Claim { .. } => return inbox.claim(&id(name)).await.map(drop),
         Event::Finish => return inbox.finish(&id(name), r#"{"v":1}"#, false).await,
-        Event::End(ending) => return inbox.end(&id(name), ending).await,
+        Event::End(ending) => return inbox.end(&id(name), ending, "").await,
     };
     inbox.decide(&id(name), &decision("eve")).await.map(drop)
 }

@@ -184,7 +184,7 @@ async fn what_ended_over_thirty_days_ago_is_swept_and_the_rest_stays() {
         inbox.submit(&one).await.unwrap();
         if name != "open" {
             let ending = haft::approval::inbox::Ending::Withdrawn;
-            inbox.end(&id(name), ending).await.unwrap();
+            inbox.end(&id(name), ending, "").await.unwrap();
         }
     }
     inbox.shut().await;

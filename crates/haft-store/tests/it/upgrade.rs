@@ -87,7 +87,7 @@ async fn an_older_file_keeps_what_waits_in_it() {
             .unwrap()
             .pragma_query_value(None, "user_version", |row| row.get(0))
             .unwrap();
-        assert_eq!(version, 8);
+        assert_eq!(version, 9);
     }
 }
 
@@ -141,7 +141,7 @@ async fn an_older_server_keeps_what_waits_in_it() {
         Ok(Submission::New),
         "expired"
     );
-    inbox.end(&id("c"), Ending::Withdrawn).await.unwrap();
+    inbox.end(&id("c"), Ending::Withdrawn, "").await.unwrap();
     assert_eq!(inbox.submit(&request("d", "f5")).await, Ok(Submission::New));
     inbox.decide(&id("d"), &yes("ada")).await.unwrap();
     let known = inbox.submit(&request("e", "f5")).await.unwrap();

@@ -88,6 +88,14 @@ pub trait Inbox: Send + Sync {
         id: &'a ApprovalId,
     ) -> BoxFuture<'a, Result<Option<StoredApproval>, InboxError>>;
 
+    /// Returns the request of this run with this fingerprint that answers an identical call, if there is one: the one that
+    /// [`submit`](Self::submit) would return.
+    fn find<'a>(
+        &'a self,
+        run: &'a RunId,
+        fingerprint: &'a str,
+    ) -> BoxFuture<'a, Result<Option<StoredApproval>, InboxError>>;
+
     /// Returns one page of a tenant's requests, oldest first; see [`Page`](crate::approval::listing::Page). For all of them, use
     /// [`each`](crate::approval::listing::each).
     fn list<'a>(
@@ -125,11 +133,13 @@ pub trait Inbox: Send + Sync {
         attended: bool,
     ) -> BoxFuture<'a, Result<(), InboxError>>;
 
-    /// Ends an unclaimed request; [`Ending::applies_to`] states which. Any other request stays unchanged.
+    /// Ends an unclaimed request; [`Ending::applies_to`] states which. Any other request stays unchanged. `why` is the reason, for
+    /// whoever reads about the request; empty if its status says all.
     fn end<'a>(
         &'a self,
         id: &'a ApprovalId,
         ending: Ending,
+        why: &'a str,
     ) -> BoxFuture<'a, Result<(), InboxError>>;
 
     /// Returns a receiver of new and changed requests, also by other processes. A receiver that lags must read the inbox again.
@@ -259,6 +269,8 @@ pub struct StoredApproval {
     pub outcome: Option<String>,
     /// Whether the client has received the outcome.
     pub delivered: bool,
+    /// Why it ended without its call, in a sentence without a period, if a reason was given.
+    pub why: Option<String>,
 }
 
 impl StoredApproval {
@@ -313,12 +325,14 @@ pub enum InboxError {
         by: String,
     },
     /// The request ended without a decision.
-    #[error("approval {id} is {status}")]
+    #[error("approval {id} is {status}{}", reason(.why.as_deref()))]
     Over {
         /// The request.
         id: ApprovalId,
         /// How it ended.
         status: RequestStatus,
+        /// Why, if a reason was given.
+        why: Option<String>,
     },
     /// The request is not decided yet.
     #[error("approval {0} is not decided yet")]
@@ -329,4 +343,9 @@ pub enum InboxError {
     /// The storage does not answer, or is full.
     #[error("the inbox cannot be used: {0}")]
     Unavailable(#[source] Failure),
+}
+
+/// Returns the reason of an ending as the end of a sentence.
+fn reason(why: Option<&str>) -> String {
+    why.map_or_else(String::new, |why| format!(": {why}"))
 }

@@ -10,6 +10,7 @@ use crate::approval::inbox::{
 use crate::approval::listing::Page;
 use crate::approval::transition::{Event, transition};
 use crate::approval::{ApprovalId, ApprovalRequest, Decision};
+use crate::call::RunId;
 use crate::error::Failure;
 use crate::future::BoxFuture;
 
@@ -64,14 +65,8 @@ impl MemoryInbox {
 
     fn write(&self, request: &ApprovalRequest) -> Result<Submission, InboxError> {
         let mut entries = self.entries();
-        let alike = entries.iter_mut().rev().find(|entry| {
-            entry.request.run == request.run && entry.request.fingerprint == request.fingerprint
-        });
-        if let Some(entry) = alike {
-            expire(entry);
-            if entry.answers_again() {
-                return Ok(Submission::Existing(Box::new(entry.clone())));
-            }
+        if let Some(entry) = newest(&mut entries, &request.run, &request.fingerprint) {
+            return Ok(Submission::Existing(Box::new(entry.clone())));
         }
         if entries.len() >= MAX_REQUESTS {
             let over = |entry: &StoredApproval| entry.delivered || ended(entry.status);
@@ -91,12 +86,27 @@ impl MemoryInbox {
             claimed: false,
             outcome: None,
             delivered: false,
+            why: None,
         });
         forget(&mut entries);
         drop(entries);
         let _ = self.changes.send(request.id.clone());
         Ok(Submission::New)
     }
+}
+
+/// Returns the newest request of this run with this fingerprint, if it answers an identical call.
+fn newest<'a>(
+    entries: &'a mut [StoredApproval],
+    run: &RunId,
+    fingerprint: &str,
+) -> Option<&'a mut StoredApproval> {
+    let is_alike = |entry: &&mut StoredApproval| {
+        entry.request.run == *run && entry.request.fingerprint == fingerprint
+    };
+    let entry = entries.iter_mut().rev().find(is_alike)?;
+    expire(entry);
+    entry.answers_again().then_some(entry)
 }
 
 /// Drops the oldest requests that ended undecided, if together they are too large.
@@ -208,6 +218,16 @@ impl Inbox for MemoryInbox {
         Box::pin(async move { Ok(found) })
     }
 
+    fn find<'a>(
+        &'a self,
+        run: &'a RunId,
+        fingerprint: &'a str,
+    ) -> BoxFuture<'a, Result<Option<StoredApproval>, InboxError>> {
+        let mut entries = self.entries();
+        let found = newest(&mut entries, run, fingerprint).map(|entry| entry.clone());
+        Box::pin(async move { Ok(found) })
+    }
+
     fn list<'a>(
         &'a self,
         filter: &'a Filter,
@@ -283,8 +303,16 @@ impl Inbox for MemoryInbox {
         &'a self,
         id: &'a ApprovalId,
         ending: Ending,
+        why: &'a str,
     ) -> BoxFuture<'a, Result<(), InboxError>> {
-        let end = move |entry: &mut StoredApproval| advance(entry, Event::End(ending));
+        let end = move |entry: &mut StoredApproval| {
+            let before = entry.status;
+            advance(entry, Event::End(ending))?;
+            if entry.status != before && !why.is_empty() {
+                entry.why = Some(why.to_owned());
+            }
+            Ok(())
+        };
         Box::pin(async move { self.change(id, end) })
     }
 

@@ -67,6 +67,7 @@ impl Refused {
             (Self::Settled, None) => InboxError::Over {
                 id,
                 status: entry.status,
+                why: entry.why.clone(),
             },
         }
     }

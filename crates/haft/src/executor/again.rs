@@ -16,6 +16,7 @@ use crate::executor::claim::repeat_outcome;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
 use crate::executor::journaled::JournaledCall;
+use crate::executor::running;
 use crate::executor::settlement::Settlement;
 use crate::executor::{How, Parts};
 use crate::session::Session;
@@ -118,6 +119,8 @@ pub(super) async fn earlier_outcome(
     let key = of(parts, session, tool, arguments);
     // In its own run the inbox knows the call, unless another call asked for approval.
     let before = match (session.others(), tool.spec().suspension) {
+        // The call that was made before is this one, which runs now.
+        _ if settlement.has_claimed() => Before::New,
         (None, Suspension::Before | Suspension::Within) => Before::New,
         (_, suspension) => look_up(parts, session, &key, suspension).await?,
     };
@@ -211,7 +214,7 @@ async fn from_this_run(
 
 /// Looks up a call of this run that was suspended after it ran: the tool continues it unless its request has an outcome.
 async fn after(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result<Before, EarlyEnd> {
-    let entry = parts.inbox.get(&call.approval).await;
+    let entry = running::wait(parts, session, &call.approval).await;
     let entry = entry.map_err(|e| ask::not_recorded(&e))?;
     let came =
         |known: &StoredApproval| known.outcome.is_some() && known.status != RequestStatus::Denied;
@@ -219,6 +222,8 @@ async fn after(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result
         Some(known) if came(known) || known.status == RequestStatus::InDoubt => {
             direct(parts, session, call, entry.as_ref()).await
         }
+        // Another process is applying what the tool would continue with.
+        Some(known) if known.status == RequestStatus::Running => Err(still_pending(call)),
         // The tool reports what it had when a user denies the request.
         _ => Ok(Before::New),
     }

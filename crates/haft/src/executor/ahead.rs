@@ -9,6 +9,7 @@ use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
 use crate::executor::judge;
 use crate::executor::settlement::Settlement;
+use crate::executor::unasked;
 use crate::executor::{Executor, How};
 use crate::permission::Verdict;
 use crate::result::{Outcome, Status};
@@ -42,7 +43,11 @@ async fn clear_ahead(
         return Err(EarlyEnd::failed(ErrorKind::InvalidArguments, refused));
     };
     let judged = judge::judge(open, admitted)?;
-    if judged.ruling().verdict != Verdict::Allow {
+    if judged.ruling().verdict == Verdict::Allow {
+        // What counts of it, the call finds when it is made.
+        let why = unasked::by_policy(judged.ruling());
+        unasked::withdraw(open, judged.decided(), &why).await?;
+    } else {
         clear::clear(open, settlement, judged).await?;
     }
     Ok(CallResult {

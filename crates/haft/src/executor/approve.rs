@@ -17,6 +17,7 @@ use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
 use crate::executor::judge::{Cleared, Judged, denied, judge, judgement, request};
 use crate::executor::settlement::{Settlement, Ticket};
+use crate::executor::unasked::{self, Earlier, Unasked};
 use crate::judgement::Consent;
 use crate::permission::{Effect, Permission, Verdict};
 use crate::policy::{PROPOSED_RULE, Policy, RuleSet, RuleText, Ruling};
@@ -46,12 +47,45 @@ pub(super) async fn ask_user(
         // An automatic approver agrees to exceed the budget if that is what the request asks.
         match budgets::take(open, &judged, request.is_over_budget()).await {
             Ok(reservation) => {
-                let decided = Decided { request, decision };
-                return settle(open, judged, decided, Some(reservation)).await;
+                let why = unasked::by_other(&decision.by);
+                return match unasked::withdraw(open, judged.decided(), &why).await? {
+                    Earlier::Over(unasked) => {
+                        let decided = Decided { request, decision };
+                        let basis = Basis {
+                            reservation: Some(reservation),
+                            unasked,
+                        };
+                        settle(open, judged, decided, basis).await
+                    }
+                    Earlier::Counts => ask_inbox(open, settlement, judged, request).await,
+                };
             }
             Err(no_room) => judged = judged.raise_for_budget(open, &no_room),
         }
     };
+    ask_inbox(open, settlement, judged, request).await
+}
+
+/// Acts on the decision about an earlier request of this call, or on the outcome of the call that ran on it.
+pub(super) async fn find_decision(
+    open: &mut OpenCall<'_>,
+    settlement: &mut Settlement,
+    judged: Judged,
+) -> Result<Cleared, EarlyEnd> {
+    let (parts, session) = (open.parts(), open.session());
+    let (admitted, judgement) = (&judged.admitted, &judged.judgement);
+    let request = request(parts, session, open.caller(), admitted, judgement)?;
+    ask_inbox(open, settlement, judged, request).await
+}
+
+/// Stores the request, or finds the one that was stored before, and waits for the decision.
+async fn ask_inbox(
+    open: &mut OpenCall<'_>,
+    settlement: &mut Settlement,
+    judged: Judged,
+    request: ApprovalRequest,
+) -> Result<Cleared, EarlyEnd> {
+    let (parts, session) = (open.parts(), open.session());
     let admitted = &judged.admitted;
     let entry = admitted.entry();
     again::earlier_outcome(open, settlement, entry, &request.arguments).await?;
@@ -161,6 +195,21 @@ pub(super) fn conflict(id: &ApprovalId, difference: &str) -> EarlyEnd {
         .advise("check what changed, then call again to request approval again")
 }
 
+/// Checks that the approval that a call is resumed with still states what the call would do.
+pub(super) fn still_fits(
+    open: &OpenCall<'_>,
+    judged: &Judged,
+    ticket: &Ticket,
+) -> Result<(), EarlyEnd> {
+    let Ticket::Approved(shown) = ticket else {
+        return Ok(());
+    };
+    let (admitted, judgement) = (&judged.admitted, &judged.judgement);
+    let (parts, session) = (open.parts(), open.session());
+    let now = request(parts, session, open.caller(), admitted, judgement)?;
+    fits(parts, shown, &now)
+}
+
 /// Clears a resumed call. The decision holds only for what was shown; anything else is a conflict, which leaves the decision
 /// unclaimed.
 pub(super) async fn resumed(
@@ -169,18 +218,10 @@ pub(super) async fn resumed(
     judged: Judged,
     ticket: Ticket,
 ) -> Result<Cleared, EarlyEnd> {
-    let (parts, session) = (open.parts(), open.session());
+    still_fits(open, &judged, &ticket)?;
     let claimed = match ticket {
         Ticket::Claimed(claimed) => *claimed,
-        Ticket::Approved(shown) => {
-            let Judged {
-                admitted,
-                judgement,
-            } = &judged;
-            let now = request(parts, session, open.caller(), admitted, judgement)?;
-            fits(parts, &shown, &now)?;
-            claim(parts, settlement, &shown.id).await?
-        }
+        Ticket::Approved(shown) => claim(open.parts(), settlement, &shown.id).await?,
     };
     take(open, settlement, judged, claimed).await
 }
@@ -207,18 +248,33 @@ async fn take(
     claimed: ClaimedDecision,
 ) -> Result<Cleared, EarlyEnd> {
     open.record.approval = Some(claimed.decided.request.id.clone());
+    let basis = Basis {
+        reservation: None,
+        unasked: Unasked::claimed(&claimed),
+    };
     settlement.claim(claimed.claimed);
-    settle(open, judged, claimed.decided, None).await
+    settle(open, judged, claimed.decided, basis).await
 }
 
-/// Acts on a decision. `reservation` is what the call has already reserved from the budgets, if it was decided without asking.
+/// What a call that was decided rests on.
+struct Basis {
+    /// What it has already reserved from the budgets, if it was decided without asking.
+    reservation: Option<Reservation>,
+    unasked: Unasked,
+}
+
+/// Acts on a decision.
 async fn settle(
     open: &mut OpenCall<'_>,
     judged: Judged,
     decided: Decided,
-    reservation: Option<Reservation>,
+    basis: Basis,
 ) -> Result<Cleared, EarlyEnd> {
     let (parts, session) = (open.parts(), open.session());
+    let Basis {
+        reservation,
+        unasked,
+    } = basis;
     let Decided {
         request: shown,
         decision,
@@ -245,8 +301,11 @@ async fn settle(
             let agreed = Agreement {
                 decision: Consent { by, approval },
                 shown: seen.snapshot,
-                // The user agreed to the arguments they typed, not to the ones in the request.
-                reservation: None,
+                basis: Basis {
+                    // The user agreed to the arguments they typed, not to the ones in the request.
+                    reservation: None,
+                    unasked,
+                },
             };
             agreed.clear_with_consent(open, judged).await
         }
@@ -261,7 +320,10 @@ async fn settle(
             let agreed = Agreement {
                 decision: Consent { by, approval },
                 shown: shown.snapshot,
-                reservation,
+                basis: Basis {
+                    reservation,
+                    unasked,
+                },
             };
             agreed.clear_with_consent(open, judged).await
         }
@@ -272,8 +334,7 @@ async fn settle(
 struct Agreement {
     decision: Consent,
     shown: Snapshot,
-    /// What the call has already reserved from the budgets.
-    reservation: Option<Reservation>,
+    basis: Basis,
 }
 
 impl Agreement {
@@ -284,7 +345,11 @@ impl Agreement {
         open: &OpenCall<'_>,
         judged: Judged,
     ) -> Result<Cleared, EarlyEnd> {
-        let reservation = if let Some(reservation) = self.reservation {
+        let Basis {
+            reservation,
+            unasked,
+        } = self.basis;
+        let reservation = if let Some(reservation) = reservation {
             reservation
         } else {
             let reserved = budgets::take(open, &judged, true).await;
@@ -297,7 +362,8 @@ impl Agreement {
         } else {
             policy.secrets_read(judged.judgement.permissions())
         };
-        let cleared = judged.clear_with_consent(self.decision, Some(self.shown), reservation)?;
+        let shown = Some(self.shown);
+        let cleared = judged.clear_with_consent(self.decision, shown, reservation, unasked)?;
         open.session().release(secrets);
         Ok(cleared)
     }

@@ -27,6 +27,15 @@ const RETRY_DELAY: Duration = Duration::from_millis(500);
 /// Maximum time an approver may take to be notified of a request that no call waits for.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Why a request is withdrawn whose call is gone.
+const GONE: &str = "the call ended before the decision; it was not run";
+
+/// Why a request is withdrawn whose call was denied.
+const LATE: &str = "nobody decided while the call waited; it was not run";
+
+/// Why an approval is void.
+const CHANGED: &str = "the call would no longer do what was shown; it was not run";
+
 /// A decided request.
 pub(super) struct Decided {
     /// The request as it was stored.
@@ -255,7 +264,7 @@ impl OpenRequest<'_> {
                 }
                 WakeReason::TimedOut if self.suspends() => return self.suspend().await,
                 WakeReason::TimedOut => {
-                    let _ = self.inbox.end(&self.request.id, Ending::Expired).await;
+                    let _ = self.inbox.end(&self.request.id, Ending::Expired, "").await;
                 }
                 WakeReason::SessionLeft if self.stays_pending() => return self.suspend().await,
                 WakeReason::SessionLeft | WakeReason::Cancelled => {
@@ -314,7 +323,8 @@ impl OpenRequest<'_> {
         let Err(conflict) = (self.wait.fits)(&entry.request) else {
             return Ok(true);
         };
-        let ended = self.inbox.end(&self.request.id, Ending::Void).await;
+        let ended = self.inbox.end(&self.request.id, Ending::Void, CHANGED);
+        let ended = ended.await;
         ended.map_err(|error| not_recorded(&error))?;
         match self.read().await? {
             Some(entry) if entry.status != RequestStatus::Withdrawn => Ok(false),
@@ -405,7 +415,7 @@ impl OpenRequest<'_> {
         let stop = not_decided_in_time(&self.request);
         if self
             .inbox
-            .end(&self.request.id, Ending::Withdrawn)
+            .end(&self.request.id, Ending::Withdrawn, LATE)
             .await
             .is_err()
         {
@@ -424,7 +434,8 @@ impl OpenRequest<'_> {
     }
 
     async fn withdraw(&mut self, stop: EarlyEnd) -> EarlyEnd {
-        let _ = self.inbox.end(&self.request.id, Ending::Withdrawn).await;
+        let ended = self.inbox.end(&self.request.id, Ending::Withdrawn, GONE);
+        let _ = ended.await;
         self.over(stop)
     }
 }
@@ -442,7 +453,7 @@ impl Drop for OpenRequest<'_> {
                 if left {
                     inbox.attend(&id, false).await
                 } else {
-                    inbox.end(&id, Ending::Withdrawn).await
+                    inbox.end(&id, Ending::Withdrawn, GONE).await
                 }
             });
         }

@@ -1,13 +1,14 @@
 //! Clear: applies the policy's verdict to a call and asks the user if needed.
 
 use crate::approval::Extent;
-use crate::budget::NoRoom;
+use crate::budget::{NoRoom, Reservation};
 use crate::executor::approve;
 use crate::executor::budgets;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::exit::OpenCall;
 use crate::executor::judge::{Cleared, Judged, denied};
 use crate::executor::settlement::Settlement;
+use crate::executor::unasked::{self, Earlier, Unasked};
 use crate::judgement::Consent;
 use crate::permission::Verdict;
 use crate::session::Session;
@@ -20,31 +21,87 @@ pub(super) async fn clear(
 ) -> Result<Cleared, EarlyEnd> {
     let verdict = judged.ruling().verdict;
     if verdict == Verdict::Deny {
-        return Err(denied(judged.ruling()));
+        // The decision that a call is resumed with stays for when the call matches it again.
+        if settlement.has_ticket() {
+            return Err(denied(judged.ruling()));
+        }
+        return refuse(open, settlement, judged).await;
     }
     if let Some(ticket) = settlement.take_ticket() {
+        // What needs no approval now does not fail because its approval no longer holds.
+        if verdict == Verdict::Allow && approve::still_fits(open, &judged, &ticket).is_err() {
+            return clear_allowed(open, settlement, judged).await;
+        }
         return approve::resumed(open, settlement, judged, ticket).await;
     }
     if verdict == Verdict::Allow {
-        return match budgets::take(open, &judged, false).await {
-            Ok(taken) => judged.clear_allowed(taken),
-            Err(no_room) => clear_over_budget(open, settlement, judged, &no_room).await,
-        };
+        return clear_allowed(open, settlement, judged).await;
     }
     if let Some(no_room) = budgets::no_room(open, &judged) {
         return clear_over_budget(open, settlement, judged, &no_room).await;
     }
     if let Some(by) = find_grant(open.session(), &judged)? {
-        return match budgets::take(open, &judged, false).await {
-            Ok(taken) => {
+        let taken = match budgets::take(open, &judged, false).await {
+            Ok(taken) => taken,
+            Err(no_room) => return clear_over_budget(open, settlement, judged, &no_room).await,
+        };
+        let why = unasked::by_other(&format!("a grant of {by}"));
+        return match unasked::withdraw(open, judged.decided(), &why).await? {
+            Earlier::Over(unasked) => {
                 open.record.decided_by = Some(by.clone());
                 let grant = Consent { by, approval: None };
-                judged.clear_with_consent(grant, None, taken)
+                judged.clear_with_consent(grant, None, taken, unasked)
             }
-            Err(no_room) => clear_over_budget(open, settlement, judged, &no_room).await,
+            Earlier::Counts => approve::find_decision(open, settlement, judged).await,
         };
     }
     approve::ask_user(open, settlement, judged).await
+}
+
+/// Clears a call that the policy allows.
+pub(super) async fn clear_allowed(
+    open: &mut OpenCall<'_>,
+    settlement: &mut Settlement,
+    judged: Judged,
+) -> Result<Cleared, EarlyEnd> {
+    let taken = match budgets::take(open, &judged, false).await {
+        Ok(taken) => taken,
+        Err(no_room) => {
+            return Box::pin(clear_over_budget(open, settlement, judged, &no_room)).await;
+        }
+    };
+    if let Some(unasked) = Unasked::never_asked(open.session()) {
+        return judged.clear_allowed(taken, unasked);
+    }
+    // Boxed: few runs have asked, and the future of every call would be as large.
+    Box::pin(clear_earlier(open, settlement, judged, taken)).await
+}
+
+/// Clears an allowed call of a run that has asked about calls.
+async fn clear_earlier(
+    open: &mut OpenCall<'_>,
+    settlement: &mut Settlement,
+    judged: Judged,
+    taken: Reservation,
+) -> Result<Cleared, EarlyEnd> {
+    let why = unasked::by_policy(judged.ruling());
+    match unasked::withdraw(open, judged.decided(), &why).await? {
+        Earlier::Over(unasked) => judged.clear_allowed(taken, unasked),
+        Earlier::Counts => approve::find_decision(open, settlement, judged).await,
+    }
+}
+
+/// Refuses a call that the policy denies. One that runs on an earlier approval, or has run, gets that outcome instead.
+async fn refuse(
+    open: &mut OpenCall<'_>,
+    settlement: &mut Settlement,
+    judged: Judged,
+) -> Result<Cleared, EarlyEnd> {
+    let why = unasked::by_policy(judged.ruling());
+    match unasked::withdraw(open, judged.decided(), &why).await? {
+        Earlier::Over(_) => Err(denied(judged.ruling())),
+        Earlier::Counts => approve::find_decision(open, settlement, judged).await,
+    }
 }
 
 /// Clears a call that exceeds the budgets: no rule or grant lets it pass, only the user's decision.

@@ -11,6 +11,7 @@ use crate::executor::draft::{Caller, Draft};
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::effects::Runnable;
 use crate::executor::exit::OpenCall;
+use crate::executor::unasked::{DecidedCall, Unasked};
 use crate::judgement::{Consent, Judgement};
 use crate::permission::Verdict;
 use crate::policy::{Cause, CauseKind, JudgedCall, Ruling};
@@ -98,6 +99,15 @@ impl Judged {
         self.judgement.ruling()
     }
 
+    /// Returns the call as it is decided now.
+    pub(super) fn decided(&self) -> DecidedCall<'_> {
+        DecidedCall {
+            entry: self.admitted.entry(),
+            written: self.admitted.written(),
+            verdict: self.ruling().verdict,
+        }
+    }
+
     /// Raises the verdict to a request for approval, because the budgets have no room for the call.
     pub(super) fn raise_for_budget(self, open: &mut OpenCall<'_>, no_room: &NoRoom) -> Self {
         let ruling = ask_over_budget(self.ruling(), no_room);
@@ -111,7 +121,11 @@ impl Judged {
     }
 
     /// Clears a call that the policy allows and the budgets have room for.
-    pub(super) fn clear_allowed(self, reservation: Reservation) -> Result<Cleared, EarlyEnd> {
+    pub(super) fn clear_allowed(
+        self,
+        reservation: Reservation,
+        _: Unasked,
+    ) -> Result<Cleared, EarlyEnd> {
         if self.ruling().verdict != Verdict::Allow {
             return Err(denied(self.ruling()));
         }
@@ -128,6 +142,7 @@ impl Judged {
         decision: Consent,
         shown: Option<Snapshot>,
         reservation: Reservation,
+        _: Unasked,
     ) -> Result<Cleared, EarlyEnd> {
         if self.ruling().verdict == Verdict::Deny {
             return Err(denied(self.ruling()));

@@ -26,7 +26,7 @@ pub(super) struct RecordDraft {
     rule: Option<String>,
     /// The user or approver that decided an Ask.
     pub(super) decided_by: Option<String>,
-    /// The request that was decided.
+    /// The request that was decided, or withdrawn because the call is decided without it.
     pub(super) approval: Option<ApprovalId>,
     /// Sources of untrusted content in its result.
     untrusted: Vec<String>,

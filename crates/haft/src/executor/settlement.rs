@@ -55,6 +55,11 @@ impl Settlement {
         self.claimed = Some(claimed);
     }
 
+    /// Returns whether the call acts on a decision that it has claimed.
+    pub(super) fn has_claimed(&self) -> bool {
+        self.claimed.is_some()
+    }
+
     /// Notes that the inbox refused the claim.
     pub(super) fn refuse(&mut self, error: InboxError) {
         self.refused = Some(error);

@@ -8,6 +8,7 @@ use haft::approval::inbox::{Ending, Filter, Inbox, InboxError, RequestStatus};
 use haft::approval::memory::MemoryInbox;
 use haft::approval::{ApprovalId, HoldFor};
 use haft::error::ErrorKind;
+use haft::policy::{RuleSet, RuleText};
 use haft::testing::{ScriptedApprover, TestTool};
 use haft::{
     Decision, Executor, Policy, Risk, RunLimits, Session, Status, ToolCall, ToolRegistry,
@@ -138,6 +139,40 @@ async fn a_call_that_is_dropped_or_cancelled_while_it_waits_is_withdrawn() {
 }
 
 #[tokio::test]
+async fn a_call_that_is_made_again_under_other_rules_withdraws_its_request() {
+    let rule = || vec![RuleText::new("count")];
+    let allows = RuleSet {
+        allow: rule(),
+        ..RuleSet::default()
+    };
+    let denies = RuleSet {
+        deny: rule(),
+        ..RuleSet::default()
+    };
+    for (rules, status, ran, why) in [
+        (allows, Status::Ok, 1, "count allows it now"),
+        (denies, Status::Denied, 0, "count denies it now"),
+    ] {
+        let PendingCall {
+            runs,
+            inbox,
+            executor,
+            session,
+            call: asked,
+            id,
+        } = start_pending_call().await;
+        executor.replace_policy(Policy::workspace().with_rules(rules).unwrap());
+        let again = executor.execute(&session, call()).await;
+        assert_eq!(again.status, status, "{why}");
+        withdrawn(&*inbox, &id).await;
+        let kept = inbox.get(&id).await.unwrap().unwrap().why.unwrap();
+        assert!(kept.contains(why), "{kept}");
+        assert_eq!(asked.await.unwrap().status, Status::Cancelled, "{why}");
+        assert_eq!(runs.load(Ordering::SeqCst), ran, "{why}");
+    }
+}
+
+#[tokio::test]
 async fn u6_what_ends_an_asked_call_is_advised_by_its_cause() {
     let PendingCall {
         inbox,
@@ -145,7 +180,7 @@ async fn u6_what_ends_an_asked_call_is_advised_by_its_cause() {
         id,
         ..
     } = start_pending_call().await;
-    inbox.end(&id, Ending::Withdrawn).await.unwrap();
+    inbox.end(&id, Ending::Withdrawn, "").await.unwrap();
     let error = asked.await.unwrap().error.unwrap();
     assert_eq!(error.kind, ErrorKind::Cancelled);
     let again = "nothing ran; if the call is still needed, call again to request approval again";

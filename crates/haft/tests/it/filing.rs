@@ -8,6 +8,7 @@ use haft::approval::inbox::{
 };
 use haft::approval::memory::MemoryInbox;
 use haft::approval::{ApprovalId, ApprovalRequest};
+use haft::call::RunId;
 use haft::future::BoxFuture;
 use haft::testing::TestTool;
 use haft::{Decision, Executor, Policy, Risk, Session, ToolCall, ToolRegistry};
@@ -45,6 +46,14 @@ impl Inbox for Mute {
         self.0.get(id)
     }
 
+    fn find<'a>(
+        &'a self,
+        run: &'a RunId,
+        fingerprint: &'a str,
+    ) -> InboxFuture<'a, Option<StoredApproval>> {
+        self.0.find(run, fingerprint)
+    }
+
     fn list<'a>(&'a self, filter: &'a Filter) -> InboxFuture<'a, Vec<StoredApproval>> {
         self.0.list(filter)
     }
@@ -78,8 +87,8 @@ impl Inbox for Mute {
         self.0.attend(id, attended)
     }
 
-    fn end<'a>(&'a self, id: &'a ApprovalId, ending: Ending) -> InboxFuture<'a, ()> {
-        self.0.end(id, ending)
+    fn end<'a>(&'a self, id: &'a ApprovalId, ending: Ending, why: &'a str) -> InboxFuture<'a, ()> {
+        self.0.end(id, ending, why)
     }
 
     fn changes(&self) -> Receiver<ApprovalId> {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use haft::approval::inbox::StoredApproval;
+use haft::approval::inbox::{RequestStatus, StoredApproval};
 use haft::approval::{ApprovalId, Decision};
 use haft::result::Outcome;
 use haft_app::app::App;
@@ -79,7 +79,10 @@ pub(super) async fn follow(
 async fn elsewhere(app: &App, id: &ApprovalId) -> Result<Settled, Problem> {
     let begun = Instant::now();
     let mut entry = app.entry(id).await?;
-    while entry.outcome.is_none() && begun.elapsed() < ELSEWHERE {
+    let comes = |entry: &StoredApproval| {
+        entry.outcome.is_none() && entry.status != RequestStatus::Withdrawn
+    };
+    while comes(&entry) && begun.elapsed() < ELSEWHERE {
         tokio::time::sleep(LOOK).await;
         entry = app.entry(id).await?;
     }

@@ -155,11 +155,11 @@ const SAYS: Record<string, string> = {
 const VERBS = { approve: "Approved", deny: "Denied", answer: "Answered" };
 
 /** Who decided, and how. */
-function Verdict({ detail: { decision, status } }: { detail: ApprovalDetail }) {
-  if (!decision) return <>{SAYS[status]}</>;
+function Verdict({ detail: { decision, status, why } }: { detail: ApprovalDetail }) {
+  if (!decision) return why ? <>Withdrawn: <SafeText text={why} />.</> : <>{SAYS[status]}</>;
   return (
     <><strong>{VERBS[decision.choice]}</strong>{decision.edited && " with edits"}{decision.scope === "session" && " for the session"}{decision.scope === "always" && " permanently"}
-      {" "}by <SafeText text={decision.by} /> from <SafeText text={decision.from} />, {ago(decision.at, now.value)}{decision.stop && "; the run was stopped"}</>
+      {" "}by <SafeText text={decision.by} /> from <SafeText text={decision.from} />, {ago(decision.at, now.value)}{decision.stop && "; the run was stopped"}{why && <>. Withdrawn: <SafeText text={why} /></>}</>
   );
 }
 

@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 use tokio::sync::oneshot;
 
 use super::beat::alive;
-use super::steps::{columns, get, read_bare_row};
+use super::steps::{alike, columns, get, read_bare_row};
 use super::{OwnChanges, Shared};
 use crate::inbox::{LISTENER_BUFFER, Room, stored_statuses, unavailable};
 use crate::lane::{Jobs, Next};
@@ -55,6 +55,12 @@ const ROOM: &str = "SELECT (SELECT count(*) FROM (SELECT 1 FROM approvals \
 #[derive(Debug)]
 pub(super) enum Read {
     Get(
+        String,
+        oneshot::Sender<Result<Option<StoredApproval>, InboxError>>,
+    ),
+    /// The request of this run with this fingerprint that answers an identical call.
+    Find(
+        String,
         String,
         oneshot::Sender<Result<Option<StoredApproval>, InboxError>>,
     ),
@@ -106,6 +112,9 @@ pub(super) fn run(shared: &Shared, jobs: &Jobs<Read>) {
         reader.look();
         match next {
             Next::Job(Read::Get(id, answer)) => drop(answer.send(reader.get(&id))),
+            Next::Job(Read::Find(run, fingerprint, answer)) => {
+                drop(answer.send(reader.find(&run, &fingerprint)));
+            }
             Next::Job(Read::List(filter, answer)) => drop(answer.send(reader.list(&filter))),
             Next::Job(Read::Room(room, answer)) => drop(answer.send(reader.room(&room))),
             Next::Job(Read::Look) | Next::Quiet => {}
@@ -181,6 +190,18 @@ impl Reader<'_> {
             let stored = row.alive(&alive(connection, lease)?);
             Ok(stored.entry(clock::now()).map(Some))
         })
+    }
+
+    fn find(&mut self, run: &str, fingerprint: &str) -> Result<Option<StoredApproval>, InboxError> {
+        let lease = self.shared.lease;
+        let found = self.read(|connection| {
+            let Some(row) = alike(connection, run, fingerprint)? else {
+                return Ok(Ok(None));
+            };
+            let stored = row.alive(&alive(connection, lease)?);
+            Ok(stored.entry(clock::now()).map(Some))
+        });
+        Ok(found?.filter(StoredApproval::answers_again))
     }
 
     fn list(&mut self, filter: &Filter) -> Result<(Vec<StoredApproval>, bool), InboxError> {

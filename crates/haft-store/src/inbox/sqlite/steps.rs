@@ -15,7 +15,8 @@ use crate::number::nanoseconds;
 /// The columns of a row, for [`read_bare_row`].
 macro_rules! columns {
     () => {
-        "request, status, decision, outcome, delivered, waiter, claimed_by"
+        "request, status, decision, outcome, delivered, waiter, claimed_by, \
+        (SELECT why FROM approval_reasons WHERE approval_reasons.id = approvals.id)"
     };
 }
 pub(super) use columns;
@@ -52,6 +53,9 @@ const LEAVE: &str =
 /// A request that has expired before it is withdrawn becomes expired.
 const END: &str = "UPDATE approvals SET status = iif(status = 'pending' AND expires <= ?5, 'expired', ?2), changed = ?3 \
     WHERE id = ?1 AND status = ?4 AND claimed_by IS NULL";
+/// One that expired instead has no reason.
+const REASON: &str = "INSERT OR REPLACE INTO approval_reasons (id, why) \
+    SELECT id, ?2 FROM approvals WHERE id = ?1 AND status = 'withdrawn'";
 const EXPIRE: &str = "UPDATE approvals SET status = 'expired', changed = ?3 \
     WHERE tenant = ?1 AND status = 'pending' AND expires <= ?2 RETURNING id";
 const EXISTS: &str = "SELECT EXISTS (SELECT 1 FROM approvals WHERE id = ?)";
@@ -69,7 +73,8 @@ pub(super) enum Step {
     },
     Deliver(ApprovalId),
     Attend(ApprovalId, bool),
-    End(ApprovalId, Ending),
+    /// Also why.
+    End(ApprovalId, Ending, String),
     /// Marks a tenant's expired requests.
     Sweep(String),
 }
@@ -175,9 +180,9 @@ impl<'a> Steps<'a> {
                 self.update(id, LEAVE, &[&id.as_str(), &me, &number])?;
                 Ok(StepResult::Done)
             }
-            Step::End(id, ending) => {
+            Step::End(id, ending, why) => {
                 self.beat.release(id.as_str());
-                self.end(id, *ending, number)?;
+                self.end(id, *ending, why, number)?;
                 Ok(StepResult::Done)
             }
             Step::Sweep(tenant) => self.sweep(tenant, number),
@@ -196,14 +201,7 @@ impl<'a> Steps<'a> {
     }
 
     fn file(&mut self, draft: &Draft) -> Result<StepResult, No> {
-        let mut alike = self.connection.prepare_cached(ALIKE)?;
-        let found = alike
-            .query_row(
-                params![draft.fingerprint, draft.run, end(&draft.fingerprint)],
-                read_bare_row,
-            )
-            .optional()?;
-        if let Some(found) = found {
+        if let Some(found) = alike(self.connection, &draft.run, &draft.fingerprint)? {
             let entry = self.entry(found)?;
             if entry.answers_again() {
                 return Ok(StepResult::Entry(Box::new(entry)));
@@ -276,15 +274,19 @@ impl<'a> Steps<'a> {
         }
         let entry = self.known(id)?;
         if entry.status == RequestStatus::Expired {
-            self.end(id, Ending::Expired, number)?;
+            self.end(id, Ending::Expired, "", number)?;
         }
         Err(refusal(&entry, verdict.event).into())
     }
 
-    fn end(&mut self, id: &ApprovalId, ending: Ending, number: i64) -> Result<(), No> {
+    fn end(&mut self, id: &ApprovalId, ending: Ending, why: &str, number: i64) -> Result<(), No> {
         let (to, from) = (ending.status().as_str(), ending.applies_to().as_str());
         let now = nanoseconds(clock::now());
-        self.update(id, END, &[&id.as_str(), &to, &number, &from, &now])?;
+        let ended = self.update(id, END, &[&id.as_str(), &to, &number, &from, &now])?;
+        if ended && !why.is_empty() {
+            let mut reason = self.connection.prepare_cached(REASON)?;
+            reason.execute(params![id.as_str(), why])?;
+        }
         Ok(())
     }
 
@@ -354,6 +356,18 @@ fn end(fingerprint: &str) -> &str {
     &fingerprint[from..]
 }
 
+/// Returns the newest request of this run with this fingerprint.
+pub(super) fn alike(
+    connection: &Connection,
+    run: &str,
+    fingerprint: &str,
+) -> rusqlite::Result<Option<BareRow>> {
+    connection
+        .prepare_cached(ALIKE)?
+        .query_row(params![fingerprint, run, end(fingerprint)], read_bare_row)
+        .optional()
+}
+
 pub(super) fn get(connection: &Connection, id: &str) -> rusqlite::Result<Option<BareRow>> {
     connection
         .prepare_cached(GET)?
@@ -389,6 +403,7 @@ pub(super) fn read_bare_row(row: &Row<'_>) -> rusqlite::Result<BareRow> {
         delivered: row.get(4)?,
         attended: false,
         claimer_lives: None,
+        why: row.get(7)?,
     };
     Ok(BareRow {
         stored,

@@ -1,0 +1,34 @@
+//! The requests of a call that gets its answer: none stays open, so that no later decision runs what the model was told about otherwise.
+
+use haft::approval::ApprovalId;
+use haft::approval::inbox::{Ending, InboxError};
+use haft::text::clip;
+
+use crate::agent::Agent;
+
+/// Maximum length of an answer that a withdrawn request quotes.
+const MAX_QUOTE: usize = 200;
+
+impl Agent {
+    /// Withdraws what a call waited for, because it is answered now. A request that was acted on stays as it is.
+    pub(super) async fn end_requests(&self, place: usize, answer: &str) {
+        let slot = self.history.open().and_then(|open| open.slots.get(place));
+        let Some(slot) = slot else { return };
+        let ids = slot.approval.iter().chain(&slot.earlier);
+        let ids: Vec<ApprovalId> = ids.map(|id| ApprovalId::new(id.as_str())).collect();
+        let first = answer.lines().next().unwrap_or_default();
+        let why = format!("its call has ended without it: {}", clip(first, MAX_QUOTE));
+        for id in ids {
+            if let Err(error) = self.end_request(&id, &why).await {
+                tracing::warn!(%error, %id, "withdraw the request of a call that has ended");
+            }
+        }
+    }
+
+    async fn end_request(&self, id: &ApprovalId, why: &str) -> Result<(), InboxError> {
+        let inbox = self.executor.inbox();
+        // In this order: an approval that comes in between is void then.
+        inbox.end(id, Ending::Withdrawn, why).await?;
+        inbox.end(id, Ending::Void, why).await
+    }
+}

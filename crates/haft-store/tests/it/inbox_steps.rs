@@ -1,0 +1,105 @@
+//! The steps of a request before the one that a test looks at, and what they leave: why it ended, and whether it answers a call.
+#![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
+
+use std::sync::Arc;
+
+use haft::approval::inbox::{Ending, Inbox, Submission};
+use haft::call::RunId;
+
+use crate::request::{answer, id, no, request, yes};
+
+/// The earlier steps of a request, before the step that is refused.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Did {
+    Nothing,
+    Approved,
+    Denied,
+    Answered,
+    Claimed,
+    Finished,
+    Expired,
+    Withdrawn,
+    Voided,
+}
+
+/// Files a request and takes it through the steps.
+pub(crate) async fn bring(inbox: &Arc<dyn Inbox>, name: &str, to: Did) {
+    inbox.submit(&request(name, name)).await.unwrap();
+    let id = id(name);
+    match to {
+        Did::Nothing => {}
+        Did::Approved | Did::Claimed | Did::Finished | Did::Voided => {
+            inbox.decide(&id, &yes("bob")).await.unwrap();
+        }
+        Did::Denied => drop(inbox.decide(&id, &no("bob")).await.unwrap()),
+        Did::Answered => drop(inbox.decide(&id, &answer("bob")).await.unwrap()),
+        Did::Expired => inbox.end(&id, Ending::Expired, "").await.unwrap(),
+        Did::Withdrawn => inbox.end(&id, Ending::Withdrawn, "").await.unwrap(),
+    }
+    if matches!(to, Did::Voided) {
+        inbox.end(&id, Ending::Void, "").await.unwrap();
+    }
+    if matches!(to, Did::Claimed | Did::Finished) {
+        inbox.claim(&id).await.unwrap();
+    }
+    if matches!(to, Did::Finished) {
+        inbox.finish(&id, "{}", false).await.unwrap();
+    }
+}
+
+pub(crate) async fn why_a_request_ended_is_kept(asker: &Arc<dyn Inbox>, person: &Arc<dyn Inbox>) {
+    let why = "rules allow the call now";
+    // What was done before, the ending, and whether it took effect.
+    for (did, ending, ends) in [
+        (Did::Nothing, Ending::Withdrawn, true),
+        (Did::Approved, Ending::Void, true),
+        (Did::Nothing, Ending::Void, false),
+        (Did::Approved, Ending::Withdrawn, false),
+        (Did::Claimed, Ending::Void, false),
+        (Did::Withdrawn, Ending::Withdrawn, false),
+    ] {
+        let name = format!("{did:?}-{ending:?}");
+        bring(asker, &name, did).await;
+        asker.end(&id(&name), ending, why).await.unwrap();
+        let entry = person.get(&id(&name)).await.unwrap().unwrap();
+        let expect = ends.then_some(why);
+        assert_eq!(entry.why.as_deref(), expect, "{name}");
+        if ends && did as u8 == Did::Nothing as u8 {
+            let late = person.decide(&id(&name), &yes("bob")).await.unwrap_err();
+            let says = format!("approval {name} is withdrawn: {why}");
+            assert_eq!(late.to_string(), says);
+        }
+    }
+}
+
+pub(crate) async fn the_request_that_answers_a_call_is_found(
+    asker: &Arc<dyn Inbox>,
+    other: &Arc<dyn Inbox>,
+) {
+    let run = request("a", "f").run;
+    let found = async |run: &RunId, fingerprint: &str| {
+        let found = other.find(run, fingerprint).await.unwrap();
+        found.map(|entry| entry.request.id.to_string())
+    };
+    for (did, expect) in [
+        (Did::Nothing, true),
+        (Did::Approved, true),
+        (Did::Denied, true),
+        (Did::Claimed, true),
+        (Did::Finished, true),
+        (Did::Expired, false),
+        (Did::Withdrawn, false),
+        (Did::Voided, false),
+    ] {
+        let name = format!("{did:?}");
+        bring(asker, &name, did).await;
+        let expect = expect.then(|| name.clone());
+        assert_eq!(found(&run, &name).await, expect, "{name}");
+        assert_eq!(found(&RunId::new("another"), &name).await, None, "{name}");
+    }
+    assert_eq!(found(&run, "none").await, None);
+    // The newest counts.
+    let again = request("again", "Withdrawn");
+    assert_eq!(asker.submit(&again).await.unwrap(), Submission::New);
+    assert_eq!(found(&run, "Withdrawn").await.as_deref(), Some("again"));
+}
