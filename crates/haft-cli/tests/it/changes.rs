@@ -296,27 +296,26 @@ fn a_request_when_the_command_failed_begins_with_that() {
     assert!(shown.contains(begins), "{shown}");
 }
 
+/// Runs git in the workspace as its user would.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the user's own command, not haft's"
+)]
+fn git(lab: &Lab, args: &[&str]) {
+    let mut command = std::process::Command::new("git");
+    let command = command.args(args).current_dir(lab.work());
+    let command = command.env("GIT_CONFIG_GLOBAL", "/dev/null");
+    assert!(command.status().unwrap().success(), "{args:?}");
+}
+
 #[test]
 fn a_file_of_a_commit_when_not_shown_whole_is_shown_alone_while_its_copy_exists() {
     let lab = lab();
-    let git = |args: &[&str]| {
-        let mut command = std::process::Command::new("git");
-        let command = command.args(args).current_dir(lab.work());
-        let command = command.env("GIT_CONFIG_GLOBAL", "/dev/null");
-        assert!(command.status().unwrap().success(), "{args:?}");
-    };
     lab.file("long.txt", "short\n");
-    git(&["init", "-q"]);
-    git(&["add", "long.txt"]);
-    git(&[
-        "-c",
-        "user.name=a",
-        "-c",
-        "user.email=a@b",
-        "commit",
-        "-qm",
-        "one",
-    ]);
+    git(&lab, &["init", "-q"]);
+    git(&lab, &["add", "long.txt"]);
+    let author = ["-c", "user.name=a", "-c", "user.email=a@b"];
+    git(&lab, &[&author[..], &["commit", "-qm", "one"]].concat());
     lab.file("long.txt", &"a line\n".repeat(400_000));
     let line = "git -c user.name=a -c user.email=a@b commit -qam two";
     let arguments = json!({ "command": line }).to_string();
