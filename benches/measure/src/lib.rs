@@ -53,9 +53,10 @@ pub fn rounds(default: usize) -> usize {
 pub type Step<'a> = (Row, Box<dyn FnMut() -> f64 + 'a>);
 
 /// Runs all steps once to warm up, then alternates them for `rounds` rounds, and prints the rows.
-/// If an argument after the rounds is a row's name, runs only that row: for profilers.
+/// If an argument after the rounds is a row's name, runs only that row, here or in another group: for profilers.
 pub fn interleave(rounds: usize, mut steps: Vec<Step<'_>>) -> Vec<Row> {
-    let is_row = |word: &String| steps.iter().any(|(row, _)| row.name == *word);
+    let is_here = |word: &String| steps.iter().any(|(row, _)| row.name == *word);
+    let is_row = |word: &String| word.starts_with("haft/") || is_here(word);
     if let Some(only) = std::env::args().skip(2).find(is_row) {
         steps.retain(|(row, _)| row.name == only);
     }

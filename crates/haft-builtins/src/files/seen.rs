@@ -48,7 +48,9 @@ pub(crate) enum Purpose {
 impl Purpose {
     /// Returns the error for a file that the run does not know.
     fn unread(self, path: &str) -> ToolError {
-        let error = ToolError::conflict(format!("{path:?} exists and was not read in this run"));
+        let error = ToolError::conflict(format!(
+            "{path:?} exists and was not read in this run, or not since it was resumed"
+        ));
         error.with_advice(match self {
             Self::Change => {
                 "read it with read_file (a picture: view_image), then change it; file tools do not overwrite what neither can show: write to another path"

@@ -19,7 +19,7 @@ pub(crate) fn line(text: &str) -> String {
 
 /// Returns the path of a file in one line: in quotes, as a shell takes it, if it could be read as anything but a path.
 pub(crate) fn path(text: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-+@=~%#$&^[]{}*".contains(c);
+    let plain = |c: char| c.is_alphanumeric() || "/._-+@=~%#$&^[]{}*:".contains(c);
     let shown = line(text);
     if !text.is_empty() && text.chars().all(plain) {
         return shown;

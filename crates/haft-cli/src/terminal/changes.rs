@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 
-use haft::approval::ApprovalRequest;
+use haft::approval::ApprovalId;
 use haft::approval::meaning::{Meaning, MeaningKind, Picture};
 use haft::approval::preview::{Change, FileChange, Hunk, Page};
+use haft::approval::snapshot::Snapshot;
 use haft_app::view::approvals::file::FileSides;
 use haft_app::view::when::size;
 use similar::{ChangeTag, TextDiff};
@@ -14,9 +15,8 @@ use crate::screen::{BOLD, DIM, GREEN, RED, YELLOW, styled, visible};
 /// Maximum number of files without content that are named for one reason.
 const MAX_NAMED: usize = 20;
 
-/// Returns the lines; none if it changes no files.
-pub(super) fn lines(request: &ApprovalRequest) -> Vec<String> {
-    let snapshot = &request.snapshot;
+/// Returns the lines about a request's files; none if it changes none.
+pub(super) fn lines(request: &ApprovalId, snapshot: &Snapshot) -> Vec<String> {
     let mut out: Vec<String> = snapshot.meanings.iter().flat_map(meaning).collect();
     let covers = snapshot.meanings.iter().flat_map(|meaning| &meaning.covers);
     let covers: HashSet<&str> = covers.map(String::as_str).collect();
@@ -26,20 +26,28 @@ pub(super) fn lines(request: &ApprovalRequest) -> Vec<String> {
         .partition(|file| covers.contains(file.path.as_str()));
     out.extend(folded(&snapshot.meanings, &covered));
     out.extend(files(&shown));
-    let is_short =
-        |file: &&FileChange| file.clipped || file.folded.is_some() && file.files.is_none();
-    let of_meanings = snapshot.meanings.iter().flat_map(|meaning| &meaning.files);
-    if let Some(file) = snapshot.preview.iter().chain(of_meanings).find(is_short) {
-        let path = visible::path(&file.path);
-        out.push(styled(
-            DIM,
-            &format!(
-                "not all is shown: `haft approvals show {} --file {path}`",
-                request.id
-            ),
-        ));
+    let of_meanings = snapshot.meanings.iter().find_map(short_file);
+    let short = snapshot
+        .preview
+        .iter()
+        .find(|file| is_short(file))
+        .or(of_meanings);
+    if let Some(file) = short {
+        let path = visible::path(&file.whole_name());
+        let advice = format!("not all is shown: `haft approvals show {request} --file {path}`");
+        out.push(styled(DIM, &advice));
     }
     out
+}
+
+fn is_short(file: &FileChange) -> bool {
+    file.clipped || file.folded.is_some() && file.files.is_none()
+}
+
+/// Returns the first file of which not all is shown, of a meaning or its parts.
+fn short_file(meaning: &Meaning) -> Option<&FileChange> {
+    let own = meaning.files.iter().find(|file| is_short(file));
+    own.or_else(|| meaning.parts.iter().find_map(short_file))
 }
 
 /// Returns a path with the target of its links.
@@ -227,12 +235,17 @@ fn change(file: &FileChange) -> Vec<String> {
     if file.binary || file.action == Change::Delete {
         return out;
     }
+    let mut is_unseen = file.action == Change::Change && !file.clipped;
     for (nth, piece) in file.pieces().iter().enumerate() {
         let lines = diff(piece);
+        is_unseen &= lines.is_empty();
         if nth > 0 && !lines.is_empty() {
             out.push("…".to_owned());
         }
         out.extend(lines);
+    }
+    if is_unseen && file.before_sha256 != file.after_sha256 {
+        out.push(format!("  what changes is [redacted]{}", facts(file)));
     }
     if file.escaped {
         out.push("  bytes that are not UTF-8 are shown as \\xNN".to_owned());

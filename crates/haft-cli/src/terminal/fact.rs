@@ -1,6 +1,9 @@
 //! The deciding fact of an approval in full: the command, the diff, the URL, or else the arguments; and the conditions of the call.
 
+use std::borrow::Cow;
+
 use haft::approval::ApprovalRequest;
+use haft::approval::snapshot::Snapshot;
 use haft::audit::redact::Redactor;
 use haft::permission::{Effect, Verdict};
 use haft_app::view::coverage::coverage;
@@ -58,7 +61,7 @@ pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Strin
     {
         out.extend(command_lines(line));
     }
-    let changed = changes::lines(request);
+    let changed = changes::lines(&request.id, &without_secrets(request, redactor));
     if !changed.is_empty() {
         out.extend(changed);
         shown = match request.tool.as_str() {
@@ -81,6 +84,17 @@ pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Strin
     out.extend(surroundings(request));
     let text = out.join("\n");
     redactor.redact(&text).lines().map(str::to_owned).collect()
+}
+
+/// Returns what the request shows of files without secrets: looked for in each text by itself, as it is, so that none hides another.
+fn without_secrets(request: &ApprovalRequest, redactor: &Redactor) -> Snapshot {
+    let mut snapshot = request.snapshot.clone();
+    snapshot.visit_texts(&mut |text| {
+        if let Cow::Owned(redacted) = redactor.redact(text) {
+            *text = redacted;
+        }
+    });
+    snapshot
 }
 
 /// Returns all arguments as they are.

@@ -328,12 +328,43 @@ fn a_file_of_a_commit_when_not_shown_whole_is_shown_alone_while_its_copy_exists(
     let shown = lab.run(&["approvals", "show", &id]).stdout;
     // The file itself does not change: only the commit has it.
     assert!(shown.contains("commit 'two' on "), "{shown:.2000}");
-    let advice = format!("haft approvals show {id} --file long.txt");
-    assert!(shown.contains(&advice), "{shown:.2000}");
-    let page = lab.run(&["approvals", "show", &id, "--file", "long.txt", "--json"]);
+    let advice = format!("haft approvals show {id} --file ");
+    let (_, name) = shown.split_once(&advice).expect("the advice");
+    let name = name.lines().next().unwrap().trim_end_matches('`');
+    assert!(name.ends_with(":long.txt"), "{name}");
+    let page = lab.run(&["approvals", "show", &id, "--file", name, "--json"]);
     let page = page.json();
     assert_eq!(page["before"]["text"], "short\n", "{page:.500}");
     assert_eq!(page["after"]["bytes"], 2_800_000);
     let other = lab.run(&["approvals", "show", &id, "--file", "none.txt"]);
     assert_eq!(other.code, 1, "{}", other.stderr);
+}
+
+#[test]
+fn a_secret_in_a_request_hides_nothing_but_itself() {
+    let lab = lab();
+    lab.file("gone.txt", "old\n");
+    lab.file(
+        "notes.txt",
+        "-----BEGIN PRIVATE KEY-----\nMIIEabcd1\n-----END PRIVATE KEY-----\n",
+    );
+    let line = "echo '# -----BEGIN PRIVATE KEY-----' > aaa.txt; echo 'id' > evil.sh; rm gone.txt; sed -i s/abcd1/efgh2/ notes.txt; mkfifo pipe";
+    let arguments = json!({ "command": line }).to_string();
+    let ran = lab.run(&["call", "run_command", "--args", &arguments, "--json"]);
+    if ran.code != 4 {
+        eprintln!("SKIPPED: no view here: {}", ran.stdout);
+        return;
+    }
+    let id = ran.json()["approval"].as_str().unwrap().to_owned();
+    let shown = lab.run(&["approvals", "show", &id]).stdout;
+    for expect in [
+        "+# [redacted]",
+        "evil.sh (new file)\n   1 +id",
+        "gone.txt (deleted)",
+        "notes.txt (changed)\n  what changes is [redacted]",
+        "not applied, even if approved: 1 change of the command\n  ! it is a named pipe\n  pipe",
+    ] {
+        assert!(shown.contains(expect), "{expect}: {shown}");
+    }
+    assert!(!shown.contains("MIIE"), "{shown}");
 }

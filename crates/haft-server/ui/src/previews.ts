@@ -22,7 +22,15 @@ export interface Preview {
   removed?: number;
   /** The number of files in a folder that this entry stands for. */
   files?: number;
+  /** Where git stores the sides of a file of a commit. */
+  stored?: { before?: string; after?: string };
 }
+
+/** The name by which the rest of a file is found: that of a file of a commit begins with its object. */
+export const wholeName = ({ path, to, stored }: Preview): string => {
+  const object = stored?.after ?? stored?.before;
+  return object === undefined ? path : `${object.slice(0, 12)}:${to ?? path}`;
+};
 
 /** One side of a file that was read whole; some servers give its text alone. */
 export type Side = string | { text: string; binary?: boolean; escaped?: boolean; next?: number };

@@ -178,6 +178,18 @@ impl FileChange {
         }
     }
 
+    /// Returns the name by which the rest of the file is found: its path, for a file of a commit after the name of its object and a
+    /// colon, since the path may be that of other files too.
+    pub fn whole_name(&self) -> String {
+        let path = self.to.as_ref().unwrap_or(&self.path);
+        let stored = self.stored.as_ref();
+        let object = stored.and_then(|stored| stored.after.as_ref().or(stored.before.as_ref()));
+        match object {
+            Some(object) => format!("{object:.12}:{path}"),
+            None => self.path.clone(),
+        }
+    }
+
     /// Sets the path that the file's links lead to.
     pub fn leading_to(mut self, target: Option<String>) -> Self {
         self.target = target;

@@ -2,6 +2,7 @@
 
 use crate::approval::meaning::{Meaning, Picture, Pictures};
 use crate::approval::preview::{FileChange, Hunk};
+use crate::approval::snapshot::Snapshot;
 
 /// Changes a text in place.
 pub type Visit<'a> = dyn FnMut(&mut String) + 'a;
@@ -53,6 +54,18 @@ impl FileChange {
             self.fold("a request shows 1 MiB of text at most");
         }
         *room -= self.text_bytes();
+    }
+}
+
+impl Snapshot {
+    /// Visits every text of the files and of what they amount to.
+    pub fn visit_texts(&mut self, visit: &mut Visit<'_>) {
+        for file in &mut self.preview {
+            file.visit_texts(visit);
+        }
+        for meaning in &mut self.meanings {
+            meaning.visit_texts(visit);
+        }
     }
 }
 

@@ -107,7 +107,9 @@ fn headline(request: &ApprovalRequest) -> (&'static str, String) {
         return ("diff", text);
     }
     if let Some(change) = request.snapshot.preview.first() {
-        let more = request.snapshot.preview.len() - 1;
+        let files = request.snapshot.preview.iter();
+        let files: u64 = files.map(|file| file.files.unwrap_or(1)).sum();
+        let more = files.saturating_sub(1);
         let path = match &change.target {
             Some(target) => format!("{} (a link to {target})", change.path),
             None => change.path.clone(),

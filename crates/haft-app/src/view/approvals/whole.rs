@@ -106,8 +106,7 @@ impl Whole {
             risk: wanted.risk.to_string(),
             verdict: request.verdicts.get(at).copied(),
         };
-        let mut preview = request.snapshot.preview.clone();
-        let mut meanings = request.snapshot.meanings.clone();
+        let mut snapshot = request.snapshot.clone();
         let mut redact = |text: &mut String| {
             let redacted = match redactor.redact(text) {
                 Cow::Owned(redacted) => redacted,
@@ -115,12 +114,7 @@ impl Whole {
             };
             *text = redacted;
         };
-        for file in &mut preview {
-            file.visit_texts(&mut redact);
-        }
-        for meaning in &mut meanings {
-            meaning.visit_texts(&mut redact);
-        }
+        snapshot.visit_texts(&mut redact);
         let more = request.snapshot.more_permissions.as_ref();
         let tools = app.all().snapshot();
         let tool = tools.entry(request.tool.as_str());
@@ -143,8 +137,8 @@ impl Whole {
             more_permissions: more.map(|more| more.count),
             conditions: request.snapshot.conditions.clone(),
             bound: request.bound.clone(),
-            preview,
-            meanings,
+            preview: snapshot.preview,
+            meanings: snapshot.meanings,
             suggested: offered(app, entry),
             fingerprint: request.fingerprint.clone(),
             spec_hash: request.spec_hash.clone(),

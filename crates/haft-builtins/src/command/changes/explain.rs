@@ -1,5 +1,6 @@
 //! Reads what the changes that a command left amount to, before the user is asked about them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -12,6 +13,7 @@ use haft::workspace::Workspace;
 use tokio::time::timeout;
 
 use crate::command::changes::Views;
+use crate::command::changes::data::NotApplied;
 use crate::command::changes::note::{CommandReport, Fate};
 use crate::command::changes::opened_side::sides;
 use crate::command::changes::pending::PendingChanges;
@@ -33,7 +35,7 @@ pub(super) async fn explain(views: &Arc<Views>, changes: &Arc<PendingChanges>) {
         Ok(Ok(Some(meanings))) => meanings,
         _ => vec![unexplained()],
     };
-    let refused = changes.with_note(|note| refused(&note.fates));
+    let refused = changes.with_note(|note| [refused(&note.fates), dropped(&note.dropped)].concat());
     meanings.splice(0..0, refused);
     let failure = changes.with_note(|note| failure(&note.said));
     meanings.splice(0..0, failure);
@@ -57,35 +59,54 @@ fn failure(said: &CommandReport) -> Option<Meaning> {
 
 /// Returns what changes in repositories and is not applied, whatever the user decides, by the reason.
 fn refused(fates: &BTreeMap<PathText, Fate>) -> Vec<Meaning> {
+    let is_git = |path: &Path| path.iter().any(|part| part.eq_ignore_ascii_case(".git"));
+    let in_git = fates.iter().filter(|(path, _)| is_git(&path.0));
+    let refused = in_git.filter_map(|(path, fate)| match fate {
+        Fate::Refused(why) | Fate::Conflict(why) | Fate::Failed(why) => {
+            Some((&**why, path.0.to_string_lossy()))
+        }
+        _ => None,
+    });
+    not_applied(refused, "in a repository")
+}
+
+/// Returns what is never applied, such as sockets and names that are not UTF-8.
+fn dropped(dropped: &[NotApplied]) -> Vec<Meaning> {
+    let each = dropped.iter();
+    not_applied(
+        each.map(|one| (&*one.why, Cow::Borrowed(&*one.path))),
+        "of the command",
+    )
+}
+
+/// Returns one meaning for each reason why something is not applied.
+fn not_applied<'a>(
+    all: impl Iterator<Item = (&'a str, Cow<'a, str>)>,
+    whose: &str,
+) -> Vec<Meaning> {
     const MAX_REASONS: usize = 10;
     const MAX_LISTED: usize = 50;
     const MAX_WORDS: usize = 300;
-    let is_git = |path: &Path| path.iter().any(|part| part.eq_ignore_ascii_case(".git"));
-    let mut by_reason: BTreeMap<&str, Vec<&PathText>> = BTreeMap::new();
-    for (path, fate) in fates.iter().filter(|(path, _)| is_git(&path.0)) {
-        let (Fate::Refused(why) | Fate::Conflict(why) | Fate::Failed(why)) = fate else {
-            continue;
-        };
-        let fits = by_reason.len() < MAX_REASONS || by_reason.contains_key(&**why);
+    let mut by_reason: BTreeMap<&str, Vec<Cow<'a, str>>> = BTreeMap::new();
+    for (why, path) in all {
+        let fits = by_reason.len() < MAX_REASONS || by_reason.contains_key(why);
         let why = if fits { why } else { "for further reasons" };
         by_reason.entry(why).or_default().push(path);
     }
-    let meaning = |(why, paths): (&str, Vec<&PathText>)| {
+    let meaning = |(why, paths): (&str, Vec<Cow<'_, str>>)| {
         let changes = if paths.len() == 1 {
             "change"
         } else {
             "changes"
         };
         let title = format!(
-            "not applied, even if approved: {} {changes} in a repository",
+            "not applied, even if approved: {} {changes} {whose}",
             paths.len()
         );
         let mut meaning = Meaning::new(MeaningKind::GitInternals, title);
         meaning.warnings.push(one_line(why, MAX_WORDS));
         let listed = paths.iter().take(MAX_LISTED);
-        meaning.lines = listed
-            .map(|path| one_line(&path.0.to_string_lossy(), MAX_WORDS))
-            .collect();
+        meaning.lines = listed.map(|path| one_line(path, MAX_WORDS)).collect();
         if paths.len() > MAX_LISTED {
             let more = paths.len() - MAX_LISTED;
             meaning.lines.push(format!("and {more} more"));

@@ -24,7 +24,7 @@ use crate::command::meaning::stored;
 type OpenSides = [Option<Content<'static>>; 2];
 
 /// Opens a file that a request for a command's changes is about, in the workspace and as the command left it, or, if it did not change
-/// there, a file of one of its commits; `None` if the request is not about a command's changes.
+/// there or is named so ([`FileChange::whole_name`]), a file of one of its commits; `None` if the request is not about a command's changes.
 ///
 /// # Errors
 /// The command's copy no longer exists, the request is not about this file, or it cannot be read.
@@ -81,7 +81,9 @@ fn open(
 
 /// Returns where git stores a file of a commit, or of one of the commits that it consists of.
 fn of_commit<'m>(meaning: &'m Meaning, path: &str) -> Option<&'m StoredSides> {
-    let is_it = |file: &&FileChange| file.to.as_ref().unwrap_or(&file.path) == path;
+    let is_it = |file: &&FileChange| {
+        file.to.as_ref().unwrap_or(&file.path) == path || file.whole_name() == path
+    };
     let mut own = meaning.files.iter().filter(is_it);
     let mut parts = meaning.parts.iter();
     own.find_map(|file| file.stored.as_ref())

@@ -6,6 +6,7 @@ import { RequestError, errorText, get } from "../api";
 import { coloursOf, type Span } from "../code";
 import { NO_NEWLINE, rowsOf, type Row, type Stretch } from "../diff";
 import { rowsOfHunks } from "../hunks";
+import { wholeName } from "../previews";
 import type { Preview, Side as FileSide } from "../shapes";
 import { bytes } from "../time";
 import { Block, SafeText, useFold } from "./text";
@@ -74,7 +75,7 @@ function LoadWhole({ file, put }: { file: Preview; put: (whole: WholeFile) => vo
   if (id === undefined || state.gone) return null;
   const load = () => {
     setState({ busy: true, gone: false, problem: "" });
-    get<{ before?: FileSide; after?: FileSide }>(`/approvals/${encodeURIComponent(id)}/file?path=${encodeURIComponent(file.path)}`).then((read) => put(wholeOf(read)), (error: unknown) => {
+    get<{ before?: FileSide; after?: FileSide }>(`/approvals/${encodeURIComponent(id)}/file?path=${encodeURIComponent(wholeName(file))}`).then((read) => put(wholeOf(read)), (error: unknown) => {
       const gone = error instanceof RequestError && error.status === 404;
       setState({ busy: false, gone, problem: gone ? "" : errorText(error) });
     });
