@@ -153,77 +153,23 @@ fn jwt(bytes: &[u8], start: usize) -> Option<Range<usize>> {
     Some(start..end)
 }
 
-/// Returns a private key from its first line to its last, or as far as it goes if it is cut. Only lines of base64 belong to it: what
-/// else stands there could be run, and somebody decides about that.
 fn pem(text: &str, marker: Range<usize>) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let label_end = run(bytes, marker.end, |b| {
         b.is_ascii_uppercase() || b.is_ascii_digit() || b == b' '
     });
-    if !text[marker.end..label_end].contains("PRIVATE KEY") {
-        return None;
-    }
-    let mut end = run(bytes, label_end, |b| b == b'-');
-    loop {
-        let start = between_lines(bytes, end);
-        let rest = bytes.get(start..).unwrap_or_default();
-        if rest.starts_with(PEM_FOOT) {
-            let label = start + PEM_FOOT.len();
-            let dashes = run(bytes, label, |b| b.is_ascii_alphanumeric() || b == b' ');
-            end = run(bytes, dashes, |b| b == b'-');
-            break;
-        }
-        let line = pem_line(bytes, start);
-        if line == start {
-            break;
-        }
-        end = line;
-    }
-    Some(marker.start..end)
-}
-
-const PEM_FOOT: &[u8] = b"-----END ";
-
-/// Returns where the next line of a key begins: after line breaks, also escaped ones, and what marks or quotes lines elsewhere.
-fn between_lines(bytes: &[u8], from: usize) -> usize {
-    let mut at = from;
-    while let Some(byte) = bytes.get(at) {
-        let foot = bytes[at..].starts_with(PEM_FOOT);
-        match byte {
-            b'\\' if matches!(bytes.get(at + 1), Some(b'n' | b'r' | b't')) => at += 2,
-            b'\\' => at += 1,
-            b'-' if foot => return at,
-            // The mark of an added line, unless base64 begins with it.
-            b'+' if bytes.get(at + 1).is_some_and(|b| b" #\"'".contains(b)) => at += 1,
-            byte if byte.is_ascii_whitespace() || b"\"',#>|*-".contains(byte) => at += 1,
-            _ => return at,
-        }
-    }
-    at
-}
-
-/// Returns where a line of a key that begins here ends; `start` if it is none.
-fn pem_line(bytes: &[u8], start: usize) -> usize {
-    /// Lines of a key are longer, except its last one.
-    const LONG: usize = 32;
-    const HEADERS: [&[u8]; 2] = [b"Proc-Type: ", b"DEK-Info: "];
-    let rest = bytes.get(start..).unwrap_or_default();
-    if let Some(header) = HEADERS.iter().find(|header| rest.starts_with(header)) {
-        return run(bytes, start + header.len(), |b| {
-            b.is_ascii_alphanumeric() || b == b',' || b == b'-'
-        });
-    }
-    let end = run(bytes, start, |b| {
-        b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=')
-    });
-    let line = &bytes[start..end];
-    let is_alone = bytes
-        .get(end)
-        .is_none_or(|b| b.is_ascii_whitespace() && *b != b' ' || b"\\\"',-".contains(b));
-    let is_random = |b: &u8| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'=';
-    let is_last = || bytes[between_lines(bytes, end)..].starts_with(PEM_FOOT);
-    let is_key = line.len() >= LONG || (is_alone || is_last()) && line.iter().any(is_random);
-    if is_key { end } else { start }
+    text[marker.end..label_end]
+        .contains("PRIVATE KEY")
+        .then(|| {
+            let foot = memchr::memmem::find(&bytes[label_end..], b"-----END ");
+            let end = foot.map_or(text.len(), |at| {
+                let label = label_end + at + "-----END ".len();
+                let dashes = run(bytes, label, |b| b != b'-' && b != b'\n' && b != b'\\');
+                run(bytes, dashes, |b| b == b'-')
+            });
+            // Without its last line the key is cut, and all of the rest belongs to it.
+            marker.start..end
+        })
 }
 
 fn bearer(bytes: &[u8], marker: &Range<usize>) -> Option<Range<usize>> {
@@ -288,9 +234,7 @@ fn value_end(bytes: &[u8], start: usize, quote: Quote, plain_end: impl Fn(u8) ->
     while let Some(&byte) = bytes.get(at) {
         match (quote, byte) {
             (Quote::None, byte) if plain_end(byte) => return at,
-            (Quote::Single, b'\'' | b'\n')
-            | (Quote::Double, b'"' | b'\n')
-            | (Quote::Escaped, b'\n') => return at,
+            (Quote::Single, b'\'' | b'\n') | (Quote::Double, b'"' | b'\n') => return at,
             (Quote::Double, b'\\') => at += 2,
             (Quote::Escaped, b'\\') => match bytes.get(at + 1) {
                 // An escape of the inner string: its letter may be an escaped quote.
@@ -320,7 +264,7 @@ fn pair(text: &str, name_end: usize, doubtful: bool) -> Option<Range<usize>> {
     });
     let value = text.get(found.start..text.ceil_char_boundary(end))?;
     let word = matches!(value, "true" | "false" | "null" | "None" | "undefined");
-    if value.is_empty() || word || value.bytes().all(|b| b == b'*') || may_run(value) {
+    if value.is_empty() || word || value.bytes().all(|b| b == b'*') {
         return None;
     }
     let quoted = found.quote != Quote::None;
@@ -333,14 +277,6 @@ fn pair(text: &str, name_end: usize, doubtful: bool) -> Option<Range<usize>> {
         quoted || value.len() >= 4
     };
     secret.then(|| found.start..found.start + value.len())
-}
-
-/// Returns whether a value could be code that something runs: hiding it from somebody who approves it is worse than showing a password
-/// with such signs.
-fn may_run(value: &str) -> bool {
-    let signs = ["`", "$(", "<(", ";", "|", "&&"];
-    let calls = value.find('(').is_some_and(|at| value[at..].contains(')'));
-    calls || value.starts_with('!') || signs.iter().any(|sign| value.contains(sign))
 }
 
 fn header(text: &str, name_end: usize) -> Option<Range<usize>> {
