@@ -83,14 +83,18 @@ pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Strin
     }
     out.extend(surroundings(request));
     let text = out.join("\n");
-    redactor.redact(&text).lines().map(str::to_owned).collect()
+    redactor
+        .redact_exactly(&text)
+        .lines()
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Returns what the request shows of files without secrets: looked for in each text by itself, as it is, so that none hides another.
 fn without_secrets(request: &ApprovalRequest, redactor: &Redactor) -> Snapshot {
     let mut snapshot = request.snapshot.clone();
     snapshot.visit_texts(&mut |text| {
-        if let Cow::Owned(redacted) = redactor.redact(text) {
+        if let Cow::Owned(redacted) = redactor.redact_exactly(text) {
             *text = redacted;
         }
     });

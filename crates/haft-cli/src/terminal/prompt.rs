@@ -174,7 +174,7 @@ impl Prompt {
     fn explain(&self, request: &ApprovalRequest) {
         for permission in &request.snapshot.permissions {
             let effect = &permission.effect;
-            let value = visible::line(&self.redactor.redact(effect.value()));
+            let value = visible::line(&self.redactor.redact_exactly(effect.value()));
             self.screen.err(&format!(
                 "  {} {value} ({})",
                 effect.kind(),
@@ -187,7 +187,7 @@ impl Prompt {
         }
         self.screen.err(&format!(
             "  arguments: {}",
-            visible::line(&self.redactor.redact(&request.arguments))
+            visible::line(&self.redactor.redact_exactly(&request.arguments))
         ));
         for rule in &request.suggested {
             self.screen.err(&format!(

@@ -15,6 +15,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+use shapes::Shape;
 pub use stream::RedactedStream;
 
 /// The replacement for a secret.
@@ -115,16 +116,26 @@ impl Redactor {
         self.redact_within(text, usize::MAX)
     }
 
+    /// Returns the text without secrets for somebody who decides whether it may be run or written: hides known values, and of what looks
+    /// like a secret only what cannot be code.
+    pub fn redact_exactly<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.redact_as(text, usize::MAX, Shape::confirm_exactly)
+    }
+
     /// Returns about `limit` bytes of the text without secrets; if cut, it ends with an ellipsis.
     ///
     /// Reads little further than necessary, but recognises a secret that starts before the cut as a whole.
     pub fn redact_within<'t>(&self, text: &'t str, limit: usize) -> Cow<'t, str> {
+        self.redact_as(text, limit, Shape::confirm)
+    }
+
+    fn redact_as<'t>(&self, text: &'t str, limit: usize, confirm: Confirm) -> Cow<'t, str> {
         let known = self.0.load();
         let Some(search) = known.search() else {
             // Text that cannot be searched is not shown.
             return Cow::Borrowed(REDACTED);
         };
-        let mut spans = Spans::new(search, text);
+        let mut spans = Spans::new(search, text, confirm);
         let mut out = String::new();
         let mut done = 0_usize;
         loop {
@@ -223,10 +234,14 @@ fn joined(known: &[String], new: &[String]) -> Vec<String> {
     all
 }
 
+/// Returns the secret of a shape after its marker, if it is one.
+type Confirm = fn(Shape, &str, Range<usize>) -> Option<Range<usize>>;
+
 /// The secrets of a text from left to right, with overlapping ones merged.
 struct Spans<'s, 't> {
     search: &'s Search,
     text: &'t str,
+    confirm: Confirm,
     values: Cursor,
     shapes: Cursor,
 }
@@ -241,10 +256,11 @@ struct Cursor {
 }
 
 impl<'s, 't> Spans<'s, 't> {
-    fn new(search: &'s Search, text: &'t str) -> Self {
+    fn new(search: &'s Search, text: &'t str, confirm: Confirm) -> Self {
         Self {
             search,
             text,
+            confirm,
             values: Cursor::default(),
             shapes: Cursor::default(),
         }
@@ -304,7 +320,7 @@ impl<'s, 't> Spans<'s, 't> {
             self.search.markers.find(input)
         } {
             let (_, shape) = shapes::MARKERS[marker.pattern().as_usize()];
-            cursor.found = shape.confirm(self.text, marker.range());
+            cursor.found = (self.confirm)(shape, self.text, marker.range());
             if cursor.found.is_some() {
                 return;
             }

@@ -82,7 +82,7 @@ pub fn file(
         let page = page.map(|side| side.page(range.offset, length));
         let page = page.transpose().map_err(failed)?;
         Ok::<_, Problem>(page.map(|page| Page {
-            text: app.redactor().redact(&page.text).into_owned(),
+            text: app.redactor().redact_exactly(&page.text).into_owned(),
             ..page
         }))
     };

@@ -97,7 +97,7 @@ impl Whole {
     /// Converts an entry of the inbox, for a user who may see it.
     pub fn of(app: &App, entry: &StoredApproval) -> Self {
         let redactor = app.redactor();
-        let redacted = |text: &str| redactor.redact(text).into_owned();
+        let redacted = |text: &str| redactor.redact_exactly(text).into_owned();
         let request = &entry.request;
         let permission = |(at, wanted): (usize, &haft::permission::Permission)| Permission {
             kind: wanted.effect.kind().to_owned(),
@@ -108,7 +108,7 @@ impl Whole {
         };
         let mut snapshot = request.snapshot.clone();
         let mut redact = |text: &mut String| {
-            let redacted = match redactor.redact(text) {
+            let redacted = match redactor.redact_exactly(text) {
                 Cow::Owned(redacted) => redacted,
                 Cow::Borrowed(_) => return,
             };

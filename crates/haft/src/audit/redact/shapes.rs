@@ -78,6 +78,22 @@ pub(super) const MARKERS: &[(&str, Shape)] = &[
 ];
 
 impl Shape {
+    /// Does the same as [`confirm`](Self::confirm) for somebody who decides whether the text may be run or written: only what cannot be
+    /// code is a secret, and no line of it hides the next one.
+    pub(super) fn confirm_exactly(self, text: &str, marker: Range<usize>) -> Option<Range<usize>> {
+        if matches!(self, Self::Pem) {
+            return key_lines(text, marker);
+        }
+        let found = self.confirm(text, marker)?;
+        let value = text.get(found.clone())?;
+        let is_pair = matches!(self, Self::Pair | Self::DoubtfulPair);
+        if is_pair && may_run(value) {
+            return None;
+        }
+        let line = value.find('\n').unwrap_or(value.len());
+        (line > 0).then(|| found.start..found.start + line)
+    }
+
     /// Returns the secret that follows this marker, if it is one. Linear: text that is read and rejected is short, or is not read
     /// again because no other marker applies within it.
     pub(super) fn confirm(self, text: &str, marker: Range<usize>) -> Option<Range<usize>> {
@@ -170,6 +186,79 @@ fn pem(text: &str, marker: Range<usize>) -> Option<Range<usize>> {
             // Without its last line the key is cut, and all of the rest belongs to it.
             marker.start..end
         })
+}
+
+/// Returns a private key from its first line to its last, or as far as it goes if it is cut. Only lines of base64 belong to it: what
+/// else stands there could be run, and somebody decides about that.
+fn key_lines(text: &str, marker: Range<usize>) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let label_end = run(bytes, marker.end, |b| {
+        b.is_ascii_uppercase() || b.is_ascii_digit() || b == b' '
+    });
+    if !text[marker.end..label_end].contains("PRIVATE KEY") {
+        return None;
+    }
+    let mut end = run(bytes, label_end, |b| b == b'-');
+    loop {
+        let start = between_lines(bytes, end);
+        let rest = bytes.get(start..).unwrap_or_default();
+        if rest.starts_with(PEM_FOOT) {
+            let label = start + PEM_FOOT.len();
+            let dashes = run(bytes, label, |b| b.is_ascii_alphanumeric() || b == b' ');
+            end = run(bytes, dashes, |b| b == b'-');
+            break;
+        }
+        let line = pem_line(bytes, start);
+        if line == start {
+            break;
+        }
+        end = line;
+    }
+    Some(marker.start..end)
+}
+
+const PEM_FOOT: &[u8] = b"-----END ";
+
+/// Returns where the next line of a key begins: after line breaks, also escaped ones, and what marks or quotes lines elsewhere.
+fn between_lines(bytes: &[u8], from: usize) -> usize {
+    let mut at = from;
+    while let Some(byte) = bytes.get(at) {
+        let foot = bytes[at..].starts_with(PEM_FOOT);
+        match byte {
+            b'\\' if matches!(bytes.get(at + 1), Some(b'n' | b'r' | b't')) => at += 2,
+            b'\\' => at += 1,
+            b'-' if foot => return at,
+            // The mark of an added line, unless base64 begins with it.
+            b'+' if bytes.get(at + 1).is_some_and(|b| b" #\"'".contains(b)) => at += 1,
+            byte if byte.is_ascii_whitespace() || b"\"',#>|*-".contains(byte) => at += 1,
+            _ => return at,
+        }
+    }
+    at
+}
+
+/// Returns where a line of a key that begins here ends; `start` if it is none.
+fn pem_line(bytes: &[u8], start: usize) -> usize {
+    /// Lines of a key are longer, except its last one.
+    const LONG: usize = 32;
+    const HEADERS: [&[u8]; 2] = [b"Proc-Type: ", b"DEK-Info: "];
+    let rest = bytes.get(start..).unwrap_or_default();
+    if let Some(header) = HEADERS.iter().find(|header| rest.starts_with(header)) {
+        return run(bytes, start + header.len(), |b| {
+            b.is_ascii_alphanumeric() || b == b',' || b == b'-'
+        });
+    }
+    let end = run(bytes, start, |b| {
+        b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=')
+    });
+    let line = &bytes[start..end];
+    let is_alone = bytes
+        .get(end)
+        .is_none_or(|b| b.is_ascii_whitespace() && *b != b' ' || b"\\\"',-".contains(b));
+    let is_random = |b: &u8| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'=';
+    let is_last = || bytes[between_lines(bytes, end)..].starts_with(PEM_FOOT);
+    let is_key = line.len() >= LONG || (is_alone || is_last()) && line.iter().any(is_random);
+    if is_key { end } else { start }
 }
 
 fn bearer(bytes: &[u8], marker: &Range<usize>) -> Option<Range<usize>> {
@@ -277,6 +366,14 @@ fn pair(text: &str, name_end: usize, doubtful: bool) -> Option<Range<usize>> {
         quoted || value.len() >= 4
     };
     secret.then(|| found.start..found.start + value.len())
+}
+
+/// Returns whether a value could be code that something runs: hiding it from somebody who approves it is worse than showing a password
+/// with such signs.
+fn may_run(value: &str) -> bool {
+    let signs = ["`", "$(", "<(", ";", "|", "&&"];
+    let calls = value.find('(').is_some_and(|at| value[at..].contains(')'));
+    calls || value.starts_with('!') || signs.iter().any(|sign| value.contains(sign))
 }
 
 fn header(text: &str, name_end: usize) -> Option<Range<usize>> {

