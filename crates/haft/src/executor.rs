@@ -51,6 +51,7 @@ mod refs;
 mod running;
 mod settlement;
 mod shape;
+mod shared_permissions;
 mod sinks;
 mod span;
 mod unasked;
@@ -62,6 +63,7 @@ use exit::OpenCall;
 use learning::Learning;
 use settlement::{Settlement, Ticket};
 use shape::Shaped;
+use shared_permissions::WaitingCalls;
 
 /// Runs calls; nothing else calls a tool. Holds no per-run state; clones share its parts.
 ///
@@ -110,6 +112,7 @@ struct Parts {
     internal: Arc<dyn Toolset>,
     sinks: Vec<Arc<dyn AuditSink>>,
     tokenizer: Arc<dyn Tokenizer>,
+    waiting: Arc<WaitingCalls>,
 }
 
 impl Executor {
@@ -125,6 +128,7 @@ impl Executor {
             internal: Arc::new(ToolRegistry::new()),
             sinks: Vec::new(),
             tokenizer: tokens::standard(),
+            waiting: Arc::default(),
         };
         Self {
             parts: Arc::new(parts),

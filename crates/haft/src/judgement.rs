@@ -1,6 +1,8 @@
 //! `Judgement`: what was judged about a call before it runs. The tool only does what was judged.
 
+use std::borrow::Borrow;
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use crate::approval::{ApprovalId, Snapshot};
 use crate::error::ToolError;
@@ -15,7 +17,8 @@ use crate::workspace::{Place, WorkspaceError};
 /// accepts none from outside.
 #[derive(Debug, Clone)]
 pub struct Judgement {
-    permissions: Vec<Permission>,
+    /// Shared, since there may be very many: whatever is compared with them later holds only what differs.
+    permissions: Arc<Vec<Permission>>,
     ruling: Ruling,
     decision: Option<Consent>,
     shown: Option<Snapshot>,
@@ -33,7 +36,7 @@ pub struct Consent {
 
 impl Judgement {
     /// Creates the judgement of a call with these permissions and this ruling.
-    pub(crate) fn new(permissions: Vec<Permission>, ruling: Ruling) -> Self {
+    pub(crate) fn new(permissions: Arc<Vec<Permission>>, ruling: Ruling) -> Self {
         Self {
             permissions,
             ruling,
@@ -56,7 +59,7 @@ impl Judgement {
             operator: "".into(),
             causes: Vec::new(),
         };
-        Self::new(permissions, ruling)
+        Self::new(Arc::new(permissions), ruling)
     }
 
     /// Adds the decision that the call runs on, and what the deciding user was shown.
@@ -68,6 +71,11 @@ impl Judgement {
 
     /// Returns what the call declared it would do.
     pub fn permissions(&self) -> &[Permission] {
+        &self.permissions
+    }
+
+    /// Returns the same, to be shared.
+    pub(crate) fn shared_permissions(&self) -> &Arc<Vec<Permission>> {
         &self.permissions
     }
 
@@ -105,9 +113,16 @@ impl Judgement {
     }
 
     /// Returns whether each of these permissions was judged, with its risk.
-    pub fn covers(&self, permissions: &[Permission]) -> bool {
-        let judged: HashSet<&Permission> = self.permissions.iter().collect();
-        permissions.iter().all(|wanted| judged.contains(wanted))
+    pub fn covers(&self, permissions: impl IntoIterator<Item: Borrow<Permission>>) -> bool {
+        let (mut in_order, mut judged) = (self.permissions.iter(), None);
+        permissions.into_iter().all(|wanted| {
+            let wanted: &Permission = wanted.borrow();
+            // They usually come in the order in which they were judged: then nothing else need be in memory.
+            judged.is_none() && in_order.next() == Some(wanted)
+                || judged
+                    .get_or_insert_with(|| self.permissions.iter().collect::<HashSet<_>>())
+                    .contains(wanted)
+        })
     }
 
     /// Returns the place if reading it was judged and its path still has the same target.
@@ -155,6 +170,7 @@ mod tests {
     use super::Judgement;
     use crate::error::ErrorKind;
     use crate::permission::{Effect, PathClaim, Permission};
+    use crate::spec::Risk;
     use crate::workspace::Workspace;
 
     fn connect(host: &str) -> Effect {
@@ -180,6 +196,28 @@ mod tests {
                 .cleared(&judged.effect)
                 .is_err()
         );
+    }
+
+    #[test]
+    fn permissions_are_covered_in_any_order_and_with_their_risk() {
+        let write = |path: &str| Permission::write(PathClaim::plain(path));
+        let judgement = Judgement::allowing(["a", "b", "c"].map(write).to_vec());
+        let rows: &[(&[&str], bool)] = &[
+            (&[], true),
+            (&["a", "b", "c"], true),
+            (&["a", "b"], true),
+            (&["a", "c", "b"], true),
+            (&["c", "c", "a"], true),
+            (&["a", "b", "c", "a"], true),
+            (&["a", "d"], false),
+            (&["d", "a"], false),
+            (&["a", "b", "c", "d"], false),
+        ];
+        for (wanted, covered) in rows {
+            let wanted: Vec<_> = wanted.iter().copied().map(write).collect();
+            assert_eq!(judgement.covers(&wanted), *covered, "{wanted:?}");
+        }
+        assert!(!judgement.covers([write("a").at(Risk::Critical)]));
     }
 
     #[test]

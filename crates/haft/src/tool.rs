@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -18,17 +17,19 @@ use crate::context::CallContext;
 use crate::error::ToolError;
 use crate::future::BoxFuture;
 use crate::permission::{Condition, Permission};
-use crate::result::{Content, ToolResult};
+use crate::result::ToolResult;
 use crate::spec::{NameError, ToolName, ToolPage, ToolSpec};
 use crate::workspace::Workspace;
 
 mod function;
+mod into_tool_result;
 mod returned;
 
 #[doc(hidden)]
 pub use function::function_id;
 pub(crate) use function::tool_of;
 pub use function::{Collected, collected};
+pub use into_tool_result::IntoToolResult;
 #[doc(hidden)]
 pub use returned::{Fallible, Returned, WithoutSchema, returned_result, returned_value};
 
@@ -103,6 +104,20 @@ pub trait Tool: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
+    /// Passes what [`permissions`](Self::permissions) returns to `each`, in the same order. A tool whose calls may need very many does so
+    /// without holding all of them.
+    ///
+    /// # Errors
+    /// Those of [`permissions`](Self::permissions).
+    fn each_permission(
+        &self,
+        arguments: &Arguments,
+        each: &mut dyn FnMut(Permission),
+    ) -> Result<(), ToolError> {
+        self.permissions(arguments)?.into_iter().for_each(each);
+        Ok(())
+    }
+
     /// Returns the names of the top-level arguments that these permissions state in full. An approval for the session, or for good,
     /// covers other values of them while the permissions stay the same; a call that changes any other argument needs approval
     /// again. Empty by default.
@@ -162,6 +177,15 @@ pub trait PreparedCall: Send + Sync {
     /// The tool cannot tell.
     fn permissions(&self) -> Result<Vec<Permission>, ToolError>;
 
+    /// Passes them to `each`: see [`Tool::each_permission`].
+    ///
+    /// # Errors
+    /// The tool cannot tell.
+    fn each_permission(&self, each: &mut dyn FnMut(Permission)) -> Result<(), ToolError> {
+        self.permissions()?.into_iter().for_each(each);
+        Ok(())
+    }
+
     /// Returns the arguments that these permissions state in full: see [`Tool::stated`].
     fn stated(&self, permissions: &[Permission]) -> &'static [&'static str] {
         let _ = permissions;
@@ -213,6 +237,19 @@ pub trait TypedTool: Send + Sync + 'static {
     fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
         let _ = input;
         Ok(Vec::new())
+    }
+
+    /// Passes them to `each`: see [`Tool::each_permission`].
+    ///
+    /// # Errors
+    /// Those of [`permissions`](Self::permissions).
+    fn each_permission(
+        &self,
+        input: &Self::Input,
+        each: &mut dyn FnMut(Permission),
+    ) -> Result<(), ToolError> {
+        self.permissions(input)?.into_iter().for_each(each);
+        Ok(())
     }
 
     /// Returns the names of the arguments that these permissions state in full: see [`Tool::stated`].
@@ -283,6 +320,14 @@ impl<T: TypedTool> TypedTool for Arc<T> {
 
     fn permissions(&self, input: &T::Input) -> Result<Vec<Permission>, ToolError> {
         T::permissions(self, input)
+    }
+
+    fn each_permission(
+        &self,
+        input: &T::Input,
+        each: &mut dyn FnMut(Permission),
+    ) -> Result<(), ToolError> {
+        T::each_permission(self, input, each)
     }
 
     fn stated(&self, input: &T::Input, permissions: &[Permission]) -> &'static [&'static str] {
@@ -398,6 +443,14 @@ impl<T: TypedTool> Tool for Erased<T> {
         self.tool.permissions(&arguments.parse()?)
     }
 
+    fn each_permission(
+        &self,
+        arguments: &Arguments,
+        each: &mut dyn FnMut(Permission),
+    ) -> Result<(), ToolError> {
+        self.tool.each_permission(&arguments.parse()?, each)
+    }
+
     fn stated(&self, arguments: &Arguments, permissions: &[Permission]) -> &'static [&'static str] {
         let input = arguments.parse::<T::Input>();
         input.map_or(&[], |input| self.tool.stated(&input, permissions))
@@ -457,6 +510,10 @@ impl<T: TypedTool> PreparedCall for TypedCall<T> {
         self.tool().permissions(&self.input)
     }
 
+    fn each_permission(&self, each: &mut dyn FnMut(Permission)) -> Result<(), ToolError> {
+        self.tool().each_permission(&self.input, each)
+    }
+
     fn stated(&self, permissions: &[Permission]) -> &'static [&'static str] {
         self.tool().stated(&self.input, permissions)
     }
@@ -478,42 +535,6 @@ impl<T: TypedTool> PreparedCall for TypedCall<T> {
             let Self { tool, input } = *self;
             tool.tool.run(input, context).await
         })
-    }
-}
-
-/// A value that an async function may return to become a `ToolResult`.
-///
-/// Everything that serialises implements it: a string becomes text, any other value structured content.
-pub trait IntoToolResult {
-    /// Converts the value into a result.
-    ///
-    /// # Errors
-    /// The function's own error, or the error that its value cannot be serialized to JSON.
-    fn into_tool_result(self) -> Result<ToolResult, ToolError>;
-}
-
-impl IntoToolResult for ToolResult {
-    fn into_tool_result(self) -> Result<ToolResult, ToolError> {
-        Ok(self)
-    }
-}
-
-impl<T: Serialize> IntoToolResult for T {
-    fn into_tool_result(self) -> Result<ToolResult, ToolError> {
-        let result = ToolResult::data(&self)?;
-        let json = result.data.as_ref().map_or("null", |raw| raw.get());
-        if json == "null" {
-            return Ok(ToolResult::default());
-        }
-        if json.starts_with('"')
-            && let Ok(text) = serde_json::from_str::<String>(json)
-        {
-            return Ok(ToolResult {
-                content: vec![Content::text(text)],
-                ..ToolResult::default()
-            });
-        }
-        Ok(result)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Approve: asks the user, and acts on the decision if the call is still the one that was shown.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::approval::{ApprovalId, ApprovalRequest, Choice, Grant, HoldFor, Snapshot};
@@ -89,12 +91,18 @@ async fn ask_inbox(
     let admitted = &judged.admitted;
     let entry = admitted.entry();
     again::earlier_outcome(open, settlement, entry, &request.arguments).await?;
+    let _known = parts
+        .waiting
+        .add(&request, judged.judgement.shared_permissions());
     let claimed = {
         // The call's own nest is the innermost: this stops the clocks of the calls around it, too.
         let _waiting = open.nest().begin_wait();
-        let caller = open.caller();
-        let fits =
-            |shown: &ApprovalRequest| check_unchanged(parts, session, caller, admitted, shown);
+        let call = CallNow {
+            caller: open.caller(),
+            admitted,
+            known: judged.judgement.shared_permissions(),
+        };
+        let fits = |shown: &ApprovalRequest| check_unchanged(parts, session, call, shown);
         ask::ask(parts, session, request, ask::Wait::of(session, &fits)).await
     };
     let claimed = claimed.map_err(|stop| {
@@ -142,15 +150,28 @@ fn check_proposal(parts: &Parts, session: &Session, rule: &str) -> Result<(), Ea
     Err(refuse(refusal).advise("continue without another rule"))
 }
 
+/// A call that is judged again.
+#[derive(Clone, Copy)]
+struct CallNow<'a> {
+    caller: Caller<'a>,
+    admitted: &'a Admitted,
+    /// What it would have done at an earlier moment.
+    known: &'a Arc<Vec<Permission>>,
+}
+
 /// Checks that a pending call would still do what was shown, and that the current policy lets a user decide about it.
 fn check_unchanged(
     parts: &Parts,
     session: &Session,
-    caller: Caller<'_>,
-    admitted: &Admitted,
+    call: CallNow<'_>,
     shown: &ApprovalRequest,
 ) -> Result<(), EarlyEnd> {
-    let judgement = judgement(parts, session, admitted)?;
+    let CallNow {
+        caller,
+        admitted,
+        known,
+    } = call;
+    let judgement = judgement(parts, session, admitted, known)?;
     if judgement.ruling().verdict == Verdict::Deny {
         return Err(denied(judgement.ruling()));
     }
@@ -171,7 +192,12 @@ pub(super) async fn check(
         parent: shown.parent.as_ref(),
         origin: shown.origin,
     };
-    check_unchanged(parts, session, caller, &admitted, shown)
+    let call = CallNow {
+        caller,
+        admitted: &admitted,
+        known: &parts.waiting.of(shown),
+    };
+    check_unchanged(parts, session, call, shown)
 }
 
 /// Checks that a request still states what the call would do, and that nothing that restricted it is missing here.

@@ -7,6 +7,7 @@ use crate::approval::Snapshot;
 use crate::arguments::Arguments;
 use crate::error::ErrorKind;
 use crate::executor::early_end::EarlyEnd;
+use crate::executor::shared_permissions::SharedPermissions;
 use crate::input::CallInput;
 use crate::json::canonical::args_digest_without;
 use crate::permission::{Condition, Effect, Permission};
@@ -79,9 +80,9 @@ impl ToolInput {
         &self.arguments
     }
 
-    /// Returns what the call would do, as the tool states it. The policy must judge the workspace that the tool works in: path rules and hidden paths mean
-    /// nothing in another one.
-    fn stated(&self, policy: &Policy) -> Result<Vec<Permission>, EarlyEnd> {
+    /// Passes what the call would do to `each`, as the tool states it. The policy must judge the workspace that the tool works in: path rules and
+    /// hidden paths mean nothing in another one.
+    fn state(&self, policy: &Policy, each: &mut dyn FnMut(Permission)) -> Result<(), EarlyEnd> {
         if let Some(workspace) = catch_panic(|| self.tool.workspace())? {
             policy.judges(workspace).map_err(|misplaced| {
                 EarlyEnd::failed(ErrorKind::Unavailable, misplaced.to_string()).advise(
@@ -90,22 +91,28 @@ impl ToolInput {
             })?;
         }
         Ok(catch_panic(|| match &self.prepared {
-            Some(call) => call.permissions(),
-            None => self.tool.permissions(&self.arguments),
+            Some(call) => call.each_permission(each),
+            None => self.tool.each_permission(&self.arguments, each),
         })??)
     }
 
     /// Returns what the call would do now in this run: also under further names by which links reach its files, so that every use of
-    /// the answer (the ruling, the request, the comparison before it runs) has the names of its own moment.
+    /// the answer (the ruling, the request, the comparison before it runs) has the names of its own moment. If they are those that are
+    /// `known` from an earlier moment, they are not held twice.
     pub(super) fn permissions(
         &self,
         policy: &Policy,
         spec: &ToolSpec,
         run: &RunHistory,
-    ) -> Result<Vec<Permission>, EarlyEnd> {
-        let mut permissions = self.stated(policy)?;
-        permissions.extend(self.linked(policy, spec, &permissions, run)?);
-        Ok(permissions)
+        known: &Arc<Vec<Permission>>,
+    ) -> Result<Arc<Vec<Permission>>, EarlyEnd> {
+        let mut permissions = SharedPermissions::like(known);
+        self.state(policy, &mut |one| permissions.add(one))?;
+        let linked = self.linked(policy, spec, permissions.so_far(), run)?;
+        for one in linked {
+            permissions.add(one);
+        }
+        Ok(permissions.finish())
     }
 
     /// Returns what a call with these permissions would do under further names of its files, as far as that is not allowed now.

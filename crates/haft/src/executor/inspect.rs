@@ -1,5 +1,7 @@
 //! What the policy says about a call that is not made.
 
+use std::sync::Arc;
+
 use crate::budget::Uses;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::{Executor, admit};
@@ -21,7 +23,7 @@ impl Executor {
                 used: Some(Uses::NONE),
                 ..RunHistory::none()
             };
-            let permissions = input.permissions(&policy, entry.spec(), &run)?;
+            let permissions = input.permissions(&policy, entry.spec(), &run, &Arc::default())?;
             let unstated = input.unstated(arguments.as_str(), &permissions)?;
             Ok(policy.explain(&JudgedCall {
                 unstated: Some(&unstated),
@@ -38,7 +40,7 @@ impl Executor {
             let input = admit::admit_for_inspection(entry, arguments)?;
             let policy = self.parts.policy.now();
             let run = RunHistory::none();
-            let permissions = input.permissions(&policy, entry.spec(), &run)?;
+            let permissions = input.permissions(&policy, entry.spec(), &run, &Arc::default())?;
             let call = JudgedCall::new(entry.spec(), input.arguments(), &permissions, &run);
             let found = policy.asked_for(rules, &call);
             Ok::<_, EarlyEnd>(found.into_iter().map(str::to_owned).collect())

@@ -13,7 +13,7 @@ use crate::executor::effects::Runnable;
 use crate::executor::exit::OpenCall;
 use crate::executor::unasked::{DecidedCall, Unasked};
 use crate::judgement::{Consent, Judgement};
-use crate::permission::Verdict;
+use crate::permission::{Permission, Verdict};
 use crate::policy::{Cause, CauseKind, JudgedCall, Ruling};
 use crate::session::Session;
 use crate::spec::ToolSpec;
@@ -62,7 +62,8 @@ impl Cleared {
             return Ok(None);
         };
         let (input, run) = (self.admitted.input(), session.history());
-        let permissions = input.permissions(&parts.policy.now(), self.spec(), &run)?;
+        let known = self.judgement.shared_permissions();
+        let permissions = input.permissions(&parts.policy.now(), self.spec(), &run, known)?;
         Ok(seen.difference(&input.snapshot(&permissions)?))
     }
 
@@ -113,7 +114,7 @@ impl Judged {
         let ruling = ask_over_budget(self.ruling(), no_room);
         open.record.judge(self.admitted.written());
         open.record.rule(&ruling);
-        let permissions = self.judgement.permissions().to_vec();
+        let permissions = Arc::clone(self.judgement.shared_permissions());
         Self {
             admitted: self.admitted,
             judgement: Arc::new(Judgement::new(permissions, ruling)),
@@ -158,7 +159,7 @@ impl Judged {
 
 /// Determines what the call would do and how the policy rules on it, and notes both for the record.
 pub(super) fn judge(open: &mut OpenCall<'_>, admitted: Admitted) -> Result<Judged, EarlyEnd> {
-    let judgement = judgement(open.parts(), open.session(), &admitted);
+    let judgement = judgement(open.parts(), open.session(), &admitted, &Arc::default());
     let judgement = judgement.inspect_err(|_| open.record.judge(admitted.written()))?;
     let ruling = judgement.ruling();
     if open.is_recorded() || ruling.verdict != Verdict::Allow {
@@ -171,15 +172,16 @@ pub(super) fn judge(open: &mut OpenCall<'_>, admitted: Admitted) -> Result<Judge
     })
 }
 
-/// Returns what a call would do now, and how the policy rules on it now. Notes nothing.
+/// Returns what a call would do now, and how the policy rules on it now. Notes nothing. What is `known` of an earlier moment is shared.
 pub(super) fn judgement(
     parts: &Parts,
     session: &Session,
     admitted: &Admitted,
+    known: &Arc<Vec<Permission>>,
 ) -> Result<Arc<Judgement>, EarlyEnd> {
     let policy = parts.policy.now();
     let (input, run) = (admitted.input(), session.history());
-    let permissions = input.permissions(&policy, admitted.entry().spec(), &run)?;
+    let permissions = input.permissions(&policy, admitted.entry().spec(), &run, known)?;
     let unstated = policy
         .keeps_calls_of(admitted.entry().spec().name.as_str())
         .then(|| input.unstated(admitted.written(), &permissions))
