@@ -16,6 +16,7 @@ fn main() -> ExitCode {
     if let Some(code) = haft_app::enter() {
         return code;
     }
+    haft_sandbox::map_large_blocks();
     match args::Cli::try_parse() {
         Ok(cli) => commands::run(cli).into(),
         Err(said) => commands::refuse(&said).into(),

@@ -28,6 +28,7 @@ pub mod code;
 mod command;
 mod filter;
 mod jail;
+mod large_blocks;
 mod guard_event;
 mod host_program;
 mod memory;
@@ -60,6 +61,7 @@ pub use crate::guard_event::GuardEvent;
 pub use crate::host_program::{Detached, HostProgram};
 use crate::jail::Machine;
 pub use crate::jail::enter;
+pub use crate::large_blocks::map_large_blocks;
 pub use crate::memory::MemoryBound;
 pub use crate::outlet::{OUTLET_ADDRESS, Outlet, Serving};
 pub use crate::output::{
