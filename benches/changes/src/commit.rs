@@ -1,5 +1,6 @@
 //! What a commit of 100 files means, read from the workspace before and after it.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -53,8 +54,8 @@ fn changes<'a>(
     differ
         .map(|path| PathChange {
             path,
-            before: was.get(path),
-            after: is.get(path),
+            before: was.get(path).map(Cow::Borrowed),
+            after: is.get(path).map(Cow::Borrowed),
         })
         .collect()
 }

@@ -164,14 +164,14 @@ impl Texts<'_> {
             let moved = was.filter(|was| is.is_some_and(|is| is.path != was.path));
             let from = moved.map(|was| PathChange {
                 path: &was.path,
-                before: Some(&was.state),
+                before: Some(Cow::Borrowed(&was.state)),
                 after: None,
             });
             let before = was.filter(|_| moved.is_none());
             let at = is.or(before).map(|at| PathChange {
                 path: &at.path,
-                before: before.map(|was| &was.state),
-                after: is.map(|is| &is.state),
+                before: before.map(|was| Cow::Borrowed(&was.state)),
+                after: is.map(|is| Cow::Borrowed(&is.state)),
             });
             from.into_iter().chain(at)
         });

@@ -5,6 +5,7 @@ mod caches;
 mod data;
 mod effects;
 mod explain;
+mod fate_table;
 mod fates;
 mod folder;
 mod ignored;

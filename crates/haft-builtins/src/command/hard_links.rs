@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use haft::change::State;
-use haft::change::collect::ViewChange;
+use haft::change::collect::{ChangeList, ViewChange};
 
 /// Maximum number of workspace entries to search.
 const MAX_ENTRIES: usize = 1_000_000;
@@ -25,12 +25,12 @@ pub(super) struct HardLinks {
 
 impl HardLinks {
     /// Searches a workspace for the names of the files that were changed, if any of them has several.
-    pub(super) fn of_changes(root: &Path, changes: &[ViewChange]) -> Self {
-        let file = |change: &ViewChange| -> Option<(PathBuf, FileId)> {
-            let path = root.join(&change.path);
+    pub(super) fn of_changes(root: &Path, changes: &ChangeList) -> Self {
+        let file = |change: ViewChange<'_>| -> Option<(PathBuf, FileId)> {
+            let path = root.join(change.path);
             let before = matches!(change.before, Some(State::File { .. }));
             let id = before.then(|| id(&path.symlink_metadata().ok()?)).flatten();
-            Some((change.path.clone(), id?))
+            Some((change.path.to_owned(), id?))
         };
         let mut found = Self {
             files: changes.iter().filter_map(file).collect(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft::change::State;
-use haft::change::collect::ViewChange;
+use haft::change::collect::ChangeList;
 use haft::policy::{Denials, LinkedNames};
 use haft::workspace::{Links, Workspace};
 
@@ -32,14 +32,14 @@ pub(super) struct NamesOfChanges {
 
 impl NamesOfChanges {
     /// Finds them.
-    pub(super) fn find(workspace: &Workspace, changes: &[ViewChange], denials: &Denials) -> Self {
+    pub(super) fn find(workspace: &Workspace, changes: &ChangeList, denials: &Denials) -> Self {
         let mut links = workspace.links();
-        for change in changes {
+        for change in changes.iter() {
             if let Some(State::Link { target }) = &change.after {
                 let before = change.before.as_ref();
                 let replaces = before.is_some_and(|state| !matches!(state, State::Link { .. }));
                 let links = Arc::make_mut(&mut links);
-                links.add_change(&change.path, &target.0, replaces);
+                links.add_change(change.path, &target.0, replaces);
             }
         }
         Self {

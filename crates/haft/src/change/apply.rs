@@ -1,10 +1,11 @@
 //! Brings each path of a plan to its target state: for an undo, and for a command's changes on a view.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::FileType;
+use rustix::fs::{FileType, Stat};
 
 use crate::change::state::state_at;
 use crate::change::{Changer, State};
@@ -16,6 +17,8 @@ use crate::workspace::{
 const MAX_BATCH: usize = 1_000;
 /// Maximum number of folders in such a set: each of them is held open.
 const MAX_FOLDERS: usize = 200;
+/// The permission bits of a file if none are known.
+const NEW_MODE: u32 = 0o600;
 /// The mode bits that let the owner change the entries of a folder.
 const WRITE_BITS: u32 = 0o300;
 
@@ -48,18 +51,56 @@ pub enum Content {
     Unchanged,
 }
 
-/// The target states of several paths.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Targets<'a> {
-    pub(super) workspace: &'a Workspace,
-    pub(super) changer: &'a Changer,
+/// The targets of paths, in the order of the paths. They need not be in memory: each is made when it is needed.
+pub(super) trait TargetList {
+    /// Returns all paths.
+    fn paths(&self) -> Box<dyn Iterator<Item = &Path> + '_>;
+
+    /// Returns all paths with their targets.
+    fn each(&self) -> Box<dyn Iterator<Item = (&Path, Cow<'_, Target>)> + '_>;
+
+    /// Returns whether a path has a target.
+    fn contains(&self, path: &Path) -> bool;
+
+    /// Returns the state of a file when it was compared. A file in a different state is not replaced or deleted.
+    fn stamp(&self, path: &Path) -> Option<FileStamp>;
+}
+
+/// Targets in memory, with the states of files.
+pub(super) struct TargetMap<'a> {
     pub(super) all: &'a BTreeMap<PathBuf, Target>,
-    /// The state of each file when it was compared. A file in a different state is not replaced or deleted.
     pub(super) stamps: &'a HashMap<PathBuf, FileStamp>,
 }
 
-/// What exists at the paths of some targets.
-type Kinds<'a> = HashMap<&'a Path, Kind>;
+impl TargetList for TargetMap<'_> {
+    fn paths(&self) -> Box<dyn Iterator<Item = &Path> + '_> {
+        Box::new(self.all.keys().map(PathBuf::as_path))
+    }
+
+    fn each(&self) -> Box<dyn Iterator<Item = (&Path, Cow<'_, Target>)> + '_> {
+        let each = self.all.iter();
+        Box::new(each.map(|(path, target)| (path.as_path(), Cow::Borrowed(target))))
+    }
+
+    fn contains(&self, path: &Path) -> bool {
+        self.all.contains_key(path)
+    }
+
+    fn stamp(&self, path: &Path) -> Option<FileStamp> {
+        self.stamps.get(path).copied()
+    }
+}
+
+/// The target states of several paths.
+#[derive(Clone, Copy)]
+pub(super) struct Targets<'a> {
+    pub(super) workspace: &'a Workspace,
+    pub(super) changer: &'a Changer,
+    pub(super) all: &'a dyn TargetList,
+}
+
+/// What exists at each path of some targets, in their order.
+type Kinds = [Option<Kind>];
 /// The modes of folders.
 type Modes = BTreeMap<PathBuf, u32>;
 
@@ -102,7 +143,7 @@ impl<'a> Targets<'a> {
 
     /// Lets the owner write to the folders of all paths. Returns their previous modes.
     fn open_folders(&self) -> Result<Modes, WorkspaceError> {
-        let parents: BTreeSet<&Path> = self.all.keys().filter_map(|path| path.parent()).collect();
+        let parents: BTreeSet<&Path> = self.all.paths().filter_map(Path::parent).collect();
         let mut open = Modes::new();
         for path in parents {
             let Ok(stat) = self.workspace.stat(path) else {
@@ -120,7 +161,7 @@ impl<'a> Targets<'a> {
     /// Restores the modes of folders, except those that have a target.
     fn close_folders(&self, open: Modes) -> Result<(), WorkspaceError> {
         for (path, mode) in open.into_iter().rev() {
-            let stays = !self.all.contains_key(&path);
+            let stays = !self.all.contains(&path);
             if stays
                 && self
                     .workspace
@@ -133,14 +174,15 @@ impl<'a> Targets<'a> {
         Ok(())
     }
 
-    fn apply_at_once(&self, kinds: &Kinds<'a>, open: &Modes) -> Result<(), WorkspaceError> {
+    fn apply_at_once(&self, kinds: &Kinds, open: &Modes) -> Result<(), WorkspaceError> {
         self.remove_links(kinds)?;
-        let in_the_way = |(path, target): (&PathBuf, &Target)| match target {
-            Target::File { .. } => kinds.get(&**path) == Some(&Kind::Directory),
-            Target::Folder(_) | Target::Link(_) => kinds.get(&**path) == Some(&Kind::File),
+        let in_the_way = |(target, kind): (Cow<'_, Target>, Option<Kind>)| match &*target {
+            Target::File { .. } => kind == Some(Kind::Directory),
+            Target::Folder(_) | Target::Link(_) => kind == Some(Kind::File),
             Target::Nothing => false,
         };
-        if self.all.iter().any(in_the_way) {
+        let mut each = self.each_with(kinds);
+        if each.any(|(_, target, kind)| in_the_way((target, kind))) {
             self.apply_deletes_first(kinds, open)
         } else {
             let modes = self.make_folders(open)?;
@@ -152,7 +194,7 @@ impl<'a> Targets<'a> {
         }
     }
 
-    fn apply_deletes_first(&self, kinds: &Kinds<'a>, open: &Modes) -> Result<(), WorkspaceError> {
+    fn apply_deletes_first(&self, kinds: &Kinds, open: &Modes) -> Result<(), WorkspaceError> {
         self.change(&self.deletes(kinds)?)?;
         self.remove_empty_folders(kinds)?;
         self.apply_rest(open)
@@ -167,21 +209,36 @@ impl<'a> Targets<'a> {
     }
 
     /// Removes the files whose target is not a file.
-    fn remove_files(&self, kinds: &Kinds<'_>) -> Result<(), WorkspaceError> {
-        let mut files = Vec::new();
-        for (path, target) in self.all {
-            if matches!(target, Target::File { .. }) || kinds.get(&**path) != Some(&Kind::File) {
-                continue;
-            }
-            let expected = self.stamps.get(path).copied();
-            let shown = || path.to_string_lossy().into_owned();
-            let expected = expected.ok_or_else(|| WorkspaceError::Changed(shown()))?;
-            files.push(FileRemoval { path, expected });
+    fn remove_files(&self, kinds: &Kinds) -> Result<(), WorkspaceError> {
+        let removed = || {
+            self.each_with(kinds).filter_map(|(path, target, kind)| {
+                let stays = matches!(*target, Target::File { .. }) || kind != Some(Kind::File);
+                (!stays).then_some(path)
+            })
+        };
+        let unknown = removed().find(|path| self.all.stamp(path).is_none());
+        if let Some(path) = unknown {
+            return Err(WorkspaceError::Changed(path.to_string_lossy().into_owned()));
         }
-        if files.is_empty() {
-            return Ok(());
+        let with_stamp = |path: &'a Path| {
+            let expected = self.all.stamp(path)?;
+            Some(FileRemoval { path, expected })
+        };
+        let mut files = removed().filter_map(with_stamp).peekable();
+        while files.peek().is_some() {
+            let some: Vec<FileRemoval<'_>> = files.by_ref().take(MAX_BATCH).collect();
+            self.changer.remove_files(&some)?;
         }
-        self.changer.remove_files(&files)
+        Ok(())
+    }
+
+    /// Returns all paths with their targets, and what exists there.
+    fn each_with(
+        &self,
+        kinds: &Kinds,
+    ) -> impl Iterator<Item = (&'a Path, Cow<'a, Target>, Option<Kind>)> {
+        let each = self.all.each().zip(kinds);
+        each.map(|((path, target), kind)| (path, target, *kind))
     }
 
     /// Deletes links, files and then empty folders, except paths whose target is a file.
@@ -190,8 +247,8 @@ impl<'a> Targets<'a> {
     /// Something cannot be deleted, or differs from its state when compared.
     pub(super) fn delete_files(&self) -> Result<(), WorkspaceError> {
         let kinds = self.kinds();
-        for path in self.all.keys() {
-            if kinds.get(&**path) == Some(&Kind::Link) {
+        for (path, kind) in self.all.paths().zip(&kinds) {
+            if *kind == Some(Kind::Link) {
                 let place = self.workspace.real_place(path)?;
                 self.changer.remove(&place, false)?;
             }
@@ -207,19 +264,18 @@ impl<'a> Targets<'a> {
         self.remove_empty_folders(&self.kinds())
     }
 
-    fn kinds(&self) -> Kinds<'a> {
-        let mut kinds = HashMap::with_capacity(self.all.len());
-        self.workspace.look_each(self.all.keys(), |path, kind, _| {
-            kinds.insert(path, kind);
-        });
-        kinds
+    fn kinds(&self) -> Vec<Option<Kind>> {
+        let mut stat = self.workspace.stat_near();
+        let kind = |stat: Stat| Kind::of(FileType::from_raw_mode(stat.st_mode));
+        let each = self.all.paths();
+        each.map(|path| stat(path).map(kind)).collect()
     }
 
     /// Removes what is neither a file nor a folder, unless it already matches its target.
-    fn remove_links(&self, kinds: &Kinds<'_>) -> Result<(), WorkspaceError> {
-        for (path, target) in self.all {
-            let removed = match kinds.get(&**path) {
-                Some(Kind::Link) => !self.link_matches(path, target),
+    fn remove_links(&self, kinds: &Kinds) -> Result<(), WorkspaceError> {
+        for (path, target, kind) in self.each_with(kinds) {
+            let removed = match kind {
+                Some(Kind::Link) => !self.link_matches(path, &target),
                 Some(Kind::Pipe | Kind::Socket | Kind::Device) => true,
                 Some(Kind::File | Kind::Directory) | None => false,
             };
@@ -234,30 +290,30 @@ impl<'a> Targets<'a> {
     /// Creates the missing folders before their content. Returns the modes to set at the end.
     fn make_folders(&self, open: &Modes) -> Result<Vec<(&'a Path, Option<u32>)>, WorkspaceError> {
         let mut modes = Vec::new();
-        for (path, target) in self.all {
-            let Target::Folder(mode) = target else {
+        for (path, target) in self.all.each() {
+            let Target::Folder(mode) = *target else {
                 continue;
             };
             let opened = open.get(path).copied();
             let now = state_at(self.workspace, path, &mut |_| Ok(None))?;
             if let Some(State::Folder { mode: now }) = now {
-                if opened.is_some() || mode.is_some() && now != *mode {
-                    modes.push((&**path, mode.or(opened)));
+                if opened.is_some() || mode.is_some() && now != mode {
+                    modes.push((path, mode.or(opened)));
                 }
             } else {
                 let place = self.workspace.real_place(path)?;
-                self.changer.make_folder(&place, *mode)?;
-                modes.push((path, *mode));
+                self.changer.make_folder(&place, mode)?;
+                modes.push((path, mode));
             }
         }
         Ok(modes)
     }
 
     /// Returns the files to delete.
-    fn deletes(&self, kinds: &Kinds<'_>) -> Result<Vec<FileStep<'a>>, WorkspaceError> {
+    fn deletes(&self, kinds: &Kinds) -> Result<Vec<FileStep>, WorkspaceError> {
         let mut steps = Vec::new();
-        for (path, target) in self.all {
-            if matches!(target, Target::File { .. }) || kinds.get(&**path) != Some(&Kind::File) {
+        for (path, target, kind) in self.each_with(kinds) {
+            if matches!(*target, Target::File { .. }) || kind != Some(Kind::File) {
                 continue;
             }
             steps.push(FileStep {
@@ -270,15 +326,15 @@ impl<'a> Targets<'a> {
     }
 
     /// Returns the files whose content is in memory.
-    fn writes(&self) -> Result<Vec<FileStep<'a>>, WorkspaceError> {
+    fn writes(&self) -> Result<Vec<FileStep>, WorkspaceError> {
         let mut steps = Vec::new();
-        for (path, target) in self.all {
-            if let Target::File { content, mode } = target
+        for (path, target) in self.all.each() {
+            if let Target::File { content, mode } = &*target
                 && let Content::Bytes(bytes) = content
             {
                 steps.push(FileStep {
                     place: self.workspace.real_place(path)?,
-                    bytes: Some(bytes),
+                    bytes: Some(Arc::clone(bytes)),
                     mode: *mode,
                 });
             }
@@ -287,11 +343,11 @@ impl<'a> Targets<'a> {
     }
 
     /// Changes files in atomic sets.
-    fn change(&self, steps: &[FileStep<'_>]) -> Result<(), WorkspaceError> {
+    fn change(&self, steps: &[FileStep]) -> Result<(), WorkspaceError> {
         let mut rest = steps;
         while !rest.is_empty() {
             let (now, others) = rest.split_at(batch_len(rest));
-            let changes: Vec<_> = now.iter().map(|step| step.change(self.stamps)).collect();
+            let changes: Vec<_> = now.iter().map(|step| step.change(self.all)).collect();
             self.changer.change(&changes)?;
             rest = others;
         }
@@ -300,39 +356,41 @@ impl<'a> Targets<'a> {
 
     /// Imports the files from outside, and sets the modes of files whose content does not change.
     fn import(&self) -> Result<(), WorkspaceError> {
-        let mut files = Vec::new();
-        for (path, target) in self.all {
-            let Target::File { content, mode } = target else {
-                continue;
-            };
-            let expected = self.stamps.get(path);
-            let mode = mode.unwrap_or(0o600);
-            match content {
-                Content::Bytes(_) => {}
-                Content::Outside(file) => files.push(Import {
-                    path,
-                    file,
-                    mode,
-                    expected: expected.copied(),
-                }),
-                Content::Unchanged => {
-                    let place = self.workspace.real_place(path)?;
-                    self.changer.set_file_mode(&place, mode, expected)?;
-                }
+        for (path, target) in self.all.each() {
+            if let Target::File {
+                content: Content::Unchanged,
+                mode,
+            } = *target
+            {
+                let (place, expected) = (self.workspace.real_place(path)?, self.all.stamp(path));
+                let mode = mode.unwrap_or(NEW_MODE);
+                self.changer
+                    .set_file_mode(&place, mode, expected.as_ref())?;
             }
         }
-        if files.is_empty() {
-            return Ok(());
+        let files = self.all.each();
+        let files = files.filter_map(|(path, target)| outside_file(path, target));
+        let mut files = files.peekable();
+        while files.peek().is_some() {
+            let some: Vec<_> = files.by_ref().take(MAX_BATCH).collect();
+            let imports = some.iter().map(|(path, file, mode)| Import {
+                path,
+                file,
+                mode: *mode,
+                expected: self.all.stamp(path),
+            });
+            let imports: Vec<Import<'_>> = imports.collect();
+            self.changer.import(&imports)?;
         }
-        self.changer.import(&files)
+        Ok(())
     }
 
-    fn remove_empty_folders(&self, kinds: &Kinds<'_>) -> Result<(), WorkspaceError> {
-        for (path, target) in self.all.iter().rev() {
-            let folder = kinds.get(&**path) == Some(&Kind::Directory);
-            if !folder || matches!(target, Target::Folder(_)) {
-                continue;
-            }
+    fn remove_empty_folders(&self, kinds: &Kinds) -> Result<(), WorkspaceError> {
+        let folders = self.each_with(kinds).filter(|(_, target, kind)| {
+            *kind == Some(Kind::Directory) && !matches!(**target, Target::Folder(_))
+        });
+        let folders: Vec<&Path> = folders.map(|(path, ..)| path).collect();
+        for path in folders.into_iter().rev() {
             let place = self.workspace.real_place(path)?;
             if place.kind() == Some(Kind::Directory) && self.workspace.is_empty(&place) {
                 self.changer.remove(&place, false)?;
@@ -343,9 +401,9 @@ impl<'a> Targets<'a> {
 
     /// Creates the links, then sets the modes of folders.
     fn finish(&self, modes: Vec<(&Path, Option<u32>)>) -> Result<(), WorkspaceError> {
-        for (path, target) in self.all {
-            if let Target::Link(text) = target
-                && !self.link_matches(path, target)
+        for (path, target) in self.all.each() {
+            if let Target::Link(text) = &*target
+                && !self.link_matches(path, &target)
             {
                 let place = self.workspace.real_place(path)?;
                 self.changer.make_link(&place, text)?;
@@ -368,8 +426,22 @@ impl<'a> Targets<'a> {
     }
 }
 
+/// Returns the path, the file and its permission bits if a file from outside is the target.
+fn outside_file<'a>(
+    path: &'a Path,
+    target: Cow<'a, Target>,
+) -> Option<(&'a Path, OutsideFile, u32)> {
+    match target.into_owned() {
+        Target::File {
+            content: Content::Outside(file),
+            mode,
+        } => Some((path, file, mode.unwrap_or(NEW_MODE))),
+        _ => None,
+    }
+}
+
 /// Returns how many files at the start of the list go into one set.
-fn batch_len(steps: &[FileStep<'_>]) -> usize {
+fn batch_len(steps: &[FileStep]) -> usize {
     let mut folders = HashSet::new();
     let first = steps.iter().take(MAX_BATCH);
     let first = first.map(|step| step.place.real().parent());
@@ -380,18 +452,18 @@ fn batch_len(steps: &[FileStep<'_>]) -> usize {
 }
 
 /// A file to delete, or to write from memory.
-struct FileStep<'a> {
+struct FileStep {
     place: Place,
-    bytes: Option<&'a [u8]>,
+    bytes: Option<Arc<[u8]>>,
     mode: Option<u32>,
 }
 
-impl FileStep<'_> {
-    fn change(&self, stamps: &HashMap<PathBuf, FileStamp>) -> Change<'_> {
-        let stamp = || stamps.get(self.place.real()).copied();
+impl FileStep {
+    fn change(&self, all: &dyn TargetList) -> Change<'_> {
+        let stamp = || all.stamp(self.place.real());
         Change {
             place: &self.place,
-            content: self.bytes,
+            content: self.bytes.as_deref(),
             expected: self.place.kind().and_then(|_| stamp()),
             like: None,
             mode: self.mode,

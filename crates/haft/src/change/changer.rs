@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use crate::call::{CallId, RunId};
-use crate::change::log::{ChangeLog, ChangesMade};
+use crate::change::log::{BegunSet, ChangeLog, ChangesMade, OpenSet};
 use crate::change::state::{hash_open_file, state_at};
 use crate::change::{ChangeEntry, FileHash, State};
 use crate::workspace::{
@@ -39,8 +39,44 @@ struct PlannedSet {
     changes: Vec<ChangeEntry>,
     /// Whether everything remains as before if the operation fails.
     atomic: bool,
-    /// Whether the record is synced to disk before the operation begins.
-    synced: bool,
+}
+
+/// Changes to record as one set, in the order in which they are made: deletions first.
+pub(super) trait ChangesToRecord {
+    /// Returns each path with its state afterwards.
+    fn each(&self) -> Box<dyn Iterator<Item = (&Path, Option<State>)> + '_>;
+
+    /// Returns whether a path is among them.
+    fn contains(&self, path: &Path) -> bool;
+}
+
+impl CallRecorder {
+    /// Records the end of a set, as far as it is known. With `atomic`, a failure left everything as before.
+    fn conclude<T>(
+        &self,
+        set: &BegunSet,
+        atomic: bool,
+        done: Result<T, WorkspaceError>,
+    ) -> Result<T, WorkspaceError> {
+        let (log, run) = (&self.log, &self.run);
+        if done.is_ok() {
+            log.tell(ChangesMade {
+                run: run.clone(),
+                call: self.call.clone(),
+                paths: set.paths,
+            });
+        }
+        let known = match &done {
+            Ok(_) => true,
+            Err(WorkspaceError::NotPutBack { .. }) => false,
+            Err(_) => atomic,
+        };
+        if known && let Err(error) = log.end(run, set, done.is_ok()) {
+            // The set then counts as possibly done; an undo compares it with the files.
+            tracing::warn!(%error, %run, "record that a change is done");
+        }
+        done
+    }
 }
 
 impl Workspace {
@@ -116,7 +152,6 @@ impl Changer {
             Ok(PlannedSet {
                 changes,
                 atomic: true,
-                synced: false,
             })
         };
         self.record_then(planned, || {
@@ -155,7 +190,6 @@ impl Changer {
             Ok(PlannedSet {
                 changes: all,
                 atomic: true,
-                synced: false,
             })
         };
         self.record_then(planned, || self.workspace.change(changes))
@@ -178,7 +212,6 @@ impl Changer {
             Ok(PlannedSet {
                 changes,
                 atomic: true,
-                synced: false,
             })
         };
         self.record_then(planned, || self.workspace.rename(from, to, overwrite))
@@ -204,7 +237,6 @@ impl Changer {
             Ok(PlannedSet {
                 changes: changes.collect::<Result<_, WorkspaceError>>()?,
                 atomic: !recursive,
-                synced: false,
             })
         };
         self.record_then(planned, || self.workspace.remove(place, recursive))
@@ -223,7 +255,6 @@ impl Changer {
             Ok(PlannedSet {
                 changes,
                 atomic: true,
-                synced: false,
             })
         };
         self.record_then(planned, || self.workspace.make_folder(place))
@@ -237,7 +268,6 @@ impl Changer {
             Ok(PlannedSet {
                 changes: vec![change_entry(place.real(), before, after)],
                 atomic: true,
-                synced: false,
             })
         };
         self.record_then(planned, || self.workspace.set_mode(place, mode))
@@ -256,7 +286,6 @@ impl Changer {
             Ok(PlannedSet {
                 changes,
                 atomic: true,
-                synced: false,
             })
         };
         self.record_then(planned, || self.workspace.make_link(place, target))
@@ -273,7 +302,6 @@ impl Changer {
             Ok(PlannedSet {
                 changes: changes?,
                 atomic: false,
-                synced: false,
             })
         };
         self.record_then(planned, || self.workspace.remove_files(files))
@@ -297,7 +325,6 @@ impl Changer {
             Ok(PlannedSet {
                 changes,
                 atomic: false,
-                synced: false,
             })
         };
         self.record_then(planned, || self.workspace.import(files))
@@ -316,7 +343,6 @@ impl Changer {
             Ok(PlannedSet {
                 changes: vec![change_entry(place.real(), before, after)],
                 atomic: true,
-                synced: false,
             })
         };
         self.record_then(planned, || {
@@ -325,13 +351,13 @@ impl Changer {
     }
 
     /// Records all changes of a command as one set on disk, then makes them with a changer that records nothing further
-    /// and may change `.git` folders. In `changes`, deletions come first, each with the state afterwards.
+    /// and may change `.git` folders.
     ///
     /// # Errors
     /// The set cannot be recorded, or not all changes could be made; then the set counts as possibly made.
     pub(super) fn record_set(
         &self,
-        changes: &[(&Path, Option<State>)],
+        changes: &dyn ChangesToRecord,
         sync: impl FnOnce() -> Result<(), WorkspaceError>,
         act: impl FnOnce(&Self) -> Result<(), WorkspaceError>,
     ) -> Result<(), WorkspaceError> {
@@ -340,32 +366,50 @@ impl Changer {
             recorder: None,
             modes: Arc::default(),
         };
-        let planned = |recorder: &CallRecorder| {
-            let mut listed: HashSet<&Path> = changes.iter().map(|(path, _)| *path).collect();
-            let mut all = Vec::with_capacity(changes.len());
-            for (path, after) in changes {
-                let missing = |folder: &&Path| self.workspace.look(folder).is_none();
-                let parents = path.ancestors().skip(1).filter(|_| after.is_some());
-                let parents = parents
-                    .take_while(|folder| listed.insert(folder))
-                    .take_while(missing);
-                let parents: Vec<_> = parents.collect();
-                let folder = Some(State::Folder { mode: None });
-                let parents = parents.into_iter().rev();
-                all.extend(parents.map(|parent| change_entry(parent, None, folder.clone())));
-                let before = self.save_state(recorder, path)?;
-                all.push(change_entry(path, before, after.clone()));
-            }
-            Ok(PlannedSet {
-                changes: all,
-                atomic: false,
-                synced: true,
-            })
-        };
-        self.record_then(planned, || {
+        let make = || {
             sync()?;
             act(&unrecorded)
-        })
+        };
+        let Some(recorder) = &self.recorder else {
+            return make();
+        };
+        let (log, run) = (&recorder.log, &recorder.run);
+        let mut set = log.open_set(run, &recorder.call);
+        if let Err(error) = self.record_each(recorder, changes, &mut set) {
+            set.abandon();
+            return Err(error);
+        }
+        let set = set.close().map_err(WorkspaceError::NotNoted)?;
+        recorder.conclude(&set, false, make())
+    }
+
+    /// Records changes one after the other: all of them at once would take much memory.
+    fn record_each(
+        &self,
+        recorder: &CallRecorder,
+        changes: &dyn ChangesToRecord,
+        set: &mut OpenSet<'_>,
+    ) -> Result<(), WorkspaceError> {
+        let mut add = |entry| set.add(entry).map_err(WorkspaceError::NotNoted);
+        let mut listed: HashSet<&Path> = HashSet::new();
+        for (path, after) in changes.each() {
+            let missing = |folder: &&Path| self.workspace.look(folder).is_none();
+            let parents = path.ancestors().skip(1).filter(|_| after.is_some());
+            let parents = parents
+                .take_while(|folder| !changes.contains(folder) && listed.insert(folder))
+                .take_while(missing);
+            let parents: Vec<_> = parents.collect();
+            for parent in parents.into_iter().rev() {
+                add(change_entry(
+                    parent,
+                    None,
+                    Some(State::Folder { mode: None }),
+                ))?;
+            }
+            let before = self.save_state(recorder, path)?;
+            add(change_entry(path, before, after))?;
+        }
+        Ok(())
     }
 
     fn record_then<T>(
@@ -376,38 +420,11 @@ impl Changer {
         let Some(recorder) = &self.recorder else {
             return act();
         };
-        let PlannedSet {
-            changes,
-            atomic,
-            synced,
-        } = planned(recorder)?;
+        let PlannedSet { changes, atomic } = planned(recorder)?;
         let (log, run) = (&recorder.log, &recorder.run);
-        let saved = changes.iter().filter(|_| synced);
-        let saved: Vec<FileHash> = saved.filter_map(saved_file).collect();
-        let paths = changes.len();
         let set = log.begin(run, &recorder.call, changes);
         let set = set.map_err(WorkspaceError::NotNoted)?;
-        if synced {
-            log.sync(run, &saved).map_err(WorkspaceError::NotNoted)?;
-        }
-        let done = act();
-        if done.is_ok() {
-            log.tell(ChangesMade {
-                run: run.clone(),
-                call: recorder.call.clone(),
-                paths,
-            });
-        }
-        let known = match &done {
-            Ok(_) => true,
-            Err(WorkspaceError::NotPutBack { .. }) => false,
-            Err(_) => atomic,
-        };
-        if known && let Err(error) = log.end(run, set, done.is_ok()) {
-            // The set then counts as possibly done; an undo compares it with the files.
-            tracing::warn!(%error, %run, "record that a change is done");
-        }
-        done
+        recorder.conclude(&set, atomic, act())
     }
 
     /// Returns the state of a path that the operation is about to overwrite or delete; saves the content of a file.
@@ -451,14 +468,6 @@ impl Changer {
             WorkspaceError::Malformed(place.display(), "it holds more than 100,000 entries")
         })?;
         Ok(below.into_iter().map(PathBuf::from).collect())
-    }
-}
-
-/// Returns the SHA-256 of the file that was saved for a change.
-fn saved_file(change: &ChangeEntry) -> Option<FileHash> {
-    match &change.before {
-        Some(State::File { sha256, .. }) => *sha256,
-        _ => None,
     }
 }
 

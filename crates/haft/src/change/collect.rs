@@ -1,6 +1,8 @@
 //! A command's changes on a copy-on-write view of the workspace: read from the upper folder of its overlay, and applied.
 
 mod apply;
+mod list;
+mod packed;
 mod preview;
 mod upper;
 mod walk;
@@ -11,6 +13,7 @@ mod tests;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::Stat;
@@ -24,6 +27,8 @@ use crate::change::{PathText, State};
 use crate::text::hex;
 use crate::workspace::{FileStamp, Kind, Workspace, WorkspaceError};
 
+pub use list::ChangeList;
+
 use self::upper::Upper;
 use self::walk::Walk;
 
@@ -32,9 +37,9 @@ pub const MAX_ENTRIES: usize = 200_000;
 
 /// One change of a command on a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ViewChange {
+pub struct ViewChange<'a> {
     /// The path below the root, without links.
-    pub path: PathBuf,
+    pub path: &'a Path,
     /// The kind of the change.
     pub action: Action,
     /// The state in the workspace; `None` for something new.
@@ -162,8 +167,8 @@ pub enum CollectError {
 /// All changes of a command on a view.
 #[derive(Debug)]
 pub struct Collected {
-    /// The changes that can be applied, sorted by path.
-    pub changes: Vec<ViewChange>,
+    /// The changes that can be applied. Whatever knows more about them can share them.
+    pub changes: Arc<ChangeList>,
     /// The entries that are never applied.
     pub dropped: Vec<Dropped>,
     upper: Upper,
@@ -171,22 +176,13 @@ pub struct Collected {
     touched: AtomicBool,
 }
 
-/// The states of a file when its content was compared. Boxed, since most changes have only one of them.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// The states of a file when its content was compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Stamps {
     /// In the workspace; `None` for folders.
-    lower: Option<Box<FileStamp>>,
+    lower: Option<FileStamp>,
     /// In the upper folder; only for files.
-    upper: Option<Box<FileStamp>>,
-}
-
-impl Stamps {
-    fn new(lower: Option<FileStamp>, upper: Option<FileStamp>) -> Self {
-        Self {
-            lower: lower.map(Box::new),
-            upper: upper.map(Box::new),
-        }
-    }
+    upper: Option<FileStamp>,
 }
 
 impl Collected {
@@ -228,7 +224,7 @@ impl Collected {
         let (changes, mut dropped) = walk.finish();
         dropped.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(Self {
-            changes,
+            changes: Arc::new(changes),
             dropped,
             upper,
             touched: AtomicBool::new(false),
@@ -239,15 +235,15 @@ impl Collected {
     /// file that is too large to hash counts by its identity and times.
     pub fn sha256(&self, select: &dyn Fn(&Path) -> bool) -> String {
         let mut hasher = Sha256::new();
-        for change in self.changes.iter().filter(|change| select(&change.path)) {
+        for change in self.changes.iter().filter(|change| select(change.path)) {
             let Stamps { lower, upper } = &change.stamps;
             let unhashed = |state: &Option<State>| {
                 matches!(state, Some(State::File { sha256: None, .. } | State::Other))
             };
-            let before = lower.as_deref().filter(|_| unhashed(&change.before));
-            let after = upper.as_deref().filter(|_| unhashed(&change.after));
+            let before = lower.as_ref().filter(|_| unhashed(&change.before));
+            let after = upper.as_ref().filter(|_| unhashed(&change.after));
             let identity = |stamp: &FileStamp| (stamp.device, stamp.inode, stamp.modified);
-            let path = PathText(change.path.clone());
+            let path = PathText(change.path.to_owned());
             let states = (&change.before, &change.after);
             let line = (
                 path,
@@ -273,11 +269,17 @@ impl Collected {
         first: &dyn Fn(&Path) -> bool,
         last: &dyn Fn(&Path) -> bool,
     ) -> Vec<FileChange> {
-        let selected = self.changes.iter().filter(|change| select(&change.path));
-        let (rest, others): (Vec<_>, Vec<_>) = selected.partition(|change| last(&change.path));
-        let ordered = others.into_iter().chain(rest);
+        let each = self.changes.paths().enumerate();
+        let selected = each.filter(|(_, path)| select(path));
+        let (rest, others): (Vec<_>, Vec<_>) = selected.partition(|(_, path)| last(path));
+        let ordered = others.into_iter().chain(rest).map(|(at, _)| at);
         let first = |path: &Path| first(path) && !last(path);
-        preview::file_changes(&self.upper, workspace, ordered, &first)
+        let sources = preview::Sources {
+            changes: &self.changes,
+            upper: &self.upper,
+            workspace,
+        };
+        preview::file_changes(sources, ordered, &first)
     }
 
     /// Returns the content that the command left in a file.
@@ -344,10 +346,10 @@ impl Collected {
         if !self.is_touched() {
             return Vec::new();
         }
-        let selected = self.changes.iter().filter(|change| select(&change.path));
+        let selected = self.changes.iter().filter(|change| select(change.path));
         let started_changes = selected.filter_map(|change| {
-            let now = workspace.look(&change.path);
-            Some((&*change.path, apply::begun(change, now.map(|now| now.0))?))
+            let now = workspace.look(change.path);
+            Some((change.path, apply::begun(&change, now.map(|now| now.0))?))
         });
         started_changes.collect()
     }

@@ -27,6 +27,14 @@ impl FileHash {
     pub(super) fn finish(hasher: Sha256) -> Self {
         Self(hasher.finalize().into())
     }
+
+    pub(super) const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
 }
 
 impl fmt::Display for FileHash {

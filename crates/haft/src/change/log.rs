@@ -1,7 +1,8 @@
 //! `ChangeLog`: the change sets of a run and its saved files, in `runs/<run-id>/changes/`.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, BufRead as _, BufReader, Read, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -13,10 +14,13 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::broadcast::{self, Receiver, Sender};
 
+mod set;
+
+pub(super) use set::{BegunSet, OpenSet};
+
 use crate::audit::runs;
 use crate::call::{CallId, RunId};
 use crate::change::{ChangeEntry, FileHash};
-use crate::clock;
 
 /// The folder of the log, in the run's folder.
 const LOG_FOLDER: &str = "changes";
@@ -32,7 +36,7 @@ const CACHES_FOLDER: &str = "caches";
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
 /// Maximum number of bytes of saved files per run.
 pub const MAX_RUN_BYTES: u64 = 1 << 30;
-/// Maximum length of a log line, in bytes.
+/// Maximum length of a log line, and of all lines of a set, in bytes.
 const MAX_LINE: u64 = 64 << 20;
 /// Maximum size of a file that is read at once to be saved.
 const MAX_READ_AT_ONCE: u64 = 128 << 10;
@@ -118,6 +122,11 @@ enum Line {
         at: String,
         changes: Vec<ChangeEntry>,
     },
+    /// More changes of a set that has many.
+    More {
+        set: String,
+        changes: Vec<ChangeEntry>,
+    },
     /// A change set has ended.
     End { set: String, done: bool },
 }
@@ -187,29 +196,10 @@ impl ChangeLog {
         })
     }
 
-    /// Records what a call is about to change.
-    pub(super) fn begin(
-        &self,
-        run: &RunId,
-        call: &CallId,
-        changes: Vec<ChangeEntry>,
-    ) -> io::Result<String> {
-        let (now, number) = (clock::now(), NEXT_DRAFT.fetch_add(1, Ordering::Relaxed));
-        let set = format!("{now:x}-{}-{number}", std::process::id());
-        let line = Line::Set {
-            v: 1,
-            set: set.clone(),
-            call: call.to_string(),
-            at: clock::rfc3339(now),
-            changes,
-        };
-        self.append(run, &line)?;
-        Ok(set)
-    }
-
     /// Records the end of a set.
-    pub(super) fn end(&self, run: &RunId, set: String, done: bool) -> io::Result<()> {
-        self.append(run, &Line::End { set, done })
+    pub(super) fn end(&self, run: &RunId, set: &BegunSet, done: bool) -> io::Result<()> {
+        let set = set.name.clone();
+        self.append(run, &Line::End { set, done }).map(drop)
     }
 
     /// Syncs the log of a run and these saved files to disk; for many files, the whole file system.
@@ -233,19 +223,21 @@ impl ChangeLog {
         File::open(folder)?.sync_all()
     }
 
-    fn append(&self, run: &RunId, line: &Line) -> io::Result<()> {
+    /// Appends a line and returns its length.
+    fn append(&self, run: &RunId, line: &Line) -> io::Result<u64> {
         let path = self.ensure_folder(run)?.join(LOG_FILE);
         let mut bytes = serde_json::to_vec(line)?;
         bytes.push(b'\n');
         if bytes.len() as u64 > MAX_LINE {
-            return Err(io::Error::other("it is too much for one note (64 MiB)"));
+            return Err(too_much());
         }
         let mut options = OpenOptions::new();
         let options = options.read(true).append(true).create(true).mode(0o600);
         let mut log = options.open(path)?;
         drop_partial_line(&log)?;
         // A single write: a line is complete, or cut at the end of the file by a full disk.
-        log.write_all(&bytes)
+        log.write_all(&bytes)?;
+        Ok(bytes.len() as u64)
     }
 
     fn folder(&self, run: &RunId) -> Result<PathBuf, runs::RunsError> {
@@ -349,6 +341,61 @@ impl ChangeLog {
     /// # Errors
     /// The run id is malformed, or the log is damaged or cannot be read.
     pub fn read(&self, run: &RunId) -> Result<Vec<ChangeSet>, LogError> {
+        let (mut sets, mut names) = (Vec::<ChangeSet>::new(), HashMap::new());
+        self.each_line(run, |line| match line {
+            Line::Set {
+                set,
+                call,
+                at,
+                changes,
+                ..
+            } => {
+                names.insert(set, sets.len());
+                sets.push(ChangeSet {
+                    call: CallId::new(call),
+                    at,
+                    changes,
+                    done: None,
+                });
+            }
+            Line::More { set, changes } => {
+                if let Some(at) = names.get(&set).and_then(|at| sets.get_mut(*at)) {
+                    at.changes.extend(changes);
+                }
+            }
+            Line::End { set, done } => {
+                if let Some(at) = names.get(&set).and_then(|at| sets.get_mut(*at)) {
+                    at.done = Some(done);
+                }
+            }
+        })?;
+        Ok(sets)
+    }
+
+    /// Returns the size of a run's log in bytes; 0 if it has none.
+    pub fn bytes(&self, run: &RunId) -> u64 {
+        let folder = self.folder(run).ok();
+        let meta = folder.and_then(|folder| fs::metadata(folder.join(LOG_FILE)).ok());
+        meta.map_or(0, |meta| meta.len())
+    }
+
+    /// Counts the paths that the change sets of a run name, without holding their changes.
+    ///
+    /// # Errors
+    /// The run id is malformed, or the log is damaged or cannot be read.
+    pub fn count_paths(&self, run: &RunId) -> Result<u64, LogError> {
+        let (hashes, mut paths) = (RandomState::new(), HashSet::new());
+        self.each_line(run, |line| match line {
+            Line::Set { changes, .. } | Line::More { changes, .. } => {
+                paths.extend(changes.iter().map(|change| hashes.hash_one(&*change.path)));
+            }
+            Line::End { .. } => {}
+        })?;
+        Ok(paths.len() as u64)
+    }
+
+    /// Passes the lines of a run's log to `each`.
+    fn each_line(&self, run: &RunId, mut each: impl FnMut(Line)) -> Result<(), LogError> {
         let path = self.folder(run)?.join(LOG_FILE);
         let failed = |source| LogError::Io {
             path: path.clone(),
@@ -356,38 +403,19 @@ impl ChangeLog {
         };
         let file = match File::open(&path) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(failed(error)),
         };
         let mut lines = BufReader::new(file);
-        let (mut sets, mut names) = (Vec::new(), HashMap::new());
+        let mut line = Vec::new();
         for number in 1.. {
-            let mut line = Vec::new();
+            line.clear();
             let mut bounded = lines.by_ref().take(MAX_LINE);
             if bounded.read_until(b'\n', &mut line).map_err(failed)? == 0 {
                 break;
             }
             match serde_json::from_slice(&line) {
-                Ok(Line::Set {
-                    set,
-                    call,
-                    at,
-                    changes,
-                    ..
-                }) => {
-                    names.insert(set, sets.len());
-                    sets.push(ChangeSet {
-                        call: CallId::new(call),
-                        at,
-                        changes,
-                        done: None,
-                    });
-                }
-                Ok(Line::End { set, done }) => {
-                    if let Some(at) = names.get(&set).and_then(|at| sets.get_mut(*at)) {
-                        at.done = Some(done);
-                    }
-                }
+                Ok(line) => each(line),
                 // A killed process may leave an incomplete line; it had not changed anything yet.
                 Err(_) if !line.ends_with(b"\n") && (line.len() as u64) < MAX_LINE => break,
                 Err(error) => {
@@ -399,7 +427,7 @@ impl ChangeLog {
                 }
             }
         }
-        Ok(sets)
+        Ok(())
     }
 
     /// Returns a saved file by its SHA-256; `None` if it was not saved.
@@ -483,6 +511,10 @@ fn read_regular_file(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+fn too_much() -> io::Error {
+    io::Error::other("it is too much for one note (64 MiB)")
 }
 
 /// Removes an incomplete line that a killed process left; it had not changed anything yet.

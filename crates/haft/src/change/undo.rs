@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::call::RunId;
-use crate::change::apply::Targets;
 pub use crate::change::apply::{Content, Target};
+use crate::change::apply::{TargetMap, Targets};
 use crate::change::log::{ChangeLog, LogError};
 use crate::change::net::{NetChange, PathState};
 use crate::change::state::{hash_open_file, state_at};
@@ -392,27 +392,34 @@ impl Plan {
             .map(|(is, was)| (is, was, temporary_name()))
             .collect();
         moves.sort_by(|a, b| b.0.cmp(a.0));
-        let targets = |all| Targets {
-            workspace,
-            changer,
+        let list = |all| TargetMap {
             all,
             stamps: &self.stamps,
         };
+        let removals = &list(&self.removals);
+        let removals = Targets {
+            workspace,
+            changer,
+            all: removals,
+        };
+        let (direct, in_moved_folders) = (&list(&self.direct), &list(&self.in_moved_folders));
         let place = |path: &Path| workspace.real_place(path);
         for (is, aside) in &self.set_aside {
             changer.rename(&place(is)?, &place(aside)?, false)?;
         }
-        targets(&self.removals).delete_files()?;
+        removals.delete_files()?;
         for (is, _, aside) in &moves {
-            targets(&self.removals).delete_empty_folders()?;
+            removals.delete_empty_folders()?;
             changer.rename(&place(is)?, &place(aside)?, false)?;
         }
-        targets(&self.direct).apply()?;
+        let all = direct;
+        Targets { all, ..removals }.apply()?;
         moves.sort_by(|a, b| a.1.cmp(b.1));
         for (_, was, aside) in &moves {
             changer.rename(&place(aside)?, &place(was)?, false)?;
         }
-        targets(&self.in_moved_folders).apply()
+        let all = in_moved_folders;
+        Targets { all, ..removals }.apply()
     }
 }
 

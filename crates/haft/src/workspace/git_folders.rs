@@ -4,7 +4,7 @@
 //! repository, such as a bare one. Everything that judges or guards such paths asks here: file tools, what a command changed on a
 //! copy, and the search for what to guard in the workspace itself.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -67,7 +67,8 @@ enum FolderKind {
 #[derive(Debug)]
 pub struct GitFolders<'a> {
     workspace: &'a Workspace,
-    changed: BTreeSet<PathBuf>,
+    /// Sorted.
+    changed: Vec<&'a Path>,
     /// What `.git` files and `commondir` files name.
     named: HashSet<PathBuf>,
     seen: HashMap<PathBuf, FolderKind>,
@@ -75,9 +76,9 @@ pub struct GitFolders<'a> {
 
 impl<'a> GitFolders<'a> {
     /// Reads the `.git` files and `commondir` files of a workspace in which these paths change.
-    pub fn find(
+    pub fn find<P: AsRef<Path> + ?Sized + 'a>(
         workspace: &'a Workspace,
-        changed: impl IntoIterator<Item = impl Into<PathBuf>>,
+        changed: impl IntoIterator<Item = &'a P>,
     ) -> Self {
         let links = workspace.links();
         // In any other folder a file `commondir` means nothing to git.
@@ -94,13 +95,15 @@ impl<'a> GitFolders<'a> {
     }
 
     /// Judges folders by their shape alone.
-    fn by_shape(
+    fn by_shape<P: AsRef<Path> + ?Sized + 'a>(
         workspace: &'a Workspace,
-        changed: impl IntoIterator<Item = impl Into<PathBuf>>,
+        changed: impl IntoIterator<Item = &'a P>,
     ) -> Self {
+        let mut changed: Vec<&Path> = changed.into_iter().map(AsRef::as_ref).collect();
+        changed.sort_unstable();
         Self {
             workspace,
-            changed: changed.into_iter().map(Into::into).collect(),
+            changed,
             named: HashSet::new(),
             seen: HashMap::new(),
         }
@@ -114,7 +117,13 @@ impl<'a> GitFolders<'a> {
         }
         path.ancestors().find_map(|folder| {
             let within = path.strip_prefix(folder).ok()?;
-            let kind = self.kind(folder);
+            // The path itself is mostly a file, and is not asked for again: very many would fill the memory.
+            let known = self.seen.get(folder).copied();
+            let kind = match known {
+                Some(known) => known,
+                None if folder == path => self.inspect(folder),
+                None => self.kind_of_folder(folder),
+            };
             let is_inside = match kind {
                 FolderKind::Plain => false,
                 FolderKind::Repository => path != Path::new(""),
@@ -145,10 +154,8 @@ impl<'a> GitFolders<'a> {
         below.any(|at| root.join(at).join(GIT).symlink_metadata().is_ok())
     }
 
-    fn kind(&mut self, folder: &Path) -> FolderKind {
-        if let Some(known) = self.seen.get(folder) {
-            return *known;
-        }
+    /// Returns the kind of a folder, which is asked for again with the other paths in it.
+    fn kind_of_folder(&mut self, folder: &Path) -> FolderKind {
         let found = self.inspect(folder);
         self.seen.insert(folder.to_owned(), found);
         found
@@ -165,7 +172,8 @@ impl<'a> GitFolders<'a> {
         }
         let changes = |name: &str| {
             let path = folder.join(name);
-            let next = self.changed.range(path.clone()..).next();
+            let next = self.changed.partition_point(|changed| **changed < *path);
+            let next = self.changed.get(next);
             next.is_some_and(|next| next.starts_with(&path))
         };
         if has_repository_shape(|name| before(name) || changes(name)) {

@@ -14,11 +14,11 @@ use crate::workspace::{Kind, Place, Workspace, WorkspaceError, display_path, ope
 pub struct FileStamp {
     pub(crate) device: u64,
     pub(crate) inode: u64,
-    bytes: u64,
+    pub(crate) bytes: u64,
     pub(crate) modified: (i64, i64),
     pub(crate) changed: (i64, i64),
     /// Number of its names.
-    links: u64,
+    pub(crate) links: u64,
 }
 
 impl FileStamp {
@@ -142,32 +142,27 @@ impl Workspace {
         paths: impl IntoIterator<Item = &'a PathBuf>,
         mut found: impl FnMut(&'a Path, Kind, u64),
     ) {
-        self.stat_each(paths, |path, stat| {
-            let (kind, bytes) = kind_and_bytes(&stat);
-            found(path, kind, bytes);
-        });
+        let mut stat = self.stat_near();
+        for path in paths {
+            if let Some(stat) = stat(path) {
+                let (kind, bytes) = kind_and_bytes(&stat);
+                found(path, kind, bytes);
+            }
+        }
     }
 
-    /// Does the same with the complete stat of each path.
-    pub(crate) fn stat_each<'a>(
-        &self,
-        paths: impl IntoIterator<Item = &'a PathBuf>,
-        mut found: impl FnMut(&'a Path, Stat),
-    ) {
+    /// Returns what looks up one path after the other, each like [`look_each`](Self::look_each): `None` if it is missing or behind a link.
+    pub(crate) fn stat_near<'a>(&self) -> impl FnMut(&'a Path) -> Option<Stat> {
         let mut open: Option<(&Path, OwnedFd)> = None;
-        for path in paths {
-            let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-                continue;
-            };
+        move |path| {
+            let (folder, name) = (path.parent()?, path.file_name()?);
             if open.as_ref().is_none_or(|(at, _)| *at != folder) {
                 let fd = self.open_beneath(folder, OFlags::PATH | OFlags::DIRECTORY);
                 open = fd.ok().map(|fd| (folder, fd));
             }
-            let Some((_, fd)) = &open else { continue };
+            let (_, fd) = open.as_ref()?;
             // The folder is open: only the last name is looked up, without following a link.
-            if let Ok(stat) = rustix::fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW) {
-                found(path, stat);
-            }
+            rustix::fs::statat(fd, name, AtFlags::SYMLINK_NOFOLLOW).ok()
         }
     }
 

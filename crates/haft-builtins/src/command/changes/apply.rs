@@ -7,8 +7,7 @@ use std::sync::Arc;
 use haft::approval::meaning::Meaning;
 use haft::approval::preview::FileChange;
 use haft::call::RunId;
-use haft::change::collect::ViewChange;
-use haft::change::{Changer, PathText};
+use haft::change::Changer;
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::permission::{Permission, Verdict};
@@ -21,9 +20,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::runtime::Handle;
 
-use crate::command::changes::data::Changed;
 use crate::command::changes::effects::Effects;
-use crate::command::changes::note::Fate;
+use crate::command::changes::fate_table::Fate;
 use crate::command::changes::pending::{PendingChanges, view_missing};
 use crate::command::changes::{ChangeMode, Views};
 use crate::command::{COMMANDS, RunData};
@@ -103,9 +101,17 @@ impl TypedTool for ApplyChanges {
         // Only the run itself can tell for sure whether the files are still as shown. If this request failed now, an approval could
         // never be carried out.
         let kept = self.find_or_load(input)?;
-        let fate = input.part.fate();
-        let select = |change: &ViewChange| kept.has_fate(&change.path, &fate);
-        Ok(self.0.permissions(&kept, input.part, &select))
+        Ok(self.0.permissions(&kept, input.part).collect())
+    }
+
+    fn each_permission(
+        &self,
+        input: &Self::Input,
+        each: &mut dyn FnMut(Permission),
+    ) -> Result<(), ToolError> {
+        let kept = self.find_or_load(input)?;
+        self.0.permissions(&kept, input.part).for_each(each);
+        Ok(())
     }
 
     fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
@@ -200,10 +206,8 @@ fn cleared(
     input: &ApplyChangesInput,
     context: &CallContext,
 ) -> Result<(), ToolError> {
-    let fate = input.part.fate();
-    let select = |change: &ViewChange| changes.has_fate(&change.path, &fate);
-    let wanted = views.permissions(changes, input.part, &select);
-    if context.judgement().covers(&wanted) {
+    let wanted = views.permissions(changes, input.part);
+    if context.judgement().covers(wanted) {
         return Ok(());
     }
     Err(
@@ -213,29 +217,27 @@ fn cleared(
 }
 
 impl Views {
-    /// Returns what applying the selected changes would do: first that anything is applied at all, then each change.
-    pub(super) fn permissions(
-        &self,
-        changes: &PendingChanges,
+    /// Returns what applying a part of the changes would do: first that anything is applied at all, then each change.
+    pub(super) fn permissions<'a>(
+        &'a self,
+        changes: &'a PendingChanges,
         part: Part,
-        select: &dyn Fn(&ViewChange) -> bool,
-    ) -> Vec<Permission> {
+    ) -> impl Iterator<Item = Permission> + use<'a> {
         let mut effects = self.effects(changes, part);
         let (names, names_unknown) =
             changes.with_note(|note| (note.names.clone(), note.names_unknown.clone()));
-        let mut all = vec![self.apply_permission(changes)];
-        for change in changes.collected.changes.iter().filter(|one| select(one)) {
-            all.push(effects.of(change));
-            let names = names.get(&*change.path);
-            let names = names.into_iter().flatten();
-            all.extend(names.map(|name| effects.by_name(change, &name.0)));
-        }
-        if let Some(why) = names_unknown
-            && part == Part::Asked
-        {
-            all.push(Permission::unknown_names(&why));
-        }
-        all
+        let each = changes.changes_of(part.fate()).flat_map(move |change| {
+            let names = names.get(change.path).into_iter().flatten();
+            let by_name: Vec<Permission> = names
+                .map(|name| effects.by_name(&change, &name.0))
+                .collect();
+            std::iter::once(effects.of(&change)).chain(by_name)
+        });
+        let unknown = names_unknown.filter(|_| part == Part::Asked);
+        let unknown = unknown.map(|why| Permission::unknown_names(&why));
+        std::iter::once(self.apply_permission(changes))
+            .chain(each)
+            .chain(unknown)
     }
 
     /// Returns what derives the permission of each change.
@@ -243,7 +245,7 @@ impl Views {
         let (approved, names) = changes.with_note(|note| (note.approved, note.names.clone()));
         // Changes that were asked about remain so, even if a change applied earlier makes git ignore them.
         let ask_ignored = self.options.ask_ignored || part == Part::Asked;
-        let paths = changes.collected.changes.iter().map(|change| &*change.path);
+        let paths = changes.collected.changes.paths();
         let paths = paths.chain(names.values().flatten().map(|name| &*name.0));
         Effects::new(&self.workspace, approved, ask_ignored)
             .with_repositories(&self.workspace, paths)
@@ -269,9 +271,11 @@ impl Views {
     ) -> Vec<EffectVerdict> {
         let mut effects = self.effects(changes, Part::Allowed);
         let apply = self.apply_permission(changes);
-        let mut verdicts = Vec::with_capacity(changes.collected.changes.len());
-        for some in changes.collected.changes.chunks(JUDGED_AT_ONCE) {
-            let each = some.iter().map(|change| effects.of(change));
+        let all = &changes.collected.changes;
+        let mut verdicts = Vec::with_capacity(all.len());
+        for first in (0..all.len()).step_by(JUDGED_AT_ONCE) {
+            let some = (first..all.len()).take(JUDGED_AT_ONCE);
+            let each = some.filter_map(|at| Some(effects.of(&all.get(at)?)));
             let all: Vec<Permission> = std::iter::once(apply.clone()).chain(each).collect();
             // The first verdict is about applying anything at all.
             let judged = context.verdicts(super::APPLY, &all).into_iter().skip(1);
@@ -297,7 +301,8 @@ impl Views {
         let effects = Effects::new(&self.workspace, false, true);
         let effects = effects.with_repositories(&self.workspace, names);
         let each = named.iter();
-        let each = each.map(|(at, name)| effects.by_name(&changes.collected.changes[*at], name));
+        let list = &changes.collected.changes;
+        let each = each.filter_map(|(at, name)| Some(effects.by_name(&list.get(*at)?, name)));
         let apply = Permission::apply(changes.with_note(|note| note.command.clone()));
         let all: Vec<Permission> = std::iter::once(apply).chain(each).collect();
         context.verdicts(super::APPLY, &all).split_off(1)
@@ -309,10 +314,6 @@ impl Views {
 }
 
 impl PendingChanges {
-    pub(super) fn has_fate(&self, path: &Path, fate: &Fate) -> bool {
-        self.with_note(|note| note.fates.get(path) == Some(fate))
-    }
-
     /// Returns the SHA-256 over the changes with this fate.
     pub(super) fn sha256(&self, fate: &Fate) -> String {
         self.collected.sha256(&|path| self.has_fate(path, fate))
@@ -331,17 +332,16 @@ impl PendingChanges {
         }
         for (path, why) in left_out {
             let refused = Fate::Refused(why.to_owned());
-            self.with_note(|note| note.fates.insert(PathText(path.to_owned()), refused));
+            self.with_note(|note| note.fates.set(path, refused));
         }
-        let changes: Vec<Changed> = self.changes_of(fate).into_iter().map(Changed::of).collect();
         if let Err(error) = self.begin() {
             let why = format!("note that it is applied: {error}");
             return self.decide(fate, |_| Fate::Failed(why.clone()));
         }
         match self.collected.apply(workspace, changer, &selected) {
             Ok(()) => {
+                self.add_applied(fate, |_| true);
                 self.decide(fate, |_| Fate::Applied);
-                self.with_note(|note| note.applied.extend(changes));
             }
             Err(error) => self.after_failure(workspace, fate, &error),
         }
@@ -351,17 +351,13 @@ impl PendingChanges {
     fn after_failure(&self, workspace: &Workspace, fate: &Fate, error: &WorkspaceError) {
         let selected = |path: &Path| self.has_fate(path, fate);
         let made = self.collected.applied(workspace, &selected).into_iter();
-        let made: HashSet<PathBuf> = made.map(Path::to_path_buf).collect();
+        let made: HashSet<&Path> = made.collect();
         let started = self.collected.begun(workspace, &selected).into_iter();
-        let started: HashMap<PathBuf, &str> = started
-            .map(|(path, what)| (path.to_owned(), what))
-            .collect();
-        let changes = self.changes_of(fate).into_iter();
-        let of_made = changes.filter(|change| made.contains(&change.path));
-        let of_made: Vec<Changed> = of_made.map(Changed::of).collect();
+        let started: HashMap<&Path, &str> = started.collect();
         if self.collected.is_touched() && (!made.is_empty() || !started.is_empty()) {
             self.keep_files();
         }
+        self.add_applied(fate, |path| made.contains(path));
         self.decide(fate, |path| {
             if made.contains(path) {
                 Fate::Applied
@@ -371,7 +367,6 @@ impl PendingChanges {
                 failed_fate(error)
             }
         });
-        self.with_note(|note| note.applied.extend(of_made));
     }
 }
 

@@ -22,7 +22,7 @@ pub struct Changed {
 }
 
 impl Changed {
-    pub(super) fn of(change: &ViewChange) -> Self {
+    pub(super) fn of(change: &ViewChange<'_>) -> Self {
         let bytes = match &change.after {
             Some(State::File { bytes, .. }) => Some(*bytes),
             _ => None,
@@ -54,11 +54,10 @@ pub struct NotApplied {
     pub kept: Option<String>,
 }
 
-/// Returns the changes to name, and the number of other files that were added or modified. Deleted and replaced files and mode
-/// changes are always named.
-pub(super) fn named(changes: Vec<Changed>) -> (Vec<Changed>, u64) {
-    let (mut adding, mut more) = (0, 0);
-    let mut named = Vec::with_capacity(changes.len().min(MAX_NAMED));
+/// Adds the changes to name to those that are named, and returns the number of other files that were added or modified. Deleted and
+/// replaced files and mode changes are always named.
+pub(super) fn add_named(named: &mut Vec<Changed>, changes: impl Iterator<Item = Changed>) -> u64 {
+    let (mut adding, mut more) = (named.iter().filter(|one| one.only_adds()).count(), 0);
     for change in changes {
         adding += usize::from(change.only_adds());
         if change.only_adds() && adding > MAX_NAMED {
@@ -67,5 +66,5 @@ pub(super) fn named(changes: Vec<Changed>) -> (Vec<Changed>, u64) {
             named.push(change);
         }
     }
-    (named, more)
+    more
 }

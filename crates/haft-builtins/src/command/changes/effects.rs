@@ -42,20 +42,17 @@ impl<'a> Effects<'a> {
     /// Adds the changed paths and their further names, so that settings of repositories among them are protected.
     pub(super) fn with_repositories<'p>(
         mut self,
-        workspace: &Workspace,
+        workspace: &'p Workspace,
         paths: impl IntoIterator<Item = &'p Path>,
     ) -> Self {
-        let paths = paths.into_iter().map(Path::to_string_lossy);
-        let paths: Vec<_> = paths.collect();
-        let found = extra_protected(workspace, paths.iter().map(|path| &**path));
-        self.protected = found.into_iter().collect();
+        self.protected = extra_protected(workspace, paths);
         self
     }
 
     /// Returns the permission that applying a change needs. It is safe if the command was approved or git ignores the path; then only
     /// rules and guards decide.
-    pub(super) fn of(&mut self, change: &ViewChange) -> Permission {
-        let path = &change.path;
+    pub(super) fn of(&mut self, change: &ViewChange<'_>) -> Permission {
+        let path = change.path;
         let claim = PathClaim {
             path: path.to_string_lossy().into_owned(),
             target: self.target(change),
@@ -82,7 +79,7 @@ impl<'a> Effects<'a> {
     }
 
     /// Returns the permission that the change needs because a link gives its path this name, too.
-    pub(super) fn by_name(&self, change: &ViewChange, name: &Path) -> Permission {
+    pub(super) fn by_name(&self, change: &ViewChange<'_>, name: &Path) -> Permission {
         let claim = PathClaim {
             path: name.to_string_lossy().into_owned(),
             target: Some(change.path.to_string_lossy().into_owned()),
@@ -111,9 +108,9 @@ impl<'a> Effects<'a> {
     }
 
     /// Returns the target of a new link if rules may apply to it.
-    fn target(&self, change: &ViewChange) -> Option<String> {
+    fn target(&self, change: &ViewChange<'_>) -> Option<String> {
         match &change.after {
-            Some(State::Link { target }) => target_of_link(self.root, &change.path, &target.0),
+            Some(State::Link { target }) => target_of_link(self.root, change.path, &target.0),
             _ => None,
         }
     }

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft::approval::meaning::{Meaning, MeaningKind};
-use haft::change::PathText;
 use haft::workspace::Workspace;
 use tokio::time::timeout;
 
 use crate::command::changes::Views;
 use crate::command::changes::data::NotApplied;
-use crate::command::changes::note::{CommandReport, Fate};
+use crate::command::changes::fate_table::{Fate, FateTable};
+use crate::command::changes::note::CommandReport;
 use crate::command::changes::opened_side::sides;
 use crate::command::changes::pending::PendingChanges;
 use crate::command::changes::thumbnails::add_thumbnails;
@@ -58,12 +58,12 @@ fn failure(said: &CommandReport) -> Option<Meaning> {
 }
 
 /// Returns what changes in repositories and is not applied, whatever the user decides, by the reason.
-fn refused(fates: &BTreeMap<PathText, Fate>) -> Vec<Meaning> {
+fn refused(fates: &FateTable) -> Vec<Meaning> {
     let is_git = |path: &Path| path.iter().any(|part| part.eq_ignore_ascii_case(".git"));
-    let in_git = fates.iter().filter(|(path, _)| is_git(&path.0));
+    let in_git = fates.iter().filter(|(path, _)| is_git(path));
     let refused = in_git.filter_map(|(path, fate)| match fate {
         Fate::Refused(why) | Fate::Conflict(why) | Fate::Failed(why) => {
-            Some((&**why, path.0.to_string_lossy()))
+            Some((&**why, path.to_string_lossy()))
         }
         _ => None,
     });

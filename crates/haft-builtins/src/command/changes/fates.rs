@@ -2,25 +2,26 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
+use std::sync::Arc;
 
-use haft::change::collect::ViewChange;
-use haft::change::{PathText, State};
+use haft::change::State;
+use haft::change::collect::{ChangeList, ViewChange};
 use haft::permission::Verdict;
 use haft::policy::EffectVerdict;
 
 use crate::command::changes::OnPartial;
-use crate::command::changes::note::Fate;
+use crate::command::changes::fate_table::{Fate, FateTable};
 
 /// The fates of a set of changes.
 pub(super) struct Fates<'a> {
-    changes: &'a [ViewChange],
+    changes: &'a Arc<ChangeList>,
     fates: Vec<Fate>,
 }
 
 impl<'a> Fates<'a> {
     /// Creates the fates from the policy's verdicts. If `reviews`, allowed changes are asked about too.
     pub(super) fn new(
-        changes: &'a [ViewChange],
+        changes: &'a Arc<ChangeList>,
         verdicts: impl Iterator<Item = EffectVerdict>,
         reviews: bool,
     ) -> Self {
@@ -28,22 +29,22 @@ impl<'a> Fates<'a> {
         Self {
             changes,
             fates: each
-                .map(|(change, verdict)| fate(change, verdict, reviews))
+                .map(|(change, verdict)| fate(&change, verdict, reviews))
                 .collect(),
         }
     }
 
     /// Refuses all changes below a folder for a reason other than the policy.
     pub(super) fn refuse_below(&mut self, folder: &Path, why: &str) {
-        for (change, fate) in self.changes.iter().zip(&mut self.fates) {
-            if change.path.starts_with(folder) {
+        for (path, fate) in self.changes.paths().zip(&mut self.fates) {
+            if path.starts_with(folder) {
                 *fate = Fate::Refused(why.to_owned());
             }
         }
     }
 
     /// Makes a single decision for changes that only make sense together.
-    pub(super) fn decide_jointly(mut self, on_partial: OnPartial) -> BTreeMap<PathText, Fate> {
+    pub(super) fn decide_jointly(mut self, on_partial: OnPartial) -> FateTable {
         self.join_repositories();
         self.join_deleted_folders();
         self.join_folders();
@@ -53,11 +54,7 @@ impl<'a> Fates<'a> {
                 "other changes of the command must not be applied",
             );
         }
-        let paths = self
-            .changes
-            .iter()
-            .map(|change| PathText(change.path.clone()));
-        paths.zip(self.fates).collect()
+        FateTable::new(Arc::clone(self.changes), self.fates)
     }
 
     /// Joins changes of the same repository: half of them would break it.
@@ -74,12 +71,12 @@ impl<'a> Fates<'a> {
 
     /// Joins the changes of a deleted folder: half of a deletion would later look like another program's change.
     fn join_deleted_folders(&mut self) {
-        let is_deleted = |change: &&ViewChange| {
+        let is_deleted = |change: &ViewChange<'_>| {
             matches!(change.before, Some(State::Folder { .. }))
                 && !matches!(change.after, Some(State::Folder { .. }))
         };
         let deleted = self.changes.iter().filter(is_deleted);
-        let deleted: HashSet<&Path> = deleted.map(|change| &*change.path).collect();
+        let deleted: HashSet<&Path> = deleted.map(|change| change.path).collect();
         self.join(
             |path| {
                 path.ancestors()
@@ -93,8 +90,8 @@ impl<'a> Fates<'a> {
     /// Gives all changes of a group the strictest fate in it.
     fn join(&mut self, group: impl Fn(&Path) -> Option<&Path>, why: &str) {
         let mut strictest: BTreeMap<&Path, Fate> = BTreeMap::new();
-        for (change, fate) in self.changes.iter().zip(&self.fates) {
-            if let Some(group) = group(&change.path) {
+        for (path, fate) in self.changes.paths().zip(&self.fates) {
+            if let Some(group) = group(path) {
                 let all = strictest.entry(group).or_insert(Fate::Allowed);
                 *all = stricter(all, fate, why);
             }
@@ -102,8 +99,8 @@ impl<'a> Fates<'a> {
         if strictest.is_empty() {
             return;
         }
-        for (change, fate) in self.changes.iter().zip(&mut self.fates) {
-            if let Some(all) = group(&change.path).and_then(|group| strictest.get(group)) {
+        for (path, fate) in self.changes.paths().zip(&mut self.fates) {
+            if let Some(all) = group(path).and_then(|group| strictest.get(group)) {
                 *fate = stricter(fate, all, why);
             }
         }
@@ -113,15 +110,15 @@ impl<'a> Fates<'a> {
     /// The changes are sorted by path.
     fn join_folders(&mut self) {
         let changes = self.changes;
-        let above = |change: &ViewChange| {
-            let folder = change.path.parent()?;
-            let found = changes.binary_search_by(|other| other.path.as_path().cmp(folder));
-            found.ok()
+        let above = |change: &ViewChange<'_>| changes.position(change.path.parent()?);
+        let was_folder = |at: usize| {
+            let before = changes.get(at).and_then(|change| change.before);
+            matches!(before, Some(State::Folder { .. }))
         };
         for (place, change) in self.changes.iter().enumerate() {
             if change.after.is_some()
-                && let Some(folder) = above(change)
-                && !matches!(self.changes[folder].before, Some(State::Folder { .. }))
+                && let Some(folder) = above(&change)
+                && !was_folder(folder)
             {
                 let fate = self.fates[folder].clone();
                 self.fates[place] = stricter(
@@ -133,7 +130,7 @@ impl<'a> Fates<'a> {
         }
         for (place, change) in self.changes.iter().enumerate().rev() {
             if change.after.is_none()
-                && let Some(folder) = above(change)
+                && let Some(folder) = above(&change)
             {
                 let fate = self.fates[place].clone();
                 self.fates[folder] = stricter(
@@ -147,7 +144,7 @@ impl<'a> Fates<'a> {
 }
 
 /// Returns the fate of one change according to the policy.
-fn fate(change: &ViewChange, verdict: EffectVerdict, reviews: bool) -> Fate {
+fn fate(change: &ViewChange<'_>, verdict: EffectVerdict, reviews: bool) -> Fate {
     match (change.conflict, verdict.verdict) {
         (_, Verdict::Deny) => Fate::Refused(verdict.reason),
         (Some(why), _) => Fate::Conflict(why.to_owned()),

@@ -1,30 +1,33 @@
 //! `Note`: the record of an ended command on disk while its changes are being decided.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, BufReader};
 use std::path::Path;
+use std::sync::Arc;
 
 use haft::approval::meaning::Meaning;
 use haft::call::{CallId, RunId};
 use haft::change::PathText;
-use haft::change::collect::Since;
+use haft::change::collect::{ChangeList, Since};
 use haft::error::ToolError;
 use haft::result::{Artifact, Failure, ToolResult};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::command::CommandData;
-use crate::command::changes::data::{Changed, NotApplied};
+use crate::command::changes::data::{self, Changed, NotApplied};
 use crate::command::changes::failed;
+use crate::command::changes::fate_table::{Fate, FateTable};
 
 /// The file with the record of an ended command, next to its changes.
 pub(super) const NOTE: &str = "view.json";
 /// Maximum size of a note, in bytes.
 const MAX_NOTE: u64 = 256 << 20;
-/// The record of an ended command.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Note {
+/// The record of an ended command. On disk its fates are a map by paths.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Note<F = FateTable> {
     pub(super) v: u32,
     pub(super) run: RunId,
     pub(super) call: CallId,
@@ -35,38 +38,23 @@ pub(super) struct Note {
     pub(super) approved: bool,
     pub(super) said: CommandReport,
     /// The fate of each change.
-    pub(super) fates: BTreeMap<PathText, Fate>,
+    pub(super) fates: F,
     /// Further names by which links reach changed files, as far as the policy does not allow changing them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) names: BTreeMap<PathText, Vec<PathText>>,
     /// Why there may be more of these names, if there may: then everything is asked about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) names_unknown: Option<String>,
-    /// Changes that were applied so far.
+    /// Changes that were applied so far, as far as a result names them.
     pub(super) applied: Vec<Changed>,
+    /// Number of other changes that were applied so far.
+    #[serde(default)]
+    pub(super) more_applied: u64,
     /// What the changes amount to that the user decides about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) meanings: Vec<Meaning>,
     /// Changes that are never applied.
     pub(super) dropped: Vec<NotApplied>,
-}
-
-/// The fate of a change.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Fate {
-    /// It is applied without asking.
-    Allowed,
-    /// The user decides.
-    Asked,
-    /// It was applied.
-    Applied,
-    /// It is not applied, for this reason.
-    Refused(String),
-    /// Another program changed the same file.
-    Conflict(String),
-    /// It could not be applied, for this reason.
-    Failed(String),
 }
 
 /// The output and exit of a command, without its changes.
@@ -123,11 +111,56 @@ impl CommandReport {
     }
 }
 
+/// A note as it is on disk.
+pub(super) type StoredNote = Note<BTreeMap<PathText, Fate>>;
+
+impl StoredNote {
+    /// Returns the note about these changes.
+    pub(super) fn about(self, changes: &Arc<ChangeList>) -> Note {
+        Note {
+            fates: FateTable::of_stored(changes, self.fates),
+            v: self.v,
+            run: self.run,
+            call: self.call,
+            command: self.command,
+            since: self.since,
+            approved: self.approved,
+            said: self.said,
+            names: self.names,
+            names_unknown: self.names_unknown,
+            applied: self.applied,
+            more_applied: self.more_applied,
+            meanings: self.meanings,
+            dropped: self.dropped,
+        }
+    }
+}
+
+impl Note {
+    /// Adds changes that were applied.
+    pub(super) fn add_applied(&mut self, changes: impl Iterator<Item = Changed>) {
+        self.more_applied += data::add_named(&mut self.applied, changes);
+    }
+}
+
 /// Reads the note in a view's folder.
-pub(super) fn read(folder: &Path) -> io::Result<Note> {
-    let path = folder.join(NOTE);
-    if fs::metadata(&path)?.len() > MAX_NOTE {
+pub(super) fn read(folder: &Path) -> io::Result<StoredNote> {
+    read_as(folder)
+}
+
+/// Reads only when the command of a view started.
+pub(super) fn read_since(folder: &Path) -> io::Result<Since> {
+    #[derive(Deserialize)]
+    struct Head {
+        since: Since,
+    }
+    read_as::<Head>(folder).map(|head| head.since)
+}
+
+fn read_as<T: DeserializeOwned>(folder: &Path) -> io::Result<T> {
+    let file = File::open(folder.join(NOTE))?;
+    if file.metadata()?.len() > MAX_NOTE {
         return Err(io::Error::other("its note is too long"));
     }
-    Ok(serde_json::from_slice(&fs::read(path)?)?)
+    Ok(serde_json::from_reader(BufReader::new(file))?)
 }

@@ -1,5 +1,6 @@
 //! The files of a command's changes, as they were and as the command left them.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 
@@ -24,9 +25,9 @@ pub(super) fn open(
 /// Returns all files of the workspace before and after the changes.
 pub(super) fn sides<'a>(workspace: &'a Workspace, collected: &'a Collected) -> Sides<'a> {
     let all = collected.changes.iter().map(|change| PathChange {
-        path: &change.path,
-        before: change.before.as_ref(),
-        after: change.after.as_ref(),
+        path: change.path,
+        before: change.before.map(Cow::Owned),
+        after: change.after.map(Cow::Owned),
     });
     let open = |change: &PathChange<'_>, side| open(workspace, collected, change.path, side);
     Sides::new(workspace, all, open)

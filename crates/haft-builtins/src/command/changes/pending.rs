@@ -1,7 +1,7 @@
 //! `PendingChanges`: an ended command with undecided changes: its report, and the fate of each change.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, BufWriter};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -14,9 +14,10 @@ use haft::result::ToolResult;
 use parking_lot::Mutex;
 
 use crate::command::RunData;
-use crate::command::changes::data::{self, NotApplied};
+use crate::command::changes::data::{Changed, NotApplied};
+use crate::command::changes::fate_table::Fate;
 use crate::command::changes::folder::UPPER;
-use crate::command::changes::note::{CommandReport, Fate, NOTE, Note, read};
+use crate::command::changes::note::{CommandReport, NOTE, Note, read};
 use crate::command::changes::view::OpenView;
 use crate::command::changes::{Views, failed, versions};
 
@@ -49,9 +50,10 @@ impl PendingChanges {
         let note = read(&folder).map_err(|error| view_missing(&error))?;
         let upper = folder.join(UPPER);
         let collected = Collected::collect_again(&views.workspace, &upper, note.since);
+        let collected = collected.map_err(|error| failed("read", error))?;
         Ok(Self {
-            collected: collected.map_err(|error| failed("read", error))?,
-            note: Mutex::new(note),
+            note: Mutex::new(note.about(&collected.changes)),
+            collected,
             view: None,
         })
     }
@@ -109,42 +111,60 @@ impl PendingChanges {
             return Err(io::Error::other("it is only looked at"));
         };
         let folder = &view.folder;
-        let note = self.with_note(|note| serde_json::to_vec(note))?;
         let draft = folder.join("view.draft");
         let mut options = OpenOptions::new();
         let options = options.write(true).create(true).truncate(true).mode(0o600);
-        let mut file = options.open(&draft)?;
-        file.write_all(&note)?;
-        file.sync_all()?;
+        let mut file = BufWriter::new(options.open(&draft)?);
+        self.with_note(|note| serde_json::to_writer(&mut file, note))?;
+        file.into_inner()?.sync_all()?;
         fs::rename(draft, folder.join(NOTE))?;
         fs::File::open(folder)?.sync_all()?;
         view.keep(true);
         Ok(())
     }
 
-    /// Returns the changes with this fate.
-    pub(super) fn changes_of(&self, fate: &Fate) -> Vec<&ViewChange> {
+    /// Returns whether a path has this fate.
+    pub(super) fn has_fate(&self, path: &Path, fate: &Fate) -> bool {
+        self.with_note(|note| note.fates.get(path) == Some(fate))
+    }
+
+    /// Returns whether any change has this fate.
+    pub(super) fn has_any(&self, fate: &Fate) -> bool {
         self.with_note(|note| {
-            let each = self.collected.changes.iter();
-            each.filter(|change| note.fates.get(&*change.path) == Some(fate))
-                .collect()
+            let mut each = 0..self.collected.changes.len();
+            each.any(|at| note.fates.at(at) == Some(fate))
         })
+    }
+
+    /// Returns the changes that have this fate when they are asked for, each with its number.
+    pub(super) fn changes_of(&self, fate: Fate) -> impl Iterator<Item = ViewChange<'_>> {
+        let each = 0..self.collected.changes.len();
+        let of_fate = move |at: &usize| self.with_note(|note| note.fates.at(*at) == Some(&fate));
+        each.filter(of_fate)
+            .filter_map(|at| self.collected.changes.get(at))
     }
 
     /// Sets the new fate of all changes that have the fate `from`.
     pub(super) fn decide(&self, from: &Fate, to: impl Fn(&Path) -> Fate) {
+        self.with_note(|note| note.fates.decide(from, to));
+    }
+
+    /// Notes that the changes with this fate are applied, as far as they pass.
+    pub(super) fn add_applied(&self, fate: &Fate, passes: impl Fn(&Path) -> bool) {
+        let changes = &self.collected.changes;
         self.with_note(|note| {
-            for (path, fate) in &mut note.fates {
-                if fate == from {
-                    *fate = to(path);
-                }
-            }
+            let of_fate: Vec<usize> = (0..changes.len())
+                .filter(|at| note.fates.at(*at) == Some(fate))
+                .collect();
+            let applied = of_fate.into_iter().filter_map(|at| changes.get(at));
+            let applied = applied.filter(|change| passes(change.path));
+            note.add_applied(applied.map(|change| Changed::of(&change)));
         });
     }
 
     /// Builds the result of the call that applied the allowed changes.
     pub(super) fn applied(&self) -> Result<ToolResult, ToolError> {
-        let (changes, more) = self.with_note(|note| data::named(note.applied.clone()));
+        let (changes, more) = self.with_note(|note| (note.applied.clone(), note.more_applied));
         ToolResult::data(&RunData {
             changes,
             more_changes: (more > 0).then_some(more),
@@ -166,51 +186,49 @@ impl PendingChanges {
 
     /// Builds the result of the command, with the fates of its changes.
     pub(super) async fn result(&self, context: &CallContext) -> Result<ToolResult, ToolError> {
-        let note = self.with_note(|note| note.clone());
-        let versions = versions::keep(&note, &self.collected, context).await;
-        let (changes, more_changes) = data::named(note.applied);
-        let (mut not_applied, mut why_not) = (note.dropped.clone(), WhyNot::Refused);
-        for (path, fate) in &note.fates {
-            let (Fate::Refused(why) | Fate::Conflict(why) | Fate::Failed(why)) = fate else {
-                continue;
-            };
-            why_not = why_not.max(match fate {
-                Fate::Failed(_) => WhyNot::Failed,
-                Fate::Conflict(_) => WhyNot::Conflict,
-                _ => WhyNot::Refused,
-            });
-            let path = path.to_string_lossy();
-            let version = versions.iter().find(|(kept, _)| *kept == path);
-            not_applied.push(NotApplied {
-                path: path.into_owned(),
-                why: why.clone(),
-                kept: version.map(|(_, artifact)| artifact.reference.clone()),
-            });
-        }
+        let in_conflict = self.with_note(|note| versions::in_conflict(&note.fates));
+        let versions = versions::keep(&in_conflict, &self.collected, context).await;
+        let (said, changes, more_changes) =
+            self.with_note(|note| (note.said.clone(), note.applied.clone(), note.more_applied));
+        let (mut not_applied, mut why_not) =
+            self.with_note(|note| (note.dropped.clone(), WhyNot::Refused));
+        let dropped = not_applied.len();
+        self.with_note(|note| {
+            for (path, fate) in note.fates.iter() {
+                let (Fate::Refused(why) | Fate::Conflict(why) | Fate::Failed(why)) = fate else {
+                    continue;
+                };
+                why_not = why_not.max(WhyNot::of(fate));
+                let path = path.to_string_lossy();
+                let version = versions.iter().find(|(kept, _)| *kept == path);
+                not_applied.push(NotApplied {
+                    path: path.into_owned(),
+                    why: why.clone(),
+                    kept: version.map(|(_, artifact)| artifact.reference.clone()),
+                });
+            }
+        });
         let data = RunData {
-            command: note.said.data.clone(),
+            command: said.data.clone(),
             changes,
             more_changes: (more_changes > 0).then_some(more_changes),
             not_applied,
         };
         // Pipes and sockets are never applied, so a command that leaves one has not failed.
-        let refused = data
-            .not_applied
-            .get(note.dropped.len()..)
-            .unwrap_or_default();
-        let error = partly_applied(&note.said, refused, why_not);
+        let refused = data.not_applied.get(dropped..).unwrap_or_default();
+        let error = partly_applied(&said, refused, why_not);
         let error = error.map(|error| self.with_remaining_files(error));
         let mut result = ToolResult::data(&data)?;
-        result.artifacts.clone_from(&note.said.artifacts);
+        result.artifacts.clone_from(&said.artifacts);
         for (_, version) in versions {
             if !result.artifacts.contains(&version) {
                 result.artifacts.push(version);
             }
         }
-        result.notes.clone_from(&note.said.notes);
-        result.summary.clone_from(&note.said.summary);
-        result.strength.clone_from(&note.said.strength);
-        result.error = error.or_else(|| note.said.error());
+        result.error = error.or_else(|| said.error());
+        result.notes = said.notes;
+        result.summary = said.summary;
+        result.strength = said.strength;
         Ok(result)
     }
 }
@@ -224,6 +242,14 @@ enum WhyNot {
 }
 
 impl WhyNot {
+    fn of(fate: &Fate) -> Self {
+        match fate {
+            Fate::Failed(_) => Self::Failed,
+            Fate::Conflict(_) => Self::Conflict,
+            _ => Self::Refused,
+        }
+    }
+
     fn error(self, words: String) -> ToolError {
         let (kind, advice) = match self {
             Self::Refused => (

@@ -17,8 +17,9 @@ use haft::result::{Outcome, Status, ToolResult};
 use crate::command::changes::apply::{ApplyChangesInput, Part};
 use crate::command::changes::data::NotApplied;
 use crate::command::changes::explain::explain;
+use crate::command::changes::fate_table::{Fate, FateTable};
 use crate::command::changes::fates::Fates;
-use crate::command::changes::note::{CommandReport, Fate, Note};
+use crate::command::changes::note::{CommandReport, Note};
 use crate::command::changes::pending::PendingChanges;
 use crate::command::changes::unread::repositories_with_hidden_files;
 use crate::command::changes::{APPLY, OpenView, Views, failed};
@@ -48,12 +49,12 @@ pub(crate) async fn settle(
     };
     judge(views, &kept, context).await?;
     let _open = views.keep_open(&kept.name(), &kept);
-    if !kept.changes_of(&Fate::Allowed).is_empty() {
+    if kept.has_any(&Fate::Allowed) {
         let outcome = call(&kept, Part::Allowed, context).await;
         let why = refusal(&outcome);
         kept.decide(&Fate::Allowed, |_| Fate::Refused(why.clone()));
     }
-    if kept.changes_of(&Fate::Asked).is_empty() {
+    if !kept.has_any(&Fate::Asked) {
         return kept.result(context).await;
     }
     explain(views, &kept).await;
@@ -127,10 +128,11 @@ async fn collect(
             since: view.since,
             approved: ended.approved,
             said: CommandReport::of(ended.result)?,
-            fates: BTreeMap::new(),
+            fates: FateTable::new(Arc::clone(&collected.changes), []),
             names: BTreeMap::new(),
             names_unknown: None,
             applied: Vec::new(),
+            more_applied: 0,
             meanings: Vec::new(),
             dropped: collected.dropped.iter().map(dropped).collect(),
         };
@@ -189,7 +191,7 @@ fn add_names(
     let each = changes.collected.changes.iter().enumerate();
     let named: Vec<(usize, PathBuf)> = each
         .flat_map(|(at, change)| {
-            let names = names.names_of(&change.path).into_iter();
+            let names = names.names_of(change.path).into_iter();
             names.map(move |name| (at, name))
         })
         .collect();
@@ -198,7 +200,7 @@ fn add_names(
         if verdict.verdict == Verdict::Allow {
             continue;
         }
-        let path = PathText(changes.collected.changes[at].path.clone());
+        let path = PathText::from(changes.collected.changes.path(at));
         changes.with_note(|note| note.names.entry(path).or_default().push(PathText(name)));
         if verdict.verdict > verdicts[at].verdict {
             verdicts[at] = verdict;
@@ -224,7 +226,7 @@ async fn ask(
         ));
     }
     changes.keep(false);
-    if !changes.changes_of(&Fate::Asked).is_empty() {
+    if changes.has_any(&Fate::Asked) {
         if outcome.data.is_some() {
             // Another process applied the changes.
             return Ok(again(outcome));

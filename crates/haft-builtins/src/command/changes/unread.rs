@@ -40,9 +40,9 @@ pub(super) fn repositories_with_hidden_files(
     let changes = collected.changes.iter();
     let refused = changes.filter(|change| look.is_index(change));
     let refused = refused.filter_map(|change| {
-        let why = look.at(&change.path)?;
+        let why = look.at(change.path)?;
         let reason = format!("{}: {why}", change.path.display());
-        Some((repository(&change.path), reason))
+        Some((repository(change.path), reason))
     });
     refused.collect()
 }
@@ -66,9 +66,9 @@ struct Look<'a> {
 
 impl Look<'_> {
     /// Returns true if a change leaves an index, in a folder of any name.
-    fn is_index(&self, change: &ViewChange) -> bool {
+    fn is_index(&self, change: &ViewChange<'_>) -> bool {
         let named = change.path.file_name() == Some(OsStr::new("index"));
-        let content = || self.collected.content(&change.path, MAX_INDEX);
+        let content = || self.collected.content(change.path, MAX_INDEX);
         named
             && change.after.is_some()
             && content().is_ok_and(|bytes| bytes.starts_with(INDEX_SIGNATURE))

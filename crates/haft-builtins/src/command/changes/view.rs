@@ -176,7 +176,7 @@ impl Views {
     pub(super) fn reopen(&self, run: &RunId, name: &str) -> io::Result<OpenView> {
         let folder = self.folder(run, name)?;
         let lock = lock(&folder)?;
-        let since = note::read(&folder)?.since;
+        let since = note::read_since(&folder)?;
         Ok(OpenView {
             name: name.to_owned(),
             folder,

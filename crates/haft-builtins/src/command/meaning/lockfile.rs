@@ -23,8 +23,8 @@ use super::budget::Budget;
 use super::lines::count_lines;
 use super::words::{count, name, size};
 
-/// Maximum size of a lockfile that is read, in bytes.
-const MAX_LOCKFILE: usize = 20 << 20;
+/// Maximum size of a lockfile that is read, with what it was before, in bytes: comparing its packages takes five times as much memory.
+pub(super) const MAX_LOCKFILE: usize = 12 << 20;
 
 /// A kind of lockfile.
 #[derive(Clone, Copy)]
@@ -83,13 +83,12 @@ pub(super) fn meaning(
 ) -> Option<Meaning> {
     let format = format_of(path)?;
     let shown = name(path.as_bytes());
-    let longest = before
-        .map_or(0, <[u8]>::len)
-        .max(after.map_or(0, <[u8]>::len));
-    if longest > MAX_LOCKFILE {
+    let length = |side: Option<&[u8]>| side.map_or(0, <[u8]>::len);
+    let both = length(before) + length(after);
+    if both > MAX_LOCKFILE {
         let title = format!(
-            "packages in {shown} are not read: it has {}",
-            size(longest as u64)
+            "packages in {shown} are not read: with what it was before it has {}",
+            size(both as u64)
         );
         return Some(Meaning::new(MeaningKind::Lockfile, title));
     }

@@ -1,5 +1,6 @@
 //! `Sides`: the files of a workspace before and after a change set, whichever of the two the workspace holds.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
@@ -21,22 +22,22 @@ pub enum Side {
 }
 
 /// A changed path with what was and what is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathChange<'a> {
     /// The path below the root.
     pub path: &'a Path,
     /// What was there; `None` for something new.
-    pub before: Option<&'a State>,
+    pub before: Option<Cow<'a, State>>,
     /// What is there; `None` for something deleted.
-    pub after: Option<&'a State>,
+    pub after: Option<Cow<'a, State>>,
 }
 
-impl<'a> PathChange<'a> {
+impl PathChange<'_> {
     /// Returns what is there on one side.
-    pub fn state(&self, side: Side) -> Option<&'a State> {
+    pub fn state(&self, side: Side) -> Option<&State> {
         match side {
-            Side::Before => self.before,
-            Side::After => self.after,
+            Side::Before => self.before.as_deref(),
+            Side::After => self.after.as_deref(),
         }
     }
 }

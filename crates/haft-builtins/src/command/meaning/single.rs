@@ -10,6 +10,11 @@ pub(super) fn may_mean(path: &str) -> bool {
     lockfile::is_named(path) || notebook::is_named(path)
 }
 
+/// Returns true if a file of this name is read at this size, with what it was before.
+pub(super) fn may_be_read(path: &str, bytes: u64) -> bool {
+    bytes <= lockfile::MAX_LOCKFILE as u64 || !lockfile::is_named(path)
+}
+
 /// Returns what a change means; `None` if the file itself says it best.
 pub(super) fn meaning(
     path: &str,

@@ -40,10 +40,13 @@ pub(super) fn files(
         if !is_candidate(change, &path) || !select(change.path) {
             continue;
         }
-        // One that would be left out takes no time.
+        // One that would be left out takes no time and no memory.
+        let both =
+            bytes(change.state(Side::Before)).saturating_add(bytes(change.state(Side::After)));
         let is_full = found.len() >= MAX_SINGLE || budget.is_over();
+        let is_left_out = is_full || !single::may_be_read(&path, both);
         let mut read = |side| {
-            if is_full {
+            if is_left_out {
                 Err(())
             } else {
                 content(sides, change, side, budget)
@@ -100,23 +103,27 @@ fn is_candidate(change: &PathChange<'_>, path: &str) -> bool {
         .path
         .iter()
         .any(|part| part.eq_ignore_ascii_case(".git"));
-    let bytes = |state: Option<&State>| match state {
-        Some(State::File { bytes, .. }) => *bytes,
-        _ => 0,
-    };
-    let longest = bytes(change.before).max(bytes(change.after));
+    let (before, after) = (change.state(Side::Before), change.state(Side::After));
+    let longest = bytes(before).max(bytes(after));
     let lower = path.to_ascii_lowercase();
     // A changed mode is shown as one.
-    let is_content = change.before.zip(change.after);
+    let is_content = before.zip(after);
     let is_content = is_content.is_none_or(|(was, is)| hash(was) != hash(is));
-    is_file(change.before)
-        && is_file(change.after)
+    is_file(before)
+        && is_file(after)
         && is_content
         && !is_git
         && (single::may_mean(path)
             || picture::is_named(&lower)
             || longest >= MIN_FOLDED
             || ARCHIVE_ENDS.iter().any(|end| lower.ends_with(end)))
+}
+
+fn bytes(state: Option<&State>) -> u64 {
+    match state {
+        Some(State::File { bytes, .. }) => *bytes,
+        _ => 0,
+    }
 }
 
 fn hash(state: &State) -> Option<FileHash> {

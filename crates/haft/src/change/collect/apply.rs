@@ -1,15 +1,17 @@
 //! Applies collected changes: checks all, records them as one set on disk, then makes them in order.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use rustix::fs::{FileType, Stat};
 
-use crate::change::apply::{Content, Target, Targets};
+use crate::change::apply::{Content, Target, TargetList, Targets};
+use crate::change::changer::ChangesToRecord;
 use crate::change::collect::upper::Unlocked;
-use crate::change::collect::{Collected, Stamps, ViewChange};
+use crate::change::collect::{ChangeList, Collected, Stamps, ViewChange};
 use crate::change::net::Action;
 use crate::change::state::{hash_open_file, state_at};
 use crate::change::{Changer, State};
@@ -29,25 +31,26 @@ const ONLY_MADE: &str = "the folder is made, and its permissions are not set";
 
 /// The changes that can be applied together.
 pub(super) struct Selection<'a> {
-    pub(super) changes: Vec<&'a ViewChange>,
+    /// Their numbers.
+    pub(super) changes: Vec<usize>,
     /// Changes that are selected but must not be applied.
     pub(super) left_out: Vec<(&'a Path, &'static str)>,
 }
 
 impl<'a> Selection<'a> {
-    /// Selects from changes sorted by path.
-    pub(super) fn new(changes: &'a [ViewChange], select: &dyn Fn(&Path) -> bool) -> Self {
-        let selected = |change: &ViewChange| change.conflict.is_none() && select(&change.path);
+    /// Selects from the changes of a command.
+    pub(super) fn new(changes: &'a ChangeList, select: &dyn Fn(&Path) -> bool) -> Self {
+        let selected = |change: &ViewChange<'_>| change.conflict.is_none() && select(change.path);
         let mut stay = HashSet::new();
         for change in changes.iter().filter(|change| change.after.is_none()) {
-            if !selected(change) {
+            if !selected(&change) {
                 stay.extend(change.path.ancestors().skip(1));
             }
         }
         let (mut all, mut left_out) = (Vec::with_capacity(changes.len()), Vec::new());
         let mut not_replaced: Option<&Path> = None;
-        for change in changes {
-            let path = &*change.path;
+        for (at, change) in changes.iter().enumerate() {
+            let path = change.path;
             let after_folder = matches!(change.after, Some(State::Folder { .. }));
             let why = if not_replaced.is_some_and(|folder| path.starts_with(folder)) {
                 Some(NOT_REPLACED)
@@ -56,8 +59,8 @@ impl<'a> Selection<'a> {
             } else {
                 change.conflict
             };
-            if why.is_none() && selected(change) {
-                all.push(change);
+            if why.is_none() && selected(&change) {
+                all.push(at);
                 continue;
             }
             if let Some(why) = why.filter(|_| select(path)) {
@@ -74,36 +77,140 @@ impl<'a> Selection<'a> {
     }
 }
 
+/// What remains to be done about a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Nothing,
+    /// It is made.
+    Make,
+    /// It is made if the file in the workspace is still as it was collected.
+    MakeOver,
+}
+
 /// The work that remains.
-#[derive(Default)]
-struct Plan {
-    targets: BTreeMap<PathBuf, Target>,
-    stamps: HashMap<PathBuf, FileStamp>,
+struct Plan<'a> {
+    collected: &'a Collected,
+    /// For each change.
+    steps: Vec<Step>,
     /// Folders in which entries may be created.
     usable: HashSet<PathBuf>,
 }
 
-impl Plan {
-    /// Returns the files to import.
-    fn outside(&self) -> impl Iterator<Item = &OutsideFile> {
-        self.targets.values().filter_map(|target| match target {
-            Target::File {
-                content: Content::Outside(file),
-                ..
-            } => Some(file),
-            _ => None,
-        })
+impl<'a> Plan<'a> {
+    fn new(collected: &'a Collected) -> Self {
+        Self {
+            collected,
+            steps: vec![Step::Nothing; collected.changes.len()],
+            usable: HashSet::new(),
+        }
+    }
+
+    /// Plans a change: `now` is what is at its path.
+    fn add(
+        &mut self,
+        workspace: &Workspace,
+        at: usize,
+        change: &ViewChange<'_>,
+        now: Option<&Stat>,
+    ) -> Result<(), WorkspaceError> {
+        let step = match now {
+            None if is_never_missing(change) => return Err(changed(change.path)),
+            None => {
+                self.check_parents(workspace, change.path)?;
+                Step::Make
+            }
+            Some(now) if change.check(now)? => Step::MakeOver,
+            Some(_) => Step::Make,
+        };
+        // Fails now rather than when others are made.
+        self.collected.target(change)?;
+        if let Some(planned) = self.steps.get_mut(at) {
+            *planned = step;
+        }
+        Ok(())
     }
 
     /// Fails if a folder above a new path is now a link or a file, unless it will be replaced.
     fn check_parents(&mut self, workspace: &Workspace, path: &Path) -> Result<(), WorkspaceError> {
         let parent = path.parent().unwrap_or(Path::new(""));
         let mut above = path.ancestors().skip(1);
-        if !self.usable.contains(parent) && above.all(|path| !self.targets.contains_key(path)) {
+        if !self.usable.contains(parent) && above.all(|path| !self.has_target(path)) {
             workspace.real_place(path)?;
             self.usable.insert(parent.to_owned());
         }
         Ok(())
+    }
+
+    fn step(&self, path: &Path) -> Step {
+        let at = self.collected.changes.position(path);
+        let step = at.and_then(|at| self.steps.get(at));
+        step.copied().unwrap_or(Step::Nothing)
+    }
+
+    fn has_target(&self, path: &Path) -> bool {
+        self.step(path) != Step::Nothing
+    }
+
+    /// Returns the changes that are made.
+    fn changes(&self) -> impl DoubleEndedIterator<Item = ViewChange<'a>> {
+        let each = self.collected.changes.iter().zip(&self.steps);
+        let made = each.filter(|(_, step)| **step != Step::Nothing);
+        made.map(|(change, _)| change)
+    }
+
+    /// Returns the files to import.
+    fn outside(&self) -> impl Iterator<Item = (OutsideFile, Option<u32>)> {
+        self.changes()
+            .filter_map(|change| match self.collected.target(&change).ok()? {
+                Target::File {
+                    content: Content::Outside(file),
+                    mode,
+                } => Some((file, mode)),
+                _ => None,
+            })
+    }
+}
+
+impl TargetList for Plan<'_> {
+    fn paths(&self) -> Box<dyn Iterator<Item = &Path> + '_> {
+        Box::new(self.changes().map(|change| change.path))
+    }
+
+    fn each(&self) -> Box<dyn Iterator<Item = (&Path, Cow<'_, Target>)> + '_> {
+        let target = |change: ViewChange<'_>| self.collected.target(&change).ok();
+        let each = self.changes();
+        Box::new(each.filter_map(move |change| {
+            let path = change.path;
+            Some((path, Cow::Owned(target(change)?)))
+        }))
+    }
+
+    fn contains(&self, path: &Path) -> bool {
+        self.has_target(path)
+    }
+
+    fn stamp(&self, path: &Path) -> Option<FileStamp> {
+        let change = self.collected.changes.position(path);
+        let change = change.and_then(|at| self.collected.changes.get(at));
+        let is_over = self.step(path) == Step::MakeOver;
+        change.filter(|_| is_over)?.stamps.lower
+    }
+}
+
+impl ChangesToRecord for Plan<'_> {
+    /// In the order of execution: deletions first, the content of a folder before the folder.
+    fn each(&self) -> Box<dyn Iterator<Item = (&Path, Option<State>)> + '_> {
+        let deleted = self.changes().rev().filter(|change| change.after.is_none());
+        let others = self.changes().filter(|change| change.after.is_some());
+        Box::new(
+            deleted
+                .chain(others)
+                .map(|change| (change.path, change.after)),
+        )
+    }
+
+    fn contains(&self, path: &Path) -> bool {
+        self.has_target(path)
     }
 }
 
@@ -115,53 +222,33 @@ pub(super) fn apply(
     select: &dyn Fn(&Path) -> bool,
 ) -> Result<(), WorkspaceError> {
     let selected = Selection::new(&collected.changes, select).changes;
-    let mut plan = Plan::default();
-    let mut changes = Vec::with_capacity(selected.len());
+    let mut plan = Plan::new(collected);
     for some in selected.chunks(LOOKED_AT_ONCE) {
-        let now = stats(workspace, some);
-        for change in some {
-            let now = now.get(&*change.path);
-            if change.is_applied(workspace, now)? {
-                continue;
+        for (at, change, now) in look_at(collected, workspace, some) {
+            if !change.is_applied(workspace, now.as_ref())? {
+                plan.add(workspace, at, &change, now.as_ref())?;
             }
-            match now {
-                None if is_never_missing(change) => return Err(changed(&change.path)),
-                None => plan.check_parents(workspace, &change.path)?,
-                Some(now) => {
-                    let stamp = change.check(now)?;
-                    let path = change.path.clone();
-                    plan.stamps.extend(stamp.map(|stamp| (path, stamp)));
-                }
-            }
-            plan.targets
-                .insert(change.path.clone(), collected.target(change)?);
-            changes.push((&*change.path, change.after.clone()));
         }
     }
-    if changes.is_empty() {
+    if plan.changes().next().is_none() {
         return Ok(());
     }
-    // In the order of execution: deletions first, the content of a folder before the folder.
-    let (deleted, others): (Vec<_>, Vec<_>) =
-        changes.into_iter().partition(|(_, after)| after.is_none());
-    let changes: Vec<_> = deleted.into_iter().rev().chain(others).collect();
     let sync = || collected.sync(&plan);
     let _unlocked = collected.unlock(&plan)?;
-    changer.record_set(&changes, sync, |changer| {
+    changer.record_set(&plan, sync, |changer| {
         collected.touched.store(true, Ordering::Release);
         let workspace = &workspace.with_git();
         let targets = Targets {
             workspace,
             changer,
-            all: &plan.targets,
-            stamps: &plan.stamps,
+            all: &plan,
         };
         targets.apply_in_order()
     })
 }
 
 /// Describes how far a partly made change got, by what is at its path now.
-pub(super) fn begun(change: &ViewChange, now: Option<Kind>) -> Option<&'static str> {
+pub(super) fn begun(change: &ViewChange<'_>, now: Option<Kind>) -> Option<&'static str> {
     let folder = |state: &Option<State>| matches!(state, Some(State::Folder { .. }));
     match now {
         None if change.before.is_some() && change.after.is_some() => Some(ONLY_DELETED),
@@ -178,36 +265,39 @@ pub(super) fn applied<'a>(
     workspace: &Workspace,
     select: &dyn Fn(&Path) -> bool,
 ) -> Vec<&'a Path> {
-    let selected = collected
-        .changes
-        .iter()
-        .filter(|change| select(&change.path));
-    let selected: Vec<&ViewChange> = selected.collect();
+    let each = collected.changes.paths().enumerate();
+    let selected = each.filter(|(_, path)| select(path)).map(|(at, _)| at);
+    let selected: Vec<usize> = selected.collect();
     let mut made = Vec::new();
     for some in selected.chunks(LOOKED_AT_ONCE) {
-        let now = stats(workspace, some);
-        let applied = some.iter().filter(|change| {
-            let now = now.get(&*change.path);
-            change.is_applied(workspace, now).unwrap_or(false)
-        });
-        made.extend(applied.map(|change| &*change.path));
+        for (_, change, now) in look_at(collected, workspace, some) {
+            if change.is_applied(workspace, now.as_ref()).unwrap_or(false) {
+                made.push(change.path);
+            }
+        }
     }
     made
 }
 
-/// Looks at the files of these changes in the workspace.
-fn stats<'a>(workspace: &Workspace, changes: &[&'a ViewChange]) -> HashMap<&'a Path, Stat> {
-    let mut now = HashMap::with_capacity(changes.len());
-    let paths = changes.iter().map(|change| &change.path);
-    workspace.stat_each(paths, |path, stat| {
-        now.insert(path, stat);
-    });
-    now
+/// Returns the changes with these numbers, each with what is at its path in the workspace. All are looked at before the first of them
+/// is compared.
+fn look_at<'a>(
+    collected: &'a Collected,
+    workspace: &Workspace,
+    numbers: &[usize],
+) -> Vec<(usize, ViewChange<'a>, Option<Stat>)> {
+    let mut stat = workspace.stat_near();
+    let look = |at: &usize| {
+        let change = collected.changes.get(*at)?;
+        let now = stat(change.path);
+        Some((*at, change, now))
+    };
+    numbers.iter().filter_map(look).collect()
 }
 
 impl Collected {
-    fn target(&self, change: &ViewChange) -> Result<Target, WorkspaceError> {
-        let path = &change.path;
+    fn target(&self, change: &ViewChange<'_>) -> Result<Target, WorkspaceError> {
+        let path = change.path;
         Ok(match &change.after {
             None => Target::Nothing,
             Some(State::Folder { mode }) => Target::Folder(*mode),
@@ -220,8 +310,8 @@ impl Collected {
                     _ if change.action == Action::Chmod && alone => Content::Unchanged,
                     Some(stamp) => Content::Outside(OutsideFile {
                         root: Arc::clone(&self.upper.root),
-                        path: path.clone(),
-                        stamp: **stamp,
+                        path: path.to_owned(),
+                        stamp: *stamp,
                         sha256: *sha256,
                     }),
                     None => return Err(changed(path)),
@@ -234,19 +324,13 @@ impl Collected {
     }
 
     /// Lets the owner read the files to import. Also sets the files' own modes.
-    fn unlock(&self, plan: &Plan) -> Result<Unlocked<'_>, WorkspaceError> {
+    fn unlock(&self, plan: &Plan<'_>) -> Result<Unlocked<'_>, WorkspaceError> {
         let mut unlocked = Unlocked::new(&self.upper);
         let mut seen = HashSet::new();
-        for (path, target) in &plan.targets {
-            let Target::File {
-                content: Content::Outside(_),
-                mode,
-            } = target
-            else {
-                continue;
-            };
+        for (OutsideFile { path, .. }, mode) in plan.outside() {
+            let path = &path;
             let to_error = |e| WorkspaceError::from_errno("read", path, e);
-            if seen.insert(path.parent()) {
+            if seen.insert(path.parent().map(Path::to_owned)) {
                 unlocked.unlock_parents(path).map_err(to_error)?;
             }
             if let Some(mode) = mode.filter(|mode| mode & 0o400 == 0) {
@@ -257,25 +341,24 @@ impl Collected {
     }
 
     /// Syncs the files to import to disk: otherwise a crash could leave empty ones in their places.
-    fn sync(&self, plan: &Plan) -> Result<(), WorkspaceError> {
-        let outside: Vec<&OutsideFile> = plan.outside().collect();
-        let written = if outside.len() > MAX_SYNCED {
+    fn sync(&self, plan: &Plan<'_>) -> Result<(), WorkspaceError> {
+        let written = if plan.outside().nth(MAX_SYNCED).is_some() {
             rustix::fs::syncfs(&self.upper.root)
         } else {
-            outside.iter().try_for_each(|file| file.sync())
+            plan.outside().try_for_each(|(file, _)| file.sync())
         };
         written.map_err(|e| WorkspaceError::from_errno("write", Path::new("the view's files"), e))
     }
 }
 
-impl ViewChange {
+impl ViewChange<'_> {
     /// Whether the workspace is already in the state that the command left.
     fn is_applied(
         &self,
         workspace: &Workspace,
         now: Option<&Stat>,
     ) -> Result<bool, WorkspaceError> {
-        let path = &self.path;
+        let path = self.path;
         let (Some(now), Some(after)) = (now, &self.after) else {
             return Ok(now.is_none() && self.after.is_none());
         };
@@ -305,22 +388,20 @@ impl ViewChange {
         }
     }
 
-    /// Fails if the workspace differs from the collected state. Returns the state of a file.
-    fn check(&self, now: &Stat) -> Result<Option<FileStamp>, WorkspaceError> {
+    /// Fails if the workspace differs from the collected state. Returns whether it has a file.
+    fn check(&self, now: &Stat) -> Result<bool, WorkspaceError> {
         let folder = |state: &Option<State>| matches!(state, Some(State::Folder { .. }));
         let lower = self.stamps.lower.as_ref();
         match (kind(now), lower) {
-            (Kind::Directory, _) if folder(&self.before) || folder(&self.after) => Ok(None),
-            (kind, Some(lower)) if lower.is_still(&FileStamp::of(now)) => {
-                Ok((kind == Kind::File).then_some(**lower))
-            }
-            _ => Err(changed(&self.path)),
+            (Kind::Directory, _) if folder(&self.before) || folder(&self.after) => Ok(false),
+            (kind, Some(lower)) if lower.is_still(&FileStamp::of(now)) => Ok(kind == Kind::File),
+            _ => Err(changed(self.path)),
         }
     }
 }
 
 /// Whether something is at the path at all times while the change is applied, so only another program can have deleted it.
-fn is_never_missing(change: &ViewChange) -> bool {
+fn is_never_missing(change: &ViewChange<'_>) -> bool {
     match change.action {
         Action::Modify => matches!(change.after, Some(State::File { .. })),
         Action::Chmod => true,

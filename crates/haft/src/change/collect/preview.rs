@@ -7,8 +7,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::approval::preview::{Change, FileChange, MAX_LISTED, Open, Preview, Side};
 use crate::change::State;
-use crate::change::collect::ViewChange;
 use crate::change::collect::upper::Upper;
+use crate::change::collect::{ChangeList, ViewChange};
 use crate::change::net::Action;
 use crate::text::hex;
 use crate::workspace::Workspace;
@@ -16,17 +16,26 @@ use crate::workspace::Workspace;
 /// Maximum number of folders whose further files are counted separately.
 const MAX_FOLDERS: usize = 100;
 
+/// The changes, and where their files are.
+#[derive(Clone, Copy)]
+pub(super) struct Sources<'a> {
+    pub(super) changes: &'a ChangeList,
+    pub(super) upper: &'a Upper,
+    pub(super) workspace: &'a Workspace,
+}
+
 /// Returns the changes as text, within the budget of one request, in the order of their paths. If there are too many, those for which
 /// `first` is true are listed before others, and others as they come; the rest is counted by folder.
-pub(super) fn file_changes<'a>(
-    upper: &Upper,
-    workspace: &Workspace,
-    changes: impl Iterator<Item = &'a ViewChange>,
+pub(super) fn file_changes(
+    from: Sources<'_>,
+    ordered: impl Iterator<Item = usize>,
     first: &dyn Fn(&Path) -> bool,
 ) -> Vec<FileChange> {
-    let (mut listed, mut rest): (Vec<&ViewChange>, Vec<&ViewChange>) = changes
-        .filter(|change| is_shown(change))
-        .partition(|change| first(&change.path));
+    let changes = from.changes;
+    // By their numbers, which take less memory than the changes.
+    let (mut listed, mut rest): (Vec<usize>, Vec<usize>) = ordered
+        .filter(|at| changes.get(*at).is_some_and(|change| is_shown(&change)))
+        .partition(|at| first(changes.path(*at)));
     if listed.len() > MAX_LISTED {
         let mut more = listed.split_off(MAX_LISTED);
         more.append(&mut rest);
@@ -35,39 +44,40 @@ pub(super) fn file_changes<'a>(
     let room = (MAX_LISTED - listed.len()).min(rest.len());
     let more = rest.split_off(room);
     listed.append(&mut rest);
-    listed.sort_by(|a, b| a.path.cmp(&b.path));
+    // The changes are sorted by path.
+    listed.sort_unstable();
     let mut preview = Preview::default();
-    for change in listed {
-        let (shown, before, after) = described(upper, workspace, change);
-        if has_content(change) {
-            if first(&change.path) {
+    for change in listed.into_iter().filter_map(|at| changes.get(at)) {
+        let (shown, before, after) = described(from, &change);
+        if has_content(&change) {
+            if first(change.path) {
                 preview.add_first(shown, before, after);
             } else {
                 preview.add(shown, before, after);
             }
         }
-        if let Some((shown, before, after)) = mode_change(change) {
+        if let Some((shown, before, after)) = mode_change(&change) {
             preview.add(shown, before, after);
         }
     }
     let mut shown = preview.into_changes();
-    shown.extend(folders(&more));
+    shown.extend(folders(more.into_iter().filter_map(|at| changes.get(at))));
     shown
 }
 
 /// Whether anything is shown of a change.
-fn is_shown(change: &ViewChange) -> bool {
+fn is_shown(change: &ViewChange<'_>) -> bool {
     has_content(change) || mode_change(change).is_some()
 }
 
 /// Whether it is more than a folder that is created or deleted.
-fn has_content(change: &ViewChange) -> bool {
+fn has_content(change: &ViewChange<'_>) -> bool {
     let content = |state: &Option<State>| !matches!(state, None | Some(State::Folder { .. }));
     change.action == Action::Chmod || content(&change.before) || content(&change.after)
 }
 
 /// Counts files by the folder at the top that holds them.
-fn folders(changes: &[&ViewChange]) -> Vec<FileChange> {
+fn folders<'a>(changes: impl Iterator<Item = ViewChange<'a>>) -> Vec<FileChange> {
     let mut folders: BTreeMap<String, (u64, u64, Sha256)> = BTreeMap::new();
     for change in changes {
         let mut parts = change.path.components();
@@ -107,14 +117,13 @@ fn folders(changes: &[&ViewChange]) -> Vec<FileChange> {
 }
 
 /// Describes a change without its content, with what opens that. Shows a link as its target, a mode as a number.
-fn described<'a>(
-    upper: &'a Upper,
-    workspace: &'a Workspace,
-    change: &'a ViewChange,
-) -> (FileChange, Side<'a>, Side<'a>) {
+fn described<'a>(from: Sources<'a>, change: &ViewChange<'a>) -> (FileChange, Side<'a>, Side<'a>) {
     let (before, after) = (change.before.as_ref(), change.after.as_ref());
     let mut shown = FileChange::unread(change.path.to_string_lossy());
-    let path = &change.path;
+    let path = change.path;
+    let Sources {
+        upper, workspace, ..
+    } = from;
     let (was, is) = if change.action == Action::Chmod {
         (
             before.map_or(Side::None, mode),
@@ -150,7 +159,7 @@ fn described<'a>(
 
 /// Returns a changed mode of a file, or the mode of a new entry if it is unusual for one made by an editor; `None` if
 /// [`described`] shows it.
-fn mode_change(change: &ViewChange) -> Option<(FileChange, Side<'static>, Side<'static>)> {
+fn mode_change(change: &ViewChange<'_>) -> Option<(FileChange, Side<'static>, Side<'static>)> {
     const COMMON_FILE_MODES: [u32; 7] = [0o400, 0o444, 0o600, 0o640, 0o644, 0o660, 0o664];
     const COMMON_FOLDER_MODES: [u32; 3] = [0o700, 0o755, 0o775];
     let is = bits(change.after.as_ref()?)?;

@@ -211,7 +211,7 @@ fn tree(root: &Path) -> BTreeMap<PathBuf, String> {
 }
 
 fn actions(collected: &Collected) -> Vec<String> {
-    let line = |change: &ViewChange| {
+    let line = |change: ViewChange<'_>| {
         let conflict = if change.conflict.is_some() { "!" } else { "" };
         format!(
             "{}{} {}",

@@ -13,7 +13,9 @@ use crate::change::collect::upper::{
     Unlocked, Upper, created_at, failed, is_opaque, is_redirect, is_whiteout_device,
     is_whiteout_file, link_in, may_be_metacopy, names, open_file, stat_in,
 };
-use crate::change::collect::{CollectError, Dropped, MAX_ENTRIES, Since, Stamps, ViewChange};
+use crate::change::collect::{
+    ChangeList, CollectError, Dropped, MAX_ENTRIES, Since, Stamps, ViewChange,
+};
 use crate::change::log::{MAX_FILE_BYTES, MAX_RUN_BYTES};
 use crate::change::net::Action;
 use crate::change::{FileHash, State};
@@ -50,7 +52,7 @@ pub(super) struct Walk<'a> {
     hasher: Hasher,
     unlocked: Unlocked<'a>,
     /// In the order of the walk, each path once.
-    found: Vec<ViewChange>,
+    found: ChangeList,
     /// Folders that another program moved, so that all changes at and below them are conflicts.
     moved: Vec<PathBuf>,
     dropped: Vec<Dropped>,
@@ -111,7 +113,7 @@ impl<'a> Walk<'a> {
             deleted_bytes: 0,
             hasher: Hasher::default(),
             unlocked: Unlocked::new(upper),
-            found: Vec::new(),
+            found: ChangeList::default(),
             moved: Vec::new(),
             dropped: Vec::new(),
             stay: Vec::new(),
@@ -233,11 +235,11 @@ impl<'a> Walk<'a> {
                 let after = State::Link {
                     target: target.as_path().into(),
                 };
-                self.compare(after, None, entry.path, below)
+                self.compare(after, None, &entry.path, below)
             }
             Kind::Directory => {
                 let mode = Some(entry.stat.st_mode & 0o777);
-                self.compare(State::Folder { mode }, None, entry.path, below)
+                self.compare(State::Folder { mode }, None, &entry.path, below)
             }
             Kind::Pipe => self.drop_entry(entry.path, "it is a named pipe"),
             Kind::Socket => self.drop_entry(entry.path, "it is a socket"),
@@ -278,7 +280,7 @@ impl<'a> Walk<'a> {
         {
             return self.compare_modes(after, stamp, below);
         }
-        self.compare(after, Some(stamp), entry.path, below)
+        self.compare(after, Some(stamp), &entry.path, below)
     }
 
     /// Compares what the command left with what is in the workspace.
@@ -286,12 +288,12 @@ impl<'a> Walk<'a> {
         &mut self,
         after: State,
         upper: Option<FileStamp>,
-        path: PathBuf,
+        path: &Path,
         below: Option<Entry<'_>>,
     ) -> Result<(), CollectError> {
         let Some(below) = below else {
             let change = change(path, Action::Create, None, Some(after));
-            return self.add(change, Stamps::new(None, upper));
+            return self.add(change, None, upper);
         };
         let (before, lower) = self.before(&below, true)?;
         let (was, is) = (permission_bits(&before), permission_bits(&after));
@@ -323,7 +325,7 @@ impl<'a> Walk<'a> {
         };
         let mut change = change(path, action, Some(before), Some(after));
         change.conflict = later.then_some(CHANGED);
-        self.add(change, Stamps::new(lower, upper))
+        self.add(change, lower, upper)
     }
 
     /// Compares the modes of two files with the same content.
@@ -342,10 +344,9 @@ impl<'a> Walk<'a> {
         if permission_bits(&before) == permission_bits(&after) {
             return Ok(());
         }
-        let path = below.path.clone();
-        let mut change = change(path, Action::Chmod, Some(before), Some(after));
+        let mut change = change(&below.path, Action::Chmod, Some(before), Some(after));
         change.conflict = self.is_later(below)?.then_some(CHANGED);
-        self.add(change, Stamps::new(Some(lower), Some(upper)))
+        self.add(change, Some(lower), Some(upper))
     }
 
     fn delete_name(
@@ -373,7 +374,7 @@ impl<'a> Walk<'a> {
     fn delete(&mut self, entry: &Entry<'_>) -> Result<(), CollectError> {
         let folder = entry.kind() == Kind::Directory;
         let (before, lower) = self.state_before_deletion(entry)?;
-        let mut change = change(entry.path.clone(), Action::Delete, Some(before), None);
+        let mut change = change(&entry.path, Action::Delete, Some(before), None);
         let content = if folder {
             self.lower_folder(&entry.path)?
         } else {
@@ -381,7 +382,7 @@ impl<'a> Walk<'a> {
         };
         let later = self.is_later(entry)? || self.is_moved(&entry.path, content.as_ref())?;
         change.conflict = later.then_some(CHANGED);
-        self.add(change, Stamps::new(lower, None))?;
+        self.add(change, lower, None)?;
         if folder {
             self.delete_content(&entry.path)?;
         }
@@ -413,12 +414,12 @@ impl<'a> Walk<'a> {
                     stat,
                 };
                 let (before, lower) = self.state_before_deletion(&entry)?;
-                let mut change = change(path.clone(), Action::Delete, Some(before), None);
+                let mut change = change(&path, Action::Delete, Some(before), None);
                 change.conflict = (moved || self.is_later(&entry)?).then_some(CHANGED);
+                self.add(change, lower, None)?;
                 if entry.kind() == Kind::Directory {
                     todo.push((path, moved));
                 }
-                self.add(change, Stamps::new(lower, None))?;
             }
         }
         Ok(())
@@ -502,12 +503,15 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn add(&mut self, mut change: ViewChange, stamps: Stamps) -> Result<(), CollectError> {
+    fn add(
+        &mut self,
+        change: ViewChange<'_>,
+        lower: Option<FileStamp>,
+        upper: Option<FileStamp>,
+    ) -> Result<(), CollectError> {
         self.count()?;
-        change.path.shrink_to_fit();
-        change.stamps = stamps;
-        self.found.push(change);
-        Ok(())
+        let stamps = Stamps { lower, upper };
+        self.found.add(&ViewChange { stamps, ..change })
     }
 
     fn drop_entry(&mut self, path: PathBuf, why: &'static str) -> Result<(), CollectError> {
@@ -538,11 +542,11 @@ fn permission_bits(state: &State) -> Option<u32> {
 }
 
 fn change(
-    path: PathBuf,
+    path: &Path,
     action: Action,
     before: Option<State>,
     after: Option<State>,
-) -> ViewChange {
+) -> ViewChange<'_> {
     ViewChange {
         path,
         action,

@@ -107,7 +107,7 @@ fn is_object(path: &Path) -> bool {
 /// object that changes are shown.
 fn is_genuine(sides: &Sides<'_>, change: &PathChange<'_>, word: &str) -> bool {
     let is_new = change.before.is_none();
-    match &change.after {
+    match change.state(Side::After) {
         None | Some(State::Folder { .. }) => true,
         Some(State::File { mode, .. }) if mode.is_none_or(|mode| mode & 0o111 == 0) => {
             let name = change.path.file_name().and_then(|name| name.to_str());
@@ -192,7 +192,10 @@ impl Own {
         };
         let is_over = time.is_over();
         let is_list = inside == Path::new("objects/info/packs");
-        if word == "object" && !is_list && matches!(change.before, Some(State::File { .. })) {
+        if word == "object"
+            && !is_list
+            && matches!(change.state(Side::Before), Some(State::File { .. }))
+        {
             // One that is in a pack afterwards is as good as there.
             let is_kept = || {
                 if inside.starts_with("objects/pack") {
@@ -221,7 +224,7 @@ impl Own {
         }
         self.covers.push(change.path.to_string_lossy().into_owned());
         let is_folder = |state: Option<&State>| matches!(state, Some(State::Folder { .. }));
-        if !is_folder(change.before) && !is_folder(change.after) {
+        if !is_folder(change.state(Side::Before)) && !is_folder(change.state(Side::After)) {
             *self.counts.entry(word).or_default() += 1;
         }
     }

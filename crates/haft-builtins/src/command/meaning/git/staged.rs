@@ -257,7 +257,7 @@ pub(super) fn compare_worktree(
         let is_file = |state: Option<&haft::change::State>| {
             matches!(state, None | Some(haft::change::State::File { .. }))
         };
-        if !is_file(change.before) || !is_file(change.after) {
+        if !is_file(change.state(Side::Before)) || !is_file(change.state(Side::After)) {
             continue;
         }
         // What cannot be told is not called thrown away: the file itself is shown.

@@ -66,7 +66,7 @@ fn what_another_program_changed_meanwhile_is_a_conflict() {
             .filter(|change| change.conflict.is_some())
         {
             let now = scene.tree();
-            assert_eq!(now.get(&change.path), theirs.get(&change.path), "{command}");
+            assert_eq!(now.get(change.path), theirs.get(change.path), "{command}");
         }
         let conflicts = expect.iter().filter(|line| line.starts_with('!')).count();
         assert_eq!(collected.left_out(&|_| true).len(), conflicts);
@@ -138,8 +138,8 @@ fn what_another_program_deleted_meanwhile_is_a_conflict() {
         let collected = scene.collect();
         assert_eq!(actions(&collected), expect, "{command} / {meanwhile}");
         scene.apply(&collected).unwrap();
-        for change in &collected.changes {
-            let there = scene.work("").join(&change.path).exists();
+        for change in collected.changes.iter() {
+            let there = scene.work("").join(change.path).exists();
             let expected = change.after.is_some() && change.conflict.is_none();
             assert_eq!(there, expected, "{command}: {}", change.path.display());
         }
@@ -207,9 +207,9 @@ fn a_part_that_is_applied_already_is_completed() {
         scene.prepare(prepare);
         assert!(scene.run(command));
         let collected = scene.collect();
-        let first: Vec<_> = all.iter().take(count).map(|change| &change.path).collect();
+        let first: Vec<_> = all.iter().take(count).map(|change| change.path).collect();
         let changer = scene.workspace.unrecorded();
-        let select = |path: &Path| first.iter().any(|first| *first == path);
+        let select = |path: &Path| first.contains(&path);
         collected
             .apply(&scene.workspace, &changer, &select)
             .unwrap();
@@ -314,7 +314,7 @@ fn f1_what_another_program_moved_into_a_deleted_folder_stays() {
         }
         fs::rename(scene.work("own"), scene.work("build/own")).unwrap();
         let collected = scene.collect();
-        let moved = |change: &&ViewChange| change.path.starts_with("build/own");
+        let moved = |change: &ViewChange<'_>| change.path.starts_with("build/own");
         let moved: Vec<_> = collected.changes.iter().filter(moved).collect();
         assert_eq!(moved.len(), 2, "{opaque}");
         for change in moved {

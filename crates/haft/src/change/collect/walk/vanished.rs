@@ -11,7 +11,6 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use crate::change::collect::upper::{failed, is_copied_up};
-use crate::change::collect::walk::finish::at;
 use crate::change::collect::walk::{Entry, Walk};
 use crate::change::collect::{CollectError, Since, ViewChange};
 use crate::change::{FileHash, State};
@@ -118,8 +117,8 @@ impl Walk<'_> {
     /// Marks the changes of deleted files and folders as conflicts.
     pub(super) fn find_vanished(&mut self) {
         for path in self.vanished_files() {
-            if let Some(at) = at(&self.found, &path) {
-                self.found[at].conflict = Some(GONE);
+            if let Some(at) = self.found.position(&path) {
+                self.found.set_conflict(at, GONE);
             }
         }
         if self.vanished.folders.is_empty() {
@@ -127,11 +126,12 @@ impl Walk<'_> {
         }
         // A new entry in a deleted folder recreates the folder.
         let mut used = HashSet::new();
-        for change in self.found.iter_mut().rev() {
-            if self.vanished.folders.contains(&change.path) && !used.contains(&change.path) {
-                change.conflict = Some(GONE);
-            } else if change.conflict.is_none()
-                && let Some(folder) = change.path.parent()
+        for at in (0..self.found.len()).rev() {
+            let path = self.found.path(at);
+            if self.vanished.folders.contains(path) && !used.contains(path) {
+                self.found.set_conflict(at, GONE);
+            } else if self.found.conflict(at).is_none()
+                && let Some(folder) = path.parent()
             {
                 used.insert(folder.to_owned());
             }
@@ -163,12 +163,13 @@ impl Walk<'_> {
     /// Returns the places that marked files may come from: the hashes of the files hidden there, and the number of the others.
     fn sources(&self) -> (Vec<FileHash>, usize) {
         let (mut known, mut unknown) = (Vec::new(), 0);
-        let is_missing = |change: &ViewChange| !matches!(change.after, Some(State::File { .. }));
-        for change in &self.found {
+        let is_missing =
+            |change: &ViewChange<'_>| !matches!(change.after, Some(State::File { .. }));
+        for change in self.found.iter() {
             let Some(State::File { sha256, .. }) = &change.before else {
                 continue;
             };
-            if !is_missing(change) && !self.vanished.replaced.contains(&change.path) {
+            if !is_missing(&change) && !self.vanished.replaced.contains(change.path) {
                 continue;
             }
             match sha256 {
@@ -178,14 +179,16 @@ impl Walk<'_> {
         }
         // A file replaced by one with the same content is not a change.
         let same = self.vanished.replaced.iter();
-        let same = same.filter(|path| at(&self.found, path).is_none()).count();
+        let same = same
+            .filter(|path| self.found.position(path).is_none())
+            .count();
         let hidden = self.dropped.len() + self.stay.len() + self.vanished.deleted;
         (known, unknown + same + hidden)
     }
 
     fn hash_at(&self, path: &Path) -> Option<FileHash> {
-        match &self.found[at(&self.found, path)?].after {
-            Some(State::File { sha256, .. }) => *sha256,
+        match self.found.get(self.found.position(path)?)?.after {
+            Some(State::File { sha256, .. }) => sha256,
             _ => None,
         }
     }

@@ -1,0 +1,370 @@
+//! `Packed`: a change without its path, as few bytes: small numbers take one byte, and a hash takes 32.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use crate::change::collect::ViewChange;
+use crate::change::net::Action;
+use crate::change::{FileHash, State};
+use crate::workspace::FileStamp;
+
+/// Bits of the first byte beside the action, if these parts are there.
+const BEFORE: u8 = 1 << 3;
+const AFTER: u8 = 1 << 4;
+const LOWER: u8 = 1 << 5;
+const UPPER: u8 = 1 << 6;
+
+/// The kinds of states, in the first byte of each.
+const FILE: u8 = 0;
+const LINK: u8 = 1;
+const FOLDER: u8 = 2;
+const OTHER: u8 = 3;
+/// Bits of that byte beside the kind, if these parts are there.
+const HASH: u8 = 1 << 2;
+const MODE: u8 = 1 << 3;
+
+/// What several changes share.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Packed {
+    /// The file systems of the files.
+    devices: Vec<u64>,
+}
+
+impl Packed {
+    /// Writes a change, without its path and its conflict.
+    pub(super) fn write(&mut self, change: &ViewChange<'_>, to: &mut Writer) {
+        let (states, stamps) = ([&change.before, &change.after], &change.stamps);
+        let stamps = [&stamps.lower, &stamps.upper];
+        let parts = [
+            (states[0].is_some(), BEFORE),
+            (states[1].is_some(), AFTER),
+            (stamps[0].is_some(), LOWER),
+            (stamps[1].is_some(), UPPER),
+        ];
+        let parts = parts.iter().filter(|(is_there, _)| *is_there);
+        to.byte(parts.fold(code(change.action), |all, (_, bit)| all | bit));
+        for state in states.into_iter().flatten() {
+            write_state(state, to);
+        }
+        for stamp in stamps.into_iter().flatten() {
+            self.write_stamp(stamp, to);
+        }
+    }
+
+    /// Reads what [`write`](Self::write) wrote: the action, the states before and after, and the stamps below and above.
+    pub(super) fn read(
+        &self,
+        from: &mut Reader<'_>,
+    ) -> (Action, [Option<State>; 2], [Option<FileStamp>; 2]) {
+        let first = from.byte();
+        let states = [BEFORE, AFTER].map(|bit| (first & bit != 0).then(|| read_state(from)));
+        let stamps = [LOWER, UPPER].map(|bit| (first & bit != 0).then(|| self.read_stamp(from)));
+        (action(first), states, stamps)
+    }
+
+    fn write_stamp(&mut self, stamp: &FileStamp, to: &mut Writer) {
+        let known = self.devices.iter().position(|one| *one == stamp.device);
+        let device = known.unwrap_or_else(|| {
+            self.devices.push(stamp.device);
+            self.devices.len() - 1
+        });
+        to.number(device as u64);
+        to.number(stamp.inode);
+        to.number(stamp.bytes);
+        for (seconds, nanoseconds) in [stamp.modified, stamp.changed] {
+            to.number(zigzag(seconds));
+            to.number(zigzag(nanoseconds));
+        }
+        to.number(stamp.links);
+    }
+
+    fn read_stamp(&self, from: &mut Reader<'_>) -> FileStamp {
+        let device = usize::try_from(from.number()).ok();
+        let device = device.and_then(|device| self.devices.get(device));
+        let (inode, bytes) = (from.number(), from.number());
+        let mut time = || (unzigzag(from.number()), unzigzag(from.number()));
+        let (modified, changed) = (time(), time());
+        FileStamp {
+            device: device.copied().unwrap_or_default(),
+            inode,
+            bytes,
+            modified,
+            changed,
+            links: from.number(),
+        }
+    }
+}
+
+fn write_state(state: &State, to: &mut Writer) {
+    let mode_bit = |mode: &Option<u32>| mode.map_or(0, |_| MODE);
+    match state {
+        State::File {
+            sha256,
+            bytes,
+            mode,
+        } => {
+            to.byte(FILE | sha256.map_or(0, |_| HASH) | mode_bit(mode));
+            if let Some(sha256) = sha256 {
+                to.all(sha256.as_bytes());
+            }
+            to.number(*bytes);
+            to.numbers(*mode);
+        }
+        State::Link { target } => {
+            to.byte(LINK);
+            to.bytes(target.as_os_str().as_bytes());
+        }
+        State::Folder { mode } => {
+            to.byte(FOLDER | mode_bit(mode));
+            to.numbers(*mode);
+        }
+        State::Other => to.byte(OTHER),
+    }
+}
+
+fn read_state(from: &mut Reader<'_>) -> State {
+    let first = from.byte();
+    let has = |bit: u8| first & bit != 0;
+    let mode =
+        |from: &mut Reader<'_>| has(MODE).then(|| u32::try_from(from.number()).unwrap_or_default());
+    match first & 0b11 {
+        FILE => State::File {
+            sha256: has(HASH).then(|| FileHash::from_bytes(from.hash())),
+            bytes: from.number(),
+            mode: mode(from),
+        },
+        LINK => State::Link {
+            target: Path::new(OsStr::from_bytes(from.bytes())).into(),
+        },
+        FOLDER => State::Folder { mode: mode(from) },
+        _ => State::Other,
+    }
+}
+
+fn code(action: Action) -> u8 {
+    match action {
+        Action::Create => 0,
+        Action::Modify => 1,
+        Action::Delete => 2,
+        Action::Move => 3,
+        Action::Replace => 4,
+        Action::Chmod => 5,
+    }
+}
+
+fn action(first: u8) -> Action {
+    match first & 0b111 {
+        0 => Action::Create,
+        1 => Action::Modify,
+        2 => Action::Delete,
+        3 => Action::Move,
+        4 => Action::Replace,
+        _ => Action::Chmod,
+    }
+}
+
+/// Makes numbers near zero small, whatever their sign.
+fn zigzag(number: i64) -> u64 {
+    (number.cast_unsigned() << 1) ^ (number >> 63).cast_unsigned()
+}
+
+fn unzigzag(number: u64) -> i64 {
+    (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
+}
+
+/// Writes bytes and numbers.
+#[derive(Debug, Default)]
+pub(super) struct Writer(Vec<u8>);
+
+impl Writer {
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+
+    fn byte(&mut self, byte: u8) {
+        self.0.push(byte);
+    }
+
+    fn all(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+
+    /// Writes a number, seven bits in each byte, the lowest first.
+    fn number(&mut self, mut number: u64) {
+        while number > 0x7f {
+            self.byte(number.to_le_bytes()[0] | 0x80);
+            number >>= 7;
+        }
+        self.byte(number.to_le_bytes()[0]);
+    }
+
+    fn numbers(&mut self, numbers: impl IntoIterator<Item = u32>) {
+        for number in numbers {
+            self.number(number.into());
+        }
+    }
+
+    /// Writes bytes after their number.
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+        self.number(bytes.len() as u64);
+        self.all(bytes);
+    }
+}
+
+/// Reads what a [`Writer`] wrote.
+#[derive(Debug)]
+pub(super) struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    fn byte(&mut self) -> u8 {
+        self.take(1).first().copied().unwrap_or_default()
+    }
+
+    fn take(&mut self, count: usize) -> &'a [u8] {
+        let (part, rest) = self.0.split_at_checked(count).unwrap_or_default();
+        self.0 = rest;
+        part
+    }
+
+    fn number(&mut self) -> u64 {
+        let mut number = 0;
+        for shift in (0..u64::BITS).step_by(7) {
+            let byte = self.byte();
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+        number
+    }
+
+    fn hash(&mut self) -> [u8; 32] {
+        self.take(32).try_into().unwrap_or_default()
+    }
+
+    /// Reads bytes after their number.
+    pub(super) fn bytes(&mut self) -> &'a [u8] {
+        let count = self.number();
+        self.take(usize::try_from(count).unwrap_or(usize::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::change::collect::Stamps;
+    use crate::change::collect::list::ChangeList;
+
+    const HASH: FileHash = FileHash::from_bytes([0xa5; 32]);
+
+    fn stamp(device: u64, number: u64, time: i64) -> FileStamp {
+        FileStamp {
+            device,
+            inode: number,
+            bytes: number,
+            modified: (time, 999_999_999),
+            changed: (-time, 0),
+            links: number,
+        }
+    }
+
+    #[test]
+    #[expect(clippy::too_many_lines, reason = "a table")]
+    fn change_when_packed_and_read_is_the_same() {
+        let file = |sha256, bytes, mode| State::File {
+            sha256,
+            bytes,
+            mode,
+        };
+        let link = |target: &str| State::Link {
+            target: Path::new(target).into(),
+        };
+        let folder = |mode| State::Folder { mode };
+        let rows = [
+            (Action::Create, None, Some(file(Some(HASH), 0, Some(0o644)))),
+            (
+                Action::Modify,
+                Some(file(None, u64::MAX, None)),
+                Some(file(Some(HASH), 300, Some(0o7777))),
+            ),
+            (Action::Delete, Some(link("")), None),
+            (
+                Action::Replace,
+                Some(folder(None)),
+                Some(link("../é/\u{1}")),
+            ),
+            (
+                Action::Chmod,
+                Some(folder(Some(0))),
+                Some(folder(Some(0o755))),
+            ),
+            (Action::Move, Some(State::Other), Some(State::Other)),
+        ];
+        let stamps = [
+            (None, None),
+            (
+                Some(stamp(7, 0, 0)),
+                Some(stamp(u64::MAX, u64::MAX, i64::MAX)),
+            ),
+            (None, Some(stamp(7, 127, -1))),
+            (Some(stamp(0, 128, i64::MIN + 1)), None),
+        ];
+        let (mut list, mut all) = (ChangeList::default(), Vec::new());
+        for (at, (action, before, after)) in rows.iter().enumerate() {
+            for (nth, (lower, upper)) in stamps.iter().enumerate() {
+                // Longer than a number of one byte says.
+                let path = format!("{at}/{nth}/{}", "é".repeat(at * 40));
+                all.push((path, *action, before.clone(), after.clone(), *lower, *upper));
+            }
+        }
+        let changes = all
+            .iter()
+            .map(|(path, action, before, after, lower, upper)| ViewChange {
+                path: Path::new(path),
+                action: *action,
+                before: before.clone(),
+                after: after.clone(),
+                conflict: (path.len() % 3 == 0).then_some("why"),
+                stamps: Stamps {
+                    lower: *lower,
+                    upper: *upper,
+                },
+            });
+        let changes: Vec<_> = changes.collect();
+        for change in changes.iter().rev() {
+            list.add(change).unwrap();
+        }
+        list.sort();
+        assert!(list.iter().eq(changes.iter().cloned()), "{list:?}");
+        for (at, change) in changes.iter().enumerate() {
+            assert_eq!(list.position(change.path), Some(at));
+        }
+        assert_eq!(list.position(Path::new("0")), None);
+    }
+
+    #[test]
+    fn a_list_of_more_than_one_piece_keeps_its_order() {
+        let mut list = ChangeList::default();
+        let paths: Vec<String> = (0..2_000)
+            .map(|nth| format!("{nth:04}{}", "x".repeat(2_000)))
+            .collect();
+        for path in paths.iter().rev() {
+            let change = ViewChange {
+                path: Path::new(path),
+                action: Action::Create,
+                before: None,
+                after: Some(State::Folder { mode: None }),
+                conflict: None,
+                stamps: Stamps::default(),
+            };
+            list.add(&change).unwrap();
+        }
+        list.sort();
+        assert!(list.paths().eq(paths.iter().map(Path::new)));
+    }
+}
