@@ -8,8 +8,18 @@ use haft::workspace::Workspace;
 
 use crate::change_texts::{ReportLimits, Texts};
 
-/// Counts what a run changed; returns `None` if it changed nothing or its log cannot be read.
+/// Maximum size of a log from which a run's changes are counted file by file, in bytes: some 40,000 changes.
+const MAX_FOLDED: u64 = 8 << 20;
+
+/// Counts what a run changed; returns `None` if it changed nothing or its log cannot be read. Of very many changes only the paths are
+/// counted, also those that are as they were by now: holding all of them would take much memory.
 pub(crate) fn changes(workspace: &Workspace, log: &ChangeLog, run: &RunId) -> Option<ChangeCount> {
+    if log.bytes(run) > MAX_FOLDED {
+        return Some(ChangeCount {
+            files: log.count_paths(run).ok()?,
+            ..ChangeCount::default()
+        });
+    }
     let sets = log.read(run).ok()?;
     let nets = net_changes(&sets);
     if nets.is_empty() {
