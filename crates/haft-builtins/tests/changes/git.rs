@@ -141,6 +141,15 @@ async fn hidden_files_are_not_emptied(sandbox: &Sandbox) {
             let after = host(&scene.at(at), log).replace(" M file\n", "");
             assert_eq!(after, before, "{name} {deny:?}");
             if *name == "plain" {
+                for line in [
+                    "truncate -s 65M .git/index",
+                    "cp .git/index .git/other && ln -sf other .git/index",
+                ] {
+                    let outcome = scene.run(line).await;
+                    let why = outcome.error.map(|error| error.message).unwrap_or_default();
+                    assert!(why.contains("commands cannot read"), "{line}: {why:?}");
+                    assert_eq!(host(&scene.at(at), log).replace(" M file\n", ""), before);
+                }
                 let one = scene.run(&format!("git {who} commit -q -m two file")).await;
                 assert!(one.is_ok(), "{one:?}");
                 assert_eq!(host(&scene.at(at), log), "two\nKEY=1\n");

@@ -89,27 +89,6 @@ impl Meaning {
             covers: Vec::new(),
         }
     }
-
-    /// Replaces every text in it by what `change` makes of it: a redactor, for example. Paths that it covers stay as they are.
-    pub fn map_texts(&mut self, change: &dyn Fn(&str) -> String) {
-        let own = std::iter::once(&mut self.title);
-        let own = own.chain(&mut self.warnings).chain(&mut self.lines);
-        for text in own {
-            *text = change(text);
-        }
-        for file in &mut self.files {
-            let sides = [&mut file.before, &mut file.after];
-            let sides = sides.into_iter().flatten();
-            let hunks = file.hunks.iter_mut();
-            let hunks = hunks.flat_map(|hunk| [&mut hunk.before, &mut hunk.after]);
-            for text in sides.chain(hunks) {
-                *text = change(text);
-            }
-        }
-        for part in &mut self.parts {
-            part.map_texts(change);
-        }
-    }
 }
 
 /// A picture before and after a change.
