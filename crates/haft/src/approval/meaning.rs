@@ -50,7 +50,7 @@ pub enum MeaningKind {
 /// What part of a change set amounts to. All texts are shown as they are: they come from files that a command wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meaning {
-    /// Its kind.
+    /// What kind of change it is.
     pub kind: MeaningKind,
     /// The whole in one line: "commit 'Fix discount' on main: 3 files, +12 −4".
     pub title: String,
@@ -90,7 +90,8 @@ impl Meaning {
         }
     }
 
-    /// Replaces every text in it by what `change` makes of it: a redactor, for example. Paths that it covers stay as they are.
+    /// Replaces its title, warnings and lines, and what it shows of the content of files, with what `change` makes of
+    /// each: a redactor, for example. Paths stay as they are.
     pub fn map_texts(&mut self, change: &dyn Fn(&str) -> String) {
         let own = std::iter::once(&mut self.title);
         let own = own.chain(&mut self.warnings).chain(&mut self.lines);
