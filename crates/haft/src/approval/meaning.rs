@@ -50,7 +50,7 @@ pub enum MeaningKind {
 /// What part of a change set amounts to. All texts are shown as they are: they come from files that a command wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meaning {
-    /// Its kind.
+    /// What kind of change it is.
     pub kind: MeaningKind,
     /// The whole in one line: "commit 'Fix discount' on main: 3 files, +12 −4".
     pub title: String,

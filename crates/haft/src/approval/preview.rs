@@ -52,13 +52,13 @@ pub struct FileChange {
     /// Its new path, if it is moved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Its current text.
+    /// Its current text, if it is shown whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// Its text after the call.
+    /// Its text after the call, if it is shown whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// The hash of its current content; `None` if it does not exist.
+    /// The SHA-256 of all its bytes now, in hex; `None` if it does not exist or is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_sha256: Option<String>,
     /// Whether it is binary, so that neither side is shown: it has NUL bytes, or is mostly not UTF-8.
@@ -79,7 +79,7 @@ pub struct FileChange {
     /// Its size after the call, in bytes, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_bytes: Option<u64>,
-    /// The hash of its content after the call, if known.
+    /// The SHA-256 of all its bytes after the call, in hex, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_sha256: Option<String>,
     /// Whether bytes that are not UTF-8 are shown as `\xNN`.

@@ -51,7 +51,7 @@ pub struct ViewChange {
 pub struct Dropped {
     /// The path below the root.
     pub path: PathBuf,
-    /// The reason.
+    /// The reason, as a clause about the entry: "it is a socket".
     pub why: &'static str,
 }
 
@@ -203,8 +203,8 @@ impl Collected {
         Self::walk(workspace, upper, since, false)
     }
 
-    /// Does the same for a view that was collected before: some of its changes may already be applied. Deletions by another program
-    /// cannot be distinguished from those.
+    /// Reads the changes of a view that was collected before: some of them may already be applied. Deletions by another
+    /// program cannot be distinguished from those.
     ///
     /// # Errors
     /// The same as for [`collect`](Self::collect).
@@ -264,8 +264,9 @@ impl Collected {
         hex(&hasher.finalize())
     }
 
-    /// Returns the text before and after of the selected files and links, for the diff that the user decides on, within the budget of one
-    /// request. If there are too many to name, those for which `first` is true are named before others.
+    /// Returns the text before and after of the selected files and links, for the diff that the user decides on, within
+    /// the budget of one request. If there are too many to name, those for which `first` is true are named before
+    /// others, and those for which `last` is true after all others.
     pub fn preview(
         &self,
         workspace: &Workspace,

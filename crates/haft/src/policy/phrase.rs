@@ -52,7 +52,7 @@ pub(super) fn by_link(effect: &Effect) -> String {
         link.pop();
         to.pop();
     }
-    // A repository in a folder of another name is no link.
+    // A repository in a folder of another name is not a link.
     if link.is_empty() || link.last() == Some(&GIT) {
         return String::new();
     }

@@ -256,7 +256,7 @@ pub(super) struct HiddenSecrets {
     pub(super) names: SecretNames,
     /// Patterns of allow rules that open secrets.
     pub(super) opened: Vec<PathPattern>,
-    /// Secrets approved in the run.
+    /// Secrets whose reading was approved in the run.
     released: Arc<[String]>,
 }
 

@@ -128,7 +128,8 @@ impl<'a> GitFolders<'a> {
         })
     }
 
-    /// Does the same for a file tool, which may change nothing in a repository, but the files of a working tree within it.
+    /// Returns what [`locate`](Self::locate) finds, for a file tool: it may change nothing in a repository except the
+    /// files of a working tree within it.
     pub(crate) fn locate_for_tool(&mut self, path: &Path) -> Option<GitPath> {
         let found = self.locate(path)?;
         (!self.is_in_working_tree(&found)).then_some(found)

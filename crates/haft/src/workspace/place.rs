@@ -129,7 +129,7 @@ enum Part {
     Up,
 }
 
-/// A walk in progress.
+/// A path that is being resolved.
 struct Walk {
     real: PathBuf,
     /// The remaining parts, the next one last.
@@ -149,7 +149,7 @@ impl Workspace {
         self.resolve(path, Last::Follow)
     }
 
-    /// Does the same without following a link at the end, to delete or move the link itself.
+    /// Resolves a path without following a link at its end, so that the link itself is deleted or moved.
     ///
     /// # Errors
     /// [`WorkspaceError::Outside`] if the path leads out of the root, [`WorkspaceError::Own`] if it is haft's own,
@@ -371,7 +371,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Does the same for a path that has no place yet.
+    /// Refuses the same paths, given as a real path that was not resolved, and haft's own.
     pub(super) fn may_change_path(&self, real: &Path) -> Result<(), WorkspaceError> {
         if self.is_own(real) {
             return Err(WorkspaceError::Own(display_path(real)));

@@ -17,7 +17,7 @@ pub struct FileStamp {
     bytes: u64,
     pub(crate) modified: (i64, i64),
     pub(crate) changed: (i64, i64),
-    /// Number of its names.
+    /// The number of its names (hard links).
     links: u64,
 }
 
@@ -148,7 +148,8 @@ impl Workspace {
         });
     }
 
-    /// Does the same with the complete stat of each path.
+    /// Reports the complete stat of what is at each of many real paths, as [`look_each`](Self::look_each) does for kind
+    /// and size.
     pub(crate) fn stat_each<'a>(
         &self,
         paths: impl IntoIterator<Item = &'a PathBuf>,

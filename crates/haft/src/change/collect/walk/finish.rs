@@ -70,7 +70,7 @@ impl Walk<'_> {
     }
 }
 
-/// Returns the place of the change at a path.
+/// Returns the index of the change at a path.
 pub(super) fn at(sorted: &[ViewChange], path: &Path) -> Option<usize> {
     sorted
         .binary_search_by(|change| change.path.as_path().cmp(path))
