@@ -18,7 +18,8 @@ pub(crate) fn inexpressible(dialect: Dialect, what: impl Into<String>) -> WireEr
 /// Writes the members that a host adds, unchanged.
 ///
 /// # Errors
-/// If haft writes one of them itself, one appears twice, or a name needs an escape.
+/// If haft writes one of them itself, one appears twice, or a name is not printable ASCII without quotes,
+/// backslashes and blanks.
 pub(crate) fn extra(
     dialect: Dialect,
     body: &mut Writer<'_>,

@@ -24,7 +24,8 @@ pub struct Declarations {
     pub dialect: Dialect,
     /// The names of the tools on this wire.
     pub names: Arc<Names>,
-    /// What was lost of strict schemas, and which tools are not strict because their schema does not allow it.
+    /// What the dialect cannot express: what was lost of schemas and grammars, which tools are not strict although they
+    /// should be (because of their schema or of a request's limits), and which tools are left out.
     pub lost: Arc<[Lost]>,
     /// Whether at least one of them is strict.
     pub(crate) strict: bool,
@@ -61,11 +62,9 @@ impl Written {
 /// How a choice of tools refers to a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Sort {
-    /// A function.
     Function,
     /// Functions in a namespace.
     Namespace,
-    /// A freeform tool.
     Freeform,
     /// A provider-defined tool: the type of its declaration, and its name or label, if it has one.
     Provider(Vec<String>),

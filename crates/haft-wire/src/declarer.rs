@@ -76,7 +76,8 @@ impl Declarer {
         self.last()
     }
 
-    /// Declares tools some of which were replaced by others with the same names; checks nothing else.
+    /// Declares tools some of which were replaced by others with the same names; `None` if a name or their number
+    /// changed.
     fn replaced(&self, tools: &[Entry<'_>], others: &[usize]) -> Option<Declarations> {
         let last = &self.last;
         if last.written.len() != tools.len() {

@@ -9,7 +9,7 @@ use memchr::{memchr, memchr2};
 pub struct Event {
     /// Its data, lines joined by line feeds.
     pub data: Vec<u8>,
-    /// Its kind; `message` if it names none.
+    /// Its kind; empty if it names none, which means `message`.
     pub kind: String,
 }
 

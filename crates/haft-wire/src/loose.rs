@@ -73,7 +73,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Loose<'a> {
     }
 }
 
-/// The members of an object in order; empty for any other value.
+/// The members of an object in order; none for `null`. Any other value is an error.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Members<'a>(pub(crate) Vec<(Cow<'a, str>, &'a RawValue)>);
 

@@ -34,7 +34,8 @@ impl Reader {
     /// Takes a piece, cut at any position by the network.
     ///
     /// # Errors
-    /// If a limit is exceeded, the piece is not in the dialect's format, or the provider reports an error. Nothing more is read then.
+    /// If a limit is exceeded, the piece is not in the dialect's format, or the provider reports an error. Nothing more
+    /// must be pushed then.
     pub fn push(&mut self, piece: &[u8], deltas: &mut Vec<Delta>) -> Result<(), WireError> {
         match &mut self.0 {
             Dialects::Chat(stream) => stream.push(piece, deltas),

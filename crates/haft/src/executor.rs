@@ -98,7 +98,6 @@ pub struct Executor {
     parts: Arc<Parts>,
 }
 
-/// The parts of an executor.
 #[derive(Debug, Clone)]
 struct Parts {
     policy: Learning,
@@ -443,7 +442,6 @@ impl How {
     }
 }
 
-/// An incoming call.
 struct Incoming {
     call: ToolCall,
     how: How,

@@ -176,7 +176,6 @@ pub enum Status {
 }
 
 impl Status {
-    /// All statuses.
     pub(crate) const ALL: [Self; 6] = [
         Self::Ok,
         Self::Error,

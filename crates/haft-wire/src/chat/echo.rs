@@ -130,7 +130,7 @@ fn function(out: &mut Vec<u8>, raw: &RawValue) -> Result<(), serde_json::Error> 
     Ok(())
 }
 
-/// Writes the texts and calls of a turn of another dialect.
+/// Writes the texts and calls of a turn of another dialect, or of a message that cannot be read.
 fn rendered(out: &mut Vec<u8>, turn: &Turn, tools: &Declarations) -> bool {
     let texts: Vec<&str> = turn
         .items

@@ -14,7 +14,7 @@ use crate::stream::Delta;
 /// The reason why a piece is refused.
 #[derive(Debug)]
 pub(crate) enum Refused {
-    /// It is invalid.
+    /// It is not what a provider of Chat sends.
     Json(serde_json::Error),
     /// There are more calls than allowed.
     Calls(usize),

@@ -11,7 +11,6 @@ use crate::error::WireError;
 use crate::reply::{Call, CallKind, Item};
 use crate::stream::Delta;
 
-/// The parts of a turn.
 #[derive(Debug)]
 pub(crate) struct Parts {
     items: Vec<Item>,

@@ -69,7 +69,7 @@ fn functions(tools: &[(String, &Function)], names: &Names) -> Fragment {
     };
     let mut strict = Strict::default();
     for (name, tool) in tools {
-        // If two tools have the same name, the second is not declared.
+        // Every declared tool has a name on the wire.
         let Some(wire) = names.wire(name) else {
             continue;
         };

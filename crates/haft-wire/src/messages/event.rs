@@ -8,7 +8,6 @@ use crate::borrowed::Text;
 use crate::dialect::Dialect;
 use crate::error::WireError;
 
-/// An event.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Event<'a> {
     #[serde(borrow, rename = "type")]

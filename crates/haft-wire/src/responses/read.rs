@@ -12,7 +12,6 @@ use crate::responses::item::items;
 
 pub(crate) const RESPONSES: Dialect = Dialect::OpenAiResponses;
 
-/// A response.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Response<'a> {
     #[serde(borrow, default)]
@@ -29,7 +28,7 @@ pub(crate) struct Response<'a> {
     pub(crate) output: Option<&'a RawValue>,
     #[serde(borrow, default)]
     usage: Option<Members<'a>>,
-    /// If a provider answers with nothing but an error.
+    /// This or `detail` is all there is if a provider answers with nothing but an error.
     #[serde(borrow, default)]
     message: Option<&'a RawValue>,
     #[serde(borrow, default)]

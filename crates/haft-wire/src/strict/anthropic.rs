@@ -12,7 +12,6 @@ use serde_json::value::RawValue;
 /// A schema in the subset.
 #[derive(Debug, Default)]
 pub(crate) struct Compiled {
-    /// The schema.
     pub(crate) json: Vec<u8>,
     /// JSON pointers to what moved into a description or was dropped.
     pub(crate) moved: Vec<String>,
@@ -27,7 +26,6 @@ pub(crate) struct Compiled {
 pub(crate) struct Refusal {
     /// The place in the schema: a JSON pointer.
     pub(crate) at: String,
-    /// The reason.
     pub(crate) why: String,
 }
 

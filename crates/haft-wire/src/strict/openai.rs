@@ -18,7 +18,6 @@ pub use nulls::without_nulls;
 /// The declared parameters of a function.
 #[derive(Debug)]
 pub(crate) struct Parameters {
-    /// The schema.
     pub(crate) json: String,
     /// Whether the provider can enforce it.
     pub(crate) is_strict: bool,

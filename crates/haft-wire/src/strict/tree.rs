@@ -15,9 +15,7 @@ const DEEPEST: usize = 64;
 pub(crate) enum Tree {
     /// An object, with its members in order.
     Object(Vec<(String, Tree)>),
-    /// A list.
     List(Vec<Tree>),
-    /// A text.
     Text(String),
     /// A number, a boolean or `null`, as written.
     Word(String),

@@ -36,7 +36,6 @@ impl Admitted {
         self.internal
     }
 
-    /// Returns the tool's entry.
     pub(super) fn entry(&self) -> &Arc<ToolEntry> {
         &self.entry
     }
@@ -183,7 +182,6 @@ impl FoundTool {
 
 /// The result of admission without waiting.
 pub(super) enum Admission {
-    /// The call is admitted.
     Admitted(Admitted),
     /// Artifacts named in the arguments must be read first.
     Unbound(Box<Unbound>),

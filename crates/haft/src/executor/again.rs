@@ -29,7 +29,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// What is known about a call that may have been made before.
 enum Before {
-    /// Nothing.
+    /// It was not made before, or another client has already received its outcome.
     New,
     /// The outcome, and the approval that preceded it.
     Ended(EarlyEnd, ApprovalId),
@@ -104,7 +104,9 @@ async fn resume(
     Ok(())
 }
 
-/// Returns the earlier outcome of a call that needs approval, if it was requested in a run that is abandoned.
+/// Ends a call with its earlier outcome, if it was already made in a run that is no longer in use; for a tool that is
+/// suspended after it ran, also if it was made in this run. Otherwise notes the key by which it is found when it is
+/// made again.
 pub(super) async fn earlier_outcome(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,

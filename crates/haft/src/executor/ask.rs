@@ -40,13 +40,11 @@ const CHANGED: &str = "the call would no longer do what was shown; it was not ru
 pub(super) struct Decided {
     /// The request as it was stored.
     pub(super) request: ApprovalRequest,
-    /// The decision.
     pub(super) decision: Decision,
 }
 
 /// A decision that one call has claimed and acts on.
 pub(super) struct ClaimedDecision {
-    /// The decided request.
     pub(super) decided: Decided,
     /// The claim, to be finished with the call's outcome.
     pub(super) claimed: Claimed,
@@ -202,7 +200,8 @@ pub(super) async fn ask(
     open_request.run(parts).await
 }
 
-/// A request that this call waits for. Dropping it withdraws the request, unless the session leaves.
+/// A request that this call waits for. Dropping it while the call waits withdraws the request; if the session leaves
+/// and the inbox is durable, the request stays pending instead.
 struct OpenRequest<'a> {
     inbox: &'a Arc<dyn Inbox>,
     session: &'a Session,

@@ -53,7 +53,6 @@ impl CallResult {
         }
     }
 
-    /// Sets the failure.
     pub(super) fn with_error(mut self, failure: Failure) -> Self {
         self.error = Some(failure);
         self

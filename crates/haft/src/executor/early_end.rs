@@ -28,7 +28,7 @@ pub(super) struct FailedCall {
 
 /// A call that waits for a decision.
 pub(super) struct SuspendedEnd {
-    /// The request.
+    /// The request that it waits for.
     pub(super) approval: ApprovalId,
     /// The message for its client.
     pub(super) words: String,

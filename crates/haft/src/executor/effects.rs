@@ -41,7 +41,6 @@ pub(super) struct ToolInput {
     has_input: bool,
 }
 
-/// What runs.
 pub(super) enum Runnable {
     /// A call that the tool prepared.
     Prepared(Box<dyn PreparedCall>),
@@ -79,8 +78,8 @@ impl ToolInput {
         &self.arguments
     }
 
-    /// Returns what the call would do, as the tool states it. The policy must judge the workspace that the tool works in: path rules and hidden paths mean
-    /// nothing in another one.
+    /// Returns what the call would do, as the tool states it. Fails if the policy judges another workspace than the one
+    /// that the tool works in: path rules and hidden paths mean nothing there.
     fn stated(&self, policy: &Policy) -> Result<Vec<Permission>, EarlyEnd> {
         if let Some(workspace) = catch_panic(|| self.tool.workspace())? {
             policy.judges(workspace).map_err(|misplaced| {
@@ -134,7 +133,7 @@ impl ToolInput {
         Ok(Snapshot::of(permissions, conditions, preview, meanings))
     }
 
-    /// Returns the conditions that settings impose on the call.
+    /// Returns the conditions that settings impose on the call, and the one that input is piped in.
     pub(super) fn conditions(&self) -> Result<Vec<Condition>, EarlyEnd> {
         let mut all = catch_panic(|| match &self.prepared {
             Some(call) => call.conditions(),
@@ -170,7 +169,6 @@ impl ToolInput {
         Ok(args_digest_without(written, if all { stated } else { &[] }))
     }
 
-    /// Returns the tool.
     pub(super) fn into_tool(self) -> Arc<dyn Tool> {
         self.tool
     }

@@ -42,12 +42,10 @@ impl Cleared {
         (self.admitted.entry(), self.admitted.written())
     }
 
-    /// Returns the tool's spec.
     pub(super) fn spec(&self) -> &Arc<ToolSpec> {
         self.admitted.entry().spec()
     }
 
-    /// Returns its judgement.
     pub(super) fn judgement(&self) -> &Judgement {
         &self.judgement
     }

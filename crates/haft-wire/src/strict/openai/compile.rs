@@ -7,7 +7,6 @@ use crate::strict::tree::Tree;
 pub(super) struct Note {
     /// A JSON pointer.
     pub(super) at: String,
-    /// What it is.
     pub(super) what: String,
 }
 
@@ -16,10 +15,10 @@ const LEVELS: usize = 10;
 const PROPERTIES: usize = 5_000;
 const ENUMS: usize = 1_000;
 const CHARS: usize = 120_000;
-/// Maximum number of characters of a text enum with more than this many values.
+/// An enum of texts with more values than the first number may have at most the second number of characters in total.
 const LONG_ENUM: (usize, usize) = (250, 15_000);
 
-/// Formats that are enforced.
+/// Formats that the provider enforces.
 const FORMATS: [&str; 9] = [
     "date-time",
     "time",
@@ -298,7 +297,7 @@ impl Compiling<'_> {
         Ok(Tree::Object(all))
     }
 
-    /// Counts the values of an enum.
+    /// Counts the values of an enum, and refuses one that is too long.
     fn values(&mut self, all: &[Tree], value: &Tree, at: &str) -> Result<Tree> {
         self.enums += all.len();
         let chars: usize = all
@@ -423,7 +422,7 @@ fn over<'m>(members: impl Iterator<Item = &'m (String, Tree)>, target: &Tree) ->
     Tree::Object(merged)
 }
 
-/// Returns whether a schema describes an object, itself or through a reference or an alternative.
+/// Returns whether a schema describes an object, itself or through a reference, an alternative or the items of a list.
 fn is_object(schema: &Tree, root: &Tree) -> bool {
     let target = schema
         .get("$ref")
