@@ -57,7 +57,7 @@ pub use self::script::Script;
 use crate::strength::{Missing, Strength};
 use crate::{Sandbox, StartError};
 
-/// How scripts run.
+/// The configuration of a [`CodeJail`]: the interpreter, the limits of a script, and the children kept ready.
 #[derive(Debug, Clone)]
 pub struct CodeConfig {
     /// The interpreter; `None` = the first that works of those on this process's `PATH`,

@@ -124,7 +124,8 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Inspects the machine.
+    /// Finds what every jail shows of the system and, if the configuration wants them, where control groups can be
+    /// created.
     pub(crate) fn find(config: &Config) -> Self {
         Self {
             system: SystemList::find(config),

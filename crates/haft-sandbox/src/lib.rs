@@ -87,7 +87,7 @@ pub enum Backend {
 /// The configuration of a [`Sandbox`].
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The driver.
+    /// What confines processes: the jail, or nothing.
     pub backend: Backend,
     /// The weakest confinement that is acceptable, whatever the backend; nothing runs below it.
     /// [`Backend::Passthrough`] needs an explicit [`Strength::None`] here.

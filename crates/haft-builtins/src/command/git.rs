@@ -72,7 +72,7 @@ pub(super) fn settings(workspace: &Workspace) -> Settings {
     each.max().unwrap_or(Settings::Inert)
 }
 
-/// The hook that a reading command runs after it updates the index.
+/// The hook that a reading command runs after it has updated the index with what it saw of the files.
 const INDEX_HOOK: &str = "post-index-change";
 
 /// Returns true if git at the root of the workspace runs no program that the workspace names, even without the settings above. `home`

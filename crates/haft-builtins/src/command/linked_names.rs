@@ -31,7 +31,8 @@ pub(super) struct NamesOfChanges {
 }
 
 impl NamesOfChanges {
-    /// Finds them.
+    /// Reads the links of the workspace with those that the changes leave, and looks for other hard links of the
+    /// changed files.
     pub(super) fn find(workspace: &Workspace, changes: &[ViewChange], denials: &Denials) -> Self {
         let mut links = workspace.links();
         for change in changes {

@@ -111,7 +111,6 @@ impl Source for Piece {
 /// The result of waiting for a command.
 #[derive(Debug)]
 pub(crate) enum Followed {
-    /// The command ended.
     Ended(Exit),
     /// The deadline passed, or the call must end.
     GoesOn,

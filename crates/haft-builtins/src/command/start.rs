@@ -90,7 +90,7 @@ impl Drop for InputFeed {
     }
 }
 
-/// Builds the error for a command that did not start. A shell reads a `line`.
+/// Builds the error for a command that did not start. `line` is true for a command line, which a shell would have read.
 fn start_failure(error: StartError, line: bool) -> ToolError {
     let message = error.to_string();
     let error_text = match &error {

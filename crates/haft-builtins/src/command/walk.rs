@@ -20,7 +20,8 @@ use crate::command::git_folders;
 const MAX_PATH: usize = 3_000;
 /// Maximum length of the name of a file with a slash, in bytes.
 const MAX_NAME: usize = 256;
-/// Maximum number of repositories that get guards for their settings alone. Further ones, which are no higher up, become read-only.
+/// Maximum number of repositories that get guards for their settings alone. Further ones, which are no higher up,
+/// become read-only as a whole.
 const MAX_REPOSITORIES: usize = 100;
 
 /// The guards found.

@@ -137,7 +137,7 @@ struct Search<'a> {
     found: Mutex<Vec<Vec<Match>>>,
 }
 
-/// Searches files.
+/// Searches files for lines that match a regular expression.
 ///
 /// # Errors
 /// `invalid_arguments` if a pattern is invalid, `not_found` if the path does not exist, `cancelled` if `stop` says so.

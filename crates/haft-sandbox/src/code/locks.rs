@@ -69,7 +69,7 @@ pub(super) fn mounts() -> Vec<u8> {
 }
 
 impl Locks<'_> {
-    /// Returns the whole list.
+    /// Returns all locks of a child, in the order in which it takes them.
     pub(super) fn list(&self) -> Result<Vec<u8>, StartError> {
         let mut list = List::default();
         list.add(Step::Session, &[], &[]);

@@ -104,7 +104,6 @@ pub(crate) struct Differs {
 /// The process that the list is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Role {
-    /// A command.
     Command,
     /// A zygote: allows the calls that put a child into its namespaces, with exactly the flags it uses.
     Zygote,

@@ -392,8 +392,8 @@ fn pin_parents(covers: &mut Vec<(PathBuf, Cover)>) {
     covers.extend(pinned.into_iter().map(|folder| (folder, Cover::Pin)));
 }
 
-/// Drops covers that another one makes needless: anything below a hidden folder, and read-only below
-/// read-only.
+/// Drops covers that another one makes needless: anything below a hidden folder, and read-only and pinned paths below
+/// a read-only one.
 fn pruned(covers: Vec<(PathBuf, Cover)>) -> Vec<(PathBuf, Cover)> {
     let mut closed: HashMap<PathBuf, Cover> = HashMap::new();
     let mut is_needed = |path: &Path, cover: Cover| {

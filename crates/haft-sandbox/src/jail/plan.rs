@@ -109,7 +109,7 @@ pub(crate) enum Net {
     Own,
     /// Like `Own`, with a listener in it that is handed to the host.
     Outlet,
-    /// The host's.
+    /// The host's network, with every address that this machine reaches.
     Host,
 }
 
@@ -137,7 +137,7 @@ pub(crate) struct Caps {
     pub(crate) open_files: u64,
 }
 
-/// The whole jail.
+/// Everything that a supervisor needs to build one jail and to start its first program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) level: u8,

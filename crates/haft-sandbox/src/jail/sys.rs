@@ -229,7 +229,7 @@ pub(crate) fn watch(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     watch_for(pidfd, Interest::READABLE)
 }
 
-/// Watches a descriptor.
+/// Registers a descriptor with the tokio runtime around the call.
 pub(crate) fn watch_for<T: AsFd + AsRawFd>(file: T, interest: Interest) -> io::Result<AsyncFd<T>> {
     // SAFETY: the descriptor is owned or borrowed by the value that is registered, so it is open, and
     // the same, for as long as that lives.

@@ -123,8 +123,8 @@ fn candidates(prefix: &Path, program: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns whether a path is one of the exact parts of an installation: `bin/NAME`, `lib/pythonX.Y` and its
-/// `site-packages`, `lib/libpythonX.Y….so…`, `lib/node_modules`, `include/node`; or `lib` itself in a prefix created
-/// by conda, which contains nothing else.
+/// `site-packages`, `lib64/pythonX.Y`, `lib/libpythonX.Y….so…`, `lib/node_modules`, `include/node`; or `lib` itself in
+/// a prefix created by conda, which contains nothing else.
 pub(super) fn is_part(prefix: &Path, path: &Path) -> bool {
     let Ok(rest) = path.strip_prefix(prefix) else {
         return false;

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use crate::web::upstream::UpstreamError;
 
-/// An entry of the list.
+/// An entry of such a list: hosts, and the port for which it counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DirectHost {
     hosts: Hosts,

@@ -202,7 +202,7 @@ impl Covered {
     fn mount(&self, now: &OwnedFd) -> io::Result<()> {
         let tree = match self.cover {
             Cover::Empty => nothing(now),
-            // The target of a symbolic link may not be covered.
+            // Covering the link itself is not enough: what it leads to now may have no cover.
             _ if kind(now) == Some(FileType::Symlink) => Err(io::ErrorKind::Unsupported.into()),
             Cover::ReadOnly | Cover::PinnedLink => clone(now.as_fd(), READ_ONLY | INERT),
             Cover::Pin | Cover::Writable => clone(now.as_fd(), INERT),

@@ -23,7 +23,6 @@ pub(super) struct Events {
     folders: HashMap<i32, PathBuf>,
 }
 
-/// One event.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Event {
     /// A file or folder now has this path; whether it is a folder.

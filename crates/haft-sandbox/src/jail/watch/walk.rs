@@ -11,7 +11,7 @@ use crate::jail::guards::{MOST_ENTRIES, is_content_of_git};
 /// Maximum number of folders waiting to be visited; if a tree grows faster than that, it is searched later.
 const MOST_WAITING: usize = 100_000;
 
-/// The state of a walk.
+/// A walk: the folders that it still has to visit, and how many entries it may still examine.
 #[derive(Debug)]
 pub(super) struct Walk {
     waiting: Vec<PathBuf>,
