@@ -168,7 +168,7 @@ pub(crate) enum McpAction {
         /// The server's name in settings
         name: String,
     },
-    /// Sign out of a server: delete haft's tokens for it
+    /// Sign out of a server: revoke haft's tokens for it if possible, and delete them
     Logout {
         /// The server's name in settings
         name: String,
