@@ -71,7 +71,7 @@ impl<'v> Decision<'v> {
                     return Self::Allow(Some(input));
                 }
                 Self::Deny(format!(
-                    "haft lets this call run with a changed input alone, and {} cannot change the input of this call",
+                    "haft lets this call run only with a changed input, and {} cannot change the input of this call",
                     event.agent
                 ))
             }

@@ -30,7 +30,7 @@ impl<'t> Envelope<'t> {
                 return Err(ReadError::Ambiguous {
                     agent,
                     member: shorten(&name),
-                    reason: "it comes twice".to_owned(),
+                    reason: "it appears twice".to_owned(),
                 });
             }
         }

@@ -288,11 +288,11 @@ fn what_is_no_event_is_named() {
         (b"null", "not a JSON object"),
         (
             br#"{"a":1,"a":2}"#,
-            "`a` in a form that haft refuses: it comes twice",
+            "`a` in a form that haft refuses: it appears twice",
         ),
         (
             br#"{"a":1,"\u0061":2}"#,
-            "`a` in a form that haft refuses: it comes twice",
+            "`a` in a form that haft refuses: it appears twice",
         ),
     ];
     for agent in Agent::ALL {

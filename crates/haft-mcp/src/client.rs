@@ -90,7 +90,7 @@ pub struct ServerRecord {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// Its instructions for users.
+    /// What it tells its clients and their models about its use (`instructions`).
     pub instructions: Option<String>,
     /// Whether it has tools.
     pub has_tools: bool,
@@ -235,7 +235,6 @@ impl Client {
         }
     }
 
-    /// Returns the limits.
     pub(crate) fn limits(&self) -> ClientLimits {
         self.limits
     }

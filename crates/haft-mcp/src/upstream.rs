@@ -253,8 +253,8 @@ impl Upstream {
         })
     }
 
-    /// Calls a tool over a connection that was checked against what is pinned. Repeats the call only if nothing can have been
-    /// done, or if repeating it is harmless.
+    /// Calls a tool over a connection that was checked against what is pinned. Repeats the call once, and only if nothing can have
+    /// been done, or if the tool is idempotent (`repeatable`).
     async fn call(
         &self,
         tool: &PinnedTool,

@@ -53,7 +53,7 @@ impl OutCall {
         let object = serde_json::from_str::<Map<String, Value>>(&self.arguments);
         object.map(Value::Object).map_err(|error| {
             let id = &self.id;
-            format!("the raw arguments of the call `{id}` are no JSON object ({error}), and here the dialect has one in their place; use openai-chat, openai-responses, or a stream of anthropic")
+            format!("the raw arguments of the call `{id}` are not a JSON object ({error}), but this dialect carries one in their place; use openai-chat, openai-responses, or a stream of anthropic")
         })
     }
 }
@@ -140,7 +140,7 @@ fn check_allowed(
         Choice::Among(names, _) => {
             match made().find(|name| !names.iter().any(|allowed| allowed == name)) {
                 Some(name) => Err(format!(
-                    "the turn calls `{name}`, and the request allows {} alone",
+                    "the turn calls `{name}`, and the request allows only {}",
                     names.join(", ")
                 )),
                 None => Ok(()),

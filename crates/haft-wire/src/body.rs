@@ -37,7 +37,7 @@ pub(crate) fn extra(
         let is_twice = extra[..at].iter().any(|(other, _)| other == name);
         if is_twice || own.contains(&name.as_str()) {
             let what = format!(
-                "the further member {name:?}, which stands in the body already; set it by the request"
+                "the further member {name:?}, which is already in the body; set it by the request"
             );
             return Err(inexpressible(dialect, what));
         }

@@ -200,7 +200,7 @@ impl App {
             if Instant::now() >= deadline {
                 let what = format!("another haft process acts on the decision about {id}");
                 return Err(Problem::usage(what).advise(format!(
-                    "nothing ran here; `haft run --resume {run}` goes on once that process is done, or has ended"
+                    "nothing ran here; `haft run --resume {run}` resumes it once that process is done, or has exited"
                 )));
             }
             tokio::time::sleep(POLL_INTERVAL).await;

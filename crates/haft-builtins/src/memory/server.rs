@@ -194,7 +194,7 @@ impl Tool for ServerMemory {
         _context: &'a CallContext,
     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
         let (own, other) = (&self.spec.name, &self.of.name);
-        let message = format!("{own} stands for {other}, whose arguments are written from its own");
+        let message = format!("{own} calls {other}, whose arguments haft makes from its own");
         let error = ToolError::invalid_arguments(message)
             .with_advice("give its arguments as plain text: no artifact and no bound value")
             .for_operator(format!("remove `tools.{own}.bind` from the settings"));

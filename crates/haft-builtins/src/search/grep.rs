@@ -70,7 +70,7 @@ pub struct GrepFilesInput {
     #[serde(default)]
     #[schemars(range(max = 100))]
     pub after: usize,
-    /// The most matches (or files) to return.
+    /// The most matches (or files) to return; the search ends there.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 50_000))]
     pub limit: usize,

@@ -37,7 +37,7 @@ pub(crate) fn setup(program: &str) -> Setup {
         ".config/amp/plugins/haft.ts",
         ".amp/plugins/haft.ts",
         &[
-            "start Amp again, or enter `plugins: reload`; an early version loads plugins with `PLUGINS=all` in the environment alone",
+            "start Amp again, or enter `plugins: reload`; an early version loads plugins only with `PLUGINS=all` in the environment",
         ],
     )
 }

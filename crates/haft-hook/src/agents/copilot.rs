@@ -37,7 +37,7 @@ pub(crate) const GAPS: &[&str] = &[
     "versions before 1.0.49 ran no hooks for the tools of a subagent",
     "a call has no id, so the same call made twice at once cannot be told apart",
     "the name of an MCP tool does not say its server for certain, so such a tool is judged as one that is not known",
-    "the cloud agent reads `.github/hooks` of the default branch alone, and denies where a hook asks",
+    "the cloud agent reads only the `.github/hooks` of the default branch, and denies where a hook asks",
     "a repository's hooks are loaded after its folder is trusted",
 ];
 

@@ -40,7 +40,7 @@ pub(crate) const LIMITS: Limits = Limits {
 pub(crate) const GAPS: &[&str] = &[
     "`cursor-agent` fires fewer events than the editor, and which ones differs between its versions",
     "an event that this version of Cursor does not know makes it refuse the whole hooks file, without a word",
-    "a project's hooks run in a trusted workspace alone",
+    "a project's hooks run only in a trusted workspace",
     "the server of an MCP tool is not in the event, so a rule can name the tool only",
     "what Tab completion reads is not governed",
 ];

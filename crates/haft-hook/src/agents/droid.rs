@@ -31,7 +31,7 @@ pub(crate) const LIMITS: Limits = Limits {
 };
 
 pub(crate) const GAPS: &[&str] = &[
-    "an event that stands in `hooks.json`, even with an empty list, hides the hooks that `settings.json` has for it",
+    "an event in `hooks.json`, even with an empty list, hides the hooks that `settings.json` has for it",
     "a call that fails has no event afterwards",
     "another hook may change the input of a call that haft has judged",
 ];

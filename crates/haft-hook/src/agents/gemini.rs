@@ -65,7 +65,7 @@ pub(crate) fn setup(program: &str) -> Setup {
             ),
             Place::new(Scope::Project, vec![file]),
         ],
-        &["hooks of a project run in a trusted folder alone"],
+        &["hooks of a project run only in a trusted folder"],
     )
 }
 

@@ -103,7 +103,7 @@ fn freeform(tool: &Freeform, names: &Names) -> Option<Fragment> {
         fragment.lost.push(lost(
             &tool.name,
             "",
-            "the grammar: it stands in the description of `input` alone",
+            "the grammar: only the description of `input` has it",
         ));
     }
     Some(fragment)

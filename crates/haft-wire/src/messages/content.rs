@@ -31,7 +31,7 @@ pub(crate) fn block(part: &Part, takes: Takes, out: &mut Vec<u8>) {
         Part::File { .. } if takes == Takes::All => document(part, out),
         Part::Image { .. } => left_out(part, "Claude reads PNG, JPEG, GIF and WebP pictures", out),
         Part::File { .. } => left_out(part, "a toolset's result holds text and pictures", out),
-        Part::Audio { .. } => left_out(part, "Claude takes no sound", out),
+        Part::Audio { .. } => left_out(part, "Claude does not accept audio", out),
     }
 }
 

@@ -85,9 +85,7 @@ fn functions(tools: &[(String, &Function)], names: &Names) -> Fragment {
                 strict.unions += compiled.unions;
                 let moved = compiled.moved.iter();
                 fragment.lost.extend(
-                    moved.map(|at| {
-                        lost(name, at, "not held to: it stands in the description alone")
-                    }),
+                    moved.map(|at| lost(name, at, "not enforced: only the description has it")),
                 );
                 one(&mut fragment.json, wire, tool, &compiled.json, true);
             }
@@ -142,7 +140,7 @@ fn freeform(tool: &Freeform, names: &Names) -> Option<Fragment> {
         fragment.lost.push(lost(
             &tool.name,
             "",
-            "the grammar: it stands in the description of `input` alone",
+            "the grammar: only the description of `input` has it",
         ));
     }
     Some(fragment)

@@ -69,7 +69,7 @@ fn choice(request: &Request<'_>) -> Result<Option<Vec<u8>>, WireError> {
             _ => {
                 return Err(inexpressible(
                     Dialect::Anthropic,
-                    "a choice among some of the declared tools; declare those alone, or demand one",
+                    "a choice among some of the declared tools; declare only those, or demand one",
                 ));
             }
         },

@@ -62,7 +62,7 @@ fn one(out: &mut Vec<u8>, name: &str, tools: &Declarations) -> Result<(), WireEr
         }
         Some(Sort::Namespace) => {
             return Err(fail(format!(
-                "a choice of {name:?}, which stands in a namespace"
+                "a choice of {name:?}, which is in a namespace"
             )));
         }
         None => return Err(fail(format!("a choice of {name:?}, which is not declared"))),

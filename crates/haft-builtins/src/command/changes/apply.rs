@@ -188,7 +188,7 @@ fn check(changes: &PendingChanges, input: &ApplyChangesInput) -> Result<(), Tool
         "this decision applied nothing: read the files as they are now, and run the command again",
     )
     .for_operator(format!(
-        "`haft runs diff {}` shows what was applied before haft was killed",
+        "`haft runs diff {}` shows what an earlier haft process had applied, if it was killed midway",
         input.run
     )))
 }

@@ -245,7 +245,7 @@ fn files_are_given_as_the_provider_reads_them() {
         ),
         (
             audio,
-            json!({"type": "text", "text": "[sound, audio/wav, 2 bytes: left out, Claude takes no sound]"}),
+            json!({"type": "text", "text": "[sound, audio/wav, 2 bytes: left out, Claude does not accept audio]"}),
         ),
     ];
     for (part, expect) in rows {

@@ -237,19 +237,19 @@ impl Compiling<'_> {
             "default" if value.is("null") => return Ok(None),
             _ if DESCRIBED.contains(&name) => {
                 self.notes
-                    .push(note(&here, format!("{name} is in the description alone")));
+                    .push(note(&here, format!("{name} is only in the description")));
                 described.push(format!("{name}: {}", value.json()));
                 return Ok(None);
             }
             _ if SILENT.contains(&name) || name.starts_with("x-") => return Ok(None),
-            _ => return Err(note(&here, format!("{name} cannot be said"))),
+            _ => return Err(note(&here, format!("{name} cannot be expressed"))),
         }))
     }
 
     /// Converts alternative schemas.
     fn either(&mut self, name: &str, value: &Tree, place: Place<'_>) -> Result<Tree> {
         if name == "oneOf" {
-            let what = "oneOf is anyOf: that one alone fits is not held";
+            let what = "oneOf becomes anyOf: it is not enforced that only one fits";
             self.notes.push(note(place.at, what));
         }
         let mut all = Vec::new();
