@@ -166,8 +166,8 @@ impl App {
         }
     }
 
-    /// Resumes a run, once no other process acts on a decision in it; that takes moments unless the process is stopped. A run that another
-    /// process resumes is refused at once.
+    /// Resumes a run once no other process acts on a decision in it, which takes moments unless that process is
+    /// stopped. If another process resumes the run, it is refused at once.
     async fn resume_when_free(
         &self,
         run: &RunId,

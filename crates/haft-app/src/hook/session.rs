@@ -23,7 +23,7 @@ use crate::hook::session_runs::{ChosenRun, SessionRuns};
 use crate::problem::Problem;
 use crate::run::{CallTerms, RunOptions};
 
-/// Maximum number of tools per session.
+/// Maximum number of tools per session; a call of a further one is denied.
 const MOST_TOOLS: usize = 2_000;
 /// How long before the hook's answer the wait for a decision ends.
 const BEFORE: Duration = Duration::from_secs(1);
