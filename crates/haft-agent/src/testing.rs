@@ -28,9 +28,9 @@ enum Line {
 /// A request that the model received.
 #[derive(Debug, Clone)]
 pub struct SeenRequest {
-    /// The instructions.
+    /// The instructions; empty if there are none.
     pub system: String,
-    /// The history.
+    /// The conversation so far, oldest message first.
     pub messages: Vec<Message>,
     /// The declarations, as sent.
     pub tools: String,
