@@ -29,7 +29,7 @@ pub enum ReadError {
     Ambiguous {
         /// The agent that sent it.
         agent: Agent,
-        /// The member.
+        /// The member's name, shortened if it is long.
         member: String,
         /// What is wrong with it.
         reason: String,
@@ -41,7 +41,7 @@ pub enum ReadError {
     Missing {
         /// The agent that sent it.
         agent: Agent,
-        /// The member.
+        /// The member's name.
         member: &'static str,
         /// What it should be: `a text`, `an object`.
         expected: &'static str,

@@ -111,7 +111,7 @@ impl Session {
     }
 }
 
-/// Returns the protocol's word.
+/// Returns the `stopReason` of ACP for an end.
 fn reason(end: &End) -> &'static str {
     match end {
         End::Length => "max_tokens",
