@@ -37,7 +37,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// An agent's run in a list of conversations.
 #[derive(Debug, Clone)]
 pub struct KeptRun {
-    /// The run.
+    /// The run's id.
     pub run: RunId,
     /// The folder that it works in.
     pub workspace: String,

@@ -169,7 +169,9 @@ impl AgentSession {
         policy.verdict(tool.spec(), input, &[], &run)
     }
 
-    /// Adds the tool that the agent calls `agent_tool` to the session, unless it has it. Returns the tool with the name that it has there.
+    /// Adds the tool that the agent calls `agent_tool` to the session, unless it has it. Returns the tool with the name
+    /// that it has there: if the session has a tool of this name with another class, the class becomes part of the
+    /// name.
     fn register(&self, reading: Reading, agent_tool: &str) -> Result<Reading, Problem> {
         let known = haft::toolset::Toolset::snapshot(&*self.tools);
         let has_same_class = |reading: &Reading| {

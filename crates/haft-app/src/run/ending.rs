@@ -44,9 +44,9 @@ pub(crate) enum ReleaseMode {
 /// A run's end that could not be recorded.
 #[derive(Debug)]
 pub(crate) enum Unrecorded {
-    /// The run was suspended.
+    /// That the run is suspended could not be recorded; why.
     Suspended(RunId, String),
-    /// The run was finished.
+    /// The run is over, but its record stays open; why.
     Finished(RunId, String),
 }
 
