@@ -16,10 +16,10 @@ pub enum ReadError {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// It is not UTF-8.
+    /// It is not UTF-8; up to this byte it is.
     #[error("the event is not UTF-8 (byte {0}); check what runs between the agent and `haft hook`")]
     NotUtf8(usize),
-    /// It is not one JSON object.
+    /// It is not one JSON object; why.
     #[error(
         "the event is not a JSON object: {0}; check what runs between the agent and `haft hook`"
     )]
