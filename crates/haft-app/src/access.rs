@@ -105,7 +105,7 @@ impl AccessToken {
     }
 }
 
-/// All tokens.
+/// All tokens, as the state folder holds them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AccessTokens {

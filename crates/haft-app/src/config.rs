@@ -93,7 +93,7 @@ pub struct SettingEntry {
     pub beaten: Vec<(Source, Value)>,
 }
 
-/// All settings.
+/// All settings, merged from every layer, with the origin of each value.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     entries: BTreeMap<Vec<String>, SettingEntry>,
