@@ -3,8 +3,8 @@
 //! ```text
 //! prepare ──► prepared ──start──► running ──finish──► finished
 //!                                  ▲   │
-//!                            resume│   │suspend     requests are pending, a call can be resumed, or calls of a conversation have no answer
-//!                                  │   ▼
+//!                            resume│   │suspend     requests are pending, a call can be resumed,
+//!                                  │   ▼            or calls of a conversation have no answer
 //!     a process that died ──► suspended or interrupted
 //! ```
 //!
