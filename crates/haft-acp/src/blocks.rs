@@ -8,7 +8,7 @@ use percent_encoding::percent_decode_str;
 use crate::protocol::{Block, Resource};
 use crate::rpc::{INVALID_PARAMS, RpcError};
 
-/// A prompt.
+/// A prompt as the agent takes it.
 #[derive(Debug)]
 pub(crate) struct Prompt {
     pub(crate) parts: Vec<Part>,

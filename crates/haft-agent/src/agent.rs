@@ -75,9 +75,9 @@ pub enum AgentError {
     /// A skill cannot be loaded or reactivated.
     #[error("skill {name}: {why}")]
     Skill {
-        /// Its name.
+        /// The skill's name.
         name: String,
-        /// The error.
+        /// Why it cannot be used.
         why: String,
     },
 }

@@ -19,7 +19,7 @@ pub(crate) struct History {
     pub(crate) prices: Option<Prices>,
     pub(crate) spent: Spent,
     pub(crate) offered: Vec<String>,
-    /// The active skills.
+    /// The names of the active skills.
     pub(crate) skills: Vec<String>,
     pub(crate) repeats: Repeats,
     /// The denial that ended the run, until the user's next prompt.
@@ -47,7 +47,6 @@ const NOT_JUDGED: &str =
 /// A call of a turn.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    /// The call.
     pub(crate) call: Call,
     /// Whether it was about to run.
     pub(crate) begun: bool,
@@ -57,7 +56,6 @@ pub(crate) struct Slot {
     pub(crate) earlier: Vec<String>,
     /// The outcomes of its steps, as JSON text.
     pub(crate) steps: Vec<String>,
-    /// Its answer.
     answer: Option<AnswerText>,
 }
 

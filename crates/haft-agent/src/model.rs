@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 pub struct ModelRequest<'a> {
     /// The instructions; may be empty.
     pub system: &'a str,
-    /// The history.
+    /// The conversation so far, oldest message first.
     pub messages: &'a [Message],
     /// The tools, declared for the model's dialect.
     pub tools: &'a Declarations,
@@ -36,9 +36,9 @@ pub enum ModelEvent {
     Usage(Usage),
     /// The request failed and will be sent again after a pause.
     Retry {
-        /// The pause.
+        /// How long it is.
         pause: Duration,
-        /// The error.
+        /// Why the request failed.
         why: String,
     },
 }
@@ -91,13 +91,13 @@ impl std::fmt::Debug for dyn Model + '_ {
 /// The wait of a request that took too long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wait {
-    /// The connection.
+    /// For the connection, including TLS.
     Connect,
-    /// The first byte of the answer.
+    /// For the first byte of the answer.
     FirstByte,
-    /// The next byte of the answer.
+    /// For the next byte of the answer.
     NextByte,
-    /// The whole answer.
+    /// For the whole answer.
     Whole,
 }
 
@@ -122,7 +122,7 @@ pub enum ModelError {
     Unreachable {
         /// Host and port.
         place: String,
-        /// The error.
+        /// Why it failed or broke.
         why: String,
     },
     /// A wait took too long.
@@ -132,7 +132,7 @@ pub enum ModelError {
         place: String,
         /// The wait that took too long.
         wait: Wait,
-        /// The limit.
+        /// How long it may take.
         limit: Duration,
     },
     /// The provider refused the request.

@@ -37,7 +37,7 @@ pub(crate) fn next(history: &History, asked: bool) -> Next {
     }
 }
 
-/// Returns the budget that a conversation has used up, whenever it is continued.
+/// Returns the budget that a conversation has used up. Time is not checked here: each run counts its own.
 pub(crate) fn exceeded(budget: &Budget, history: &History) -> Option<Exceeded> {
     let spent = &history.spent;
     match (budget.turns, budget.tokens, budget.money) {

@@ -23,7 +23,7 @@ pub(crate) const SPEND_MORE: &str = "spend_more";
 pub(crate) struct SpendMore {
     /// `run` or `day`.
     pub(crate) period: String,
-    /// The budget.
+    /// The budget, in the currency of the prices.
     pub(crate) limit: f64,
     /// The amount up to which no approval was needed.
     pub(crate) up_to: f64,
@@ -58,7 +58,6 @@ impl SpendMore {
     }
 }
 
-/// The tool.
 #[derive(Debug)]
 struct SpendMoreTool(Arc<ToolSpec>);
 

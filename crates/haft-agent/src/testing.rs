@@ -28,9 +28,9 @@ enum Line {
 /// A request that the model received.
 #[derive(Debug, Clone)]
 pub struct SeenRequest {
-    /// The instructions.
+    /// The instructions; empty if there are none.
     pub system: String,
-    /// The history.
+    /// The conversation so far, oldest message first.
     pub messages: Vec<Message>,
     /// The declarations, as sent.
     pub tools: String,
@@ -54,7 +54,7 @@ impl ScriptedModel {
         }
     }
 
-    /// Sets the dialect.
+    /// Sets the dialect in which tools are declared to it.
     pub fn in_dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
         self
@@ -102,7 +102,7 @@ impl ScriptedModel {
         self
     }
 
-    /// Adds a failure.
+    /// Adds a request that fails with this reason.
     pub fn fails(self, why: &str) -> Self {
         self.script.lock().push_back(Line::Fails(why.to_owned()));
         self

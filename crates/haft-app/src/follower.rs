@@ -20,7 +20,8 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 /// Seconds between attempts to act on a decision: what prevented it, such as an unresponsive database, may pass.
 const RETRY_DELAYS: [u64; 4] = [1, 5, 30, 120];
 
-/// Follows decisions until `stopped` fires or is dropped, starting with those left by processes that exited.
+/// Follows decisions until `stopped` fires or is dropped, starting with approved requests that processes left when they
+/// exited.
 pub async fn follow(app: App, stopped: Receiver<()>) {
     let mut at_work = JoinSet::new();
     tokio::select! {

@@ -3,8 +3,8 @@
 //! ```text
 //! prepare ──► prepared ──start──► running ──finish──► finished
 //!                                  ▲   │
-//!                            resume│   │suspend     requests of the run are pending, or a call of it can be resumed
-//!                                  │   ▼
+//!                            resume│   │suspend     requests are pending, a call can be resumed,
+//!                                  │   ▼            or calls of a conversation have no answer
 //!     a process that died ──► suspended or interrupted
 //! ```
 //!
@@ -520,8 +520,9 @@ impl RunHandle {
         executor.execute_all(&self.life.session, calls).await
     }
 
-    /// Ends this process's part in the run, and waits until that is recorded: a run with pending requests or with a call that can be
-    /// resumed is suspended, any other is finished. If that cannot be recorded, the application warns.
+    /// Ends this process's part in the run, and waits until that is recorded. A run with pending requests, with a call
+    /// that can be resumed or with a conversation whose calls have no answer is suspended, if requests outlive the
+    /// process; any other is finished. If that cannot be recorded, the application warns.
     pub async fn release(self) {
         release(&self.runs.parts, &self.life).await;
     }

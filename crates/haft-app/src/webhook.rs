@@ -25,7 +25,7 @@ pub const SIGNATURE: &str = "x-haft-signature";
 const MIN_SECRET: usize = 16;
 /// How long the address may take to accept a request.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum number of files and meanings that it is told.
+/// Maximum number of files in a message, and of meanings.
 const MAX_FILES: usize = 100;
 /// Maximum size of its response, in bytes; the content does not matter.
 const MAX_RESPONSE: usize = 64 * 1024;

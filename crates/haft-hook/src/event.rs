@@ -109,7 +109,7 @@ pub struct Report {
     /// The result, byte for byte. It is unchecked and may hold what a strict reader refuses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Box<RawValue>>,
-    /// What went wrong.
+    /// What went wrong, in the agent's words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

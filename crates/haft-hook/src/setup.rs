@@ -62,14 +62,14 @@ pub struct SettingsFile {
     /// The variable that moves it if set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_by: Option<MovedBy>,
-    /// Its content.
+    /// What haft writes into it.
     pub content: Content,
 }
 
 /// A variable that names another folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct MovedBy {
-    /// Its name.
+    /// Its name, such as `CODEX_HOME`.
     pub variable: &'static str,
     /// The beginning of the path that its value replaces.
     pub replaces: &'static str,
@@ -90,7 +90,7 @@ pub enum Content {
     },
     /// A file that belongs to haft as a whole.
     Own {
-        /// Its text.
+        /// Its whole text.
         text: String,
         /// Whether the agent starts it as a program.
         executable: bool,
@@ -113,11 +113,11 @@ pub enum Format {
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Entry {
-    /// The event.
+    /// The agent's name for the event.
     pub event: &'static str,
     /// The keys that lead from the top to the list.
     pub keys: Vec<&'static str>,
-    /// The element.
+    /// The element to add to the list.
     pub value: Value,
 }
 

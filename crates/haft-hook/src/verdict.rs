@@ -34,7 +34,7 @@ pub struct Reply {
     pub stdout: String,
     /// Nothing, or a text.
     pub stderr: String,
-    /// The exit code.
+    /// The exit code: 0, or 2 to block the call.
     pub exit: u8,
 }
 

@@ -104,14 +104,14 @@ impl Session {
         json!({"stopReason": reason})
     }
 
-    /// Returns whether a decision ended the whole run.
+    /// Returns whether a decision ended the whole run: it was cancelled, although this prompt was not.
     fn is_ended_by_decision(&self) -> bool {
         let turn = self.turn.lock();
         turn.as_ref().is_some_and(|stop| !stop.is_cancelled())
     }
 }
 
-/// Returns the protocol's word.
+/// Returns the `stopReason` of ACP for an end.
 fn reason(end: &End) -> &'static str {
     match end {
         End::Length => "max_tokens",

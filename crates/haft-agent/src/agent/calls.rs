@@ -51,7 +51,7 @@ pub(super) enum Plan {
     Unknown(Ready),
     /// Its outcome is recorded; its next step follows, if it has more.
     Settled,
-    /// It waits for its decision still.
+    /// It still waits for its decision.
     Waits(Waiting),
 }
 
@@ -281,7 +281,7 @@ impl Agent {
     }
 }
 
-/// Adds a call that waits to the end of the calls before it.
+/// Adds a waiting call to the end that the calls before it came to.
 fn also_waits(end: Option<End>, waiting: Waiting) -> End {
     match end {
         None => End::Suspended(vec![waiting]),

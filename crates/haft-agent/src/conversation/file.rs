@@ -53,7 +53,7 @@ impl FileConversation {
         })
     }
 
-    /// Returns its path.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }

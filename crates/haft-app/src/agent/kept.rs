@@ -37,7 +37,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// An agent's run in a list of conversations.
 #[derive(Debug, Clone)]
 pub struct KeptRun {
-    /// The run.
+    /// The run's id.
     pub run: RunId,
     /// The folder that it works in.
     pub workspace: String,
@@ -166,8 +166,8 @@ impl App {
         }
     }
 
-    /// Resumes a run, once no other process acts on a decision in it; that takes moments unless the process is stopped. A run that another
-    /// process resumes is refused at once.
+    /// Resumes a run once no other process acts on a decision in it, which takes moments unless that process is
+    /// stopped. If another process resumes the run, it is refused at once.
     async fn resume_when_free(
         &self,
         run: &RunId,

@@ -26,7 +26,7 @@ const TRY_SCRIPT: &str =
 /// How to try haft without a model.
 const TRY_HINT: &str = "or try haft without a key: --model scripted:first-try";
 
-/// Returns the error for a model's name that is none, with the provider that was probably meant.
+/// Returns the error for an invalid model name, with the provider that was probably meant.
 fn unknown_model(error: &ModelNameError, text: &str) -> Problem {
     let problem = Problem::usage(error.to_string());
     let names: Vec<&str> = PROVIDERS.iter().map(|provider| provider.name).collect();

@@ -23,7 +23,7 @@ use crate::hook::session_runs::{ChosenRun, SessionRuns};
 use crate::problem::Problem;
 use crate::run::{CallTerms, RunOptions};
 
-/// Maximum number of tools per session.
+/// Maximum number of tools per session; a call of a further one is denied.
 const MOST_TOOLS: usize = 2_000;
 /// How long before the hook's answer the wait for a decision ends.
 const BEFORE: Duration = Duration::from_secs(1);
@@ -169,7 +169,9 @@ impl AgentSession {
         policy.verdict(tool.spec(), input, &[], &run)
     }
 
-    /// Adds the tool that the agent calls `agent_tool` to the session, unless it has it. Returns the tool with the name that it has there.
+    /// Adds the tool that the agent calls `agent_tool` to the session, unless it has it. Returns the tool with the name
+    /// that it has there: if the session has a tool of this name with another class, the class becomes part of the
+    /// name.
     fn register(&self, reading: Reading, agent_tool: &str) -> Result<Reading, Problem> {
         let known = haft::toolset::Toolset::snapshot(&*self.tools);
         let has_same_class = |reading: &Reading| {

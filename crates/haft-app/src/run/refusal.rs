@@ -1,4 +1,5 @@
-//! Why a run is not started or resumed: somebody else has it, it is another's, or its record cannot be written.
+//! Why a run is not started or resumed: another process holds it, it belongs to another principal, or its record cannot
+//! be written.
 
 use haft::audit::index::RunEntry;
 use haft::call::{Principal, RunId};

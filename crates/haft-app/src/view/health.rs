@@ -200,7 +200,7 @@ fn own_program(at: &Site) -> Option<Check> {
     Some(check("haft", false, place.words(), INSTALL_ELSEWHERE))
 }
 
-/// Checks that the state folder is writable, and only by its owner.
+/// Checks that the state folder is writable, and that nobody but its owner has access to it.
 fn home(at: &Site) -> Check {
     let path = at.home.path();
     let probe = at.home.join(".doctor");

@@ -163,7 +163,6 @@ impl ToolCatalogue {
 /// The confinement that commands run in.
 #[derive(Debug)]
 pub(crate) struct Confinement {
-    /// The sandbox.
     pub(crate) sandbox: Sandbox,
     /// The paths that no jail shows, and those from which nothing is started outside a jail.
     pub(crate) places: Places,

@@ -67,7 +67,7 @@ fn names(settings: &Settings) -> BTreeSet<&str> {
     named.collect()
 }
 
-/// A server.
+/// Builds the server of this name from the settings.
 struct ServerBuilder<'a> {
     basis: Basis<'a>,
     name: &'a str,

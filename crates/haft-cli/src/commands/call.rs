@@ -171,12 +171,12 @@ pub(crate) fn colour(status: Status) -> Style {
     }
 }
 
-/// What is printed of a call before how it ended.
+/// What is printed of a call before its status.
 #[derive(Debug, Default)]
 struct Lines {
-    /// What the tool gave.
+    /// What the tool returned, for stdout.
     out: String,
-    /// The standard error of a command, and what else is known of it.
+    /// The standard error of a command, and what else is known of it, for stderr.
     err: String,
     /// Lines in haft's own name.
     notes: Vec<String>,
@@ -189,7 +189,7 @@ impl Lines {
         for Part { mark, text } in &rendered.parts {
             match mark {
                 Mark::Stdout | Mark::Stderr if is_shown => {}
-                // How a call ended comes last, unless that is all there is to say.
+                // `print` shows the status last; only one without an error, as of a call that waits, is shown here.
                 Mark::Status if outcome.is_ok() || outcome.error.is_some() => {}
                 Mark::Status | Mark::Stdout | Mark::Text | Mark::Media => {
                     lines.out.push_str(&with_line_end(visible::block(text)));
@@ -198,7 +198,7 @@ impl Lines {
                 Mark::Stderr => lines.err.push_str(&with_line_end(visible::block(text))),
                 Mark::Details => lines.err.push_str(&data::details(text)),
                 Mark::Artifact => {
-                    // Its ref is named with the others.
+                    // `print` lists the reference with the others; here only the preview is shown.
                     let preview = text.lines().skip(1);
                     let preview = preview.map(|line| styled(DIM, &visible::line(line)));
                     lines.notes.extend(preview);
@@ -206,7 +206,8 @@ impl Lines {
                 Mark::Note => {}
             }
         }
-        // Advice stands below the failure.
+        // Notes are taken from the outcome: the rendered ones include the advice, which `print` shows below the
+        // failure.
         for note in &outcome.notes {
             let note = visible::block(note);
             lines.notes.push(format!("{} {note}", styled(DIM, "note:")));

@@ -44,7 +44,7 @@ fn is_short(file: &FileChange) -> bool {
     file.clipped || file.folded.is_some() && file.files.is_none()
 }
 
-/// Returns the first file of which not all is shown, of a meaning or its parts.
+/// Returns the first file of a meaning or its parts that is not shown in full.
 fn short_file(meaning: &Meaning) -> Option<&FileChange> {
     let own = meaning.files.iter().find(|file| is_short(file));
     own.or_else(|| meaning.parts.iter().find_map(short_file))
@@ -75,7 +75,7 @@ pub(crate) fn sides(file: &FileSides) -> Vec<String> {
         page.map(|page| page.text.clone()).unwrap_or_default()
     };
     out.extend(diff(&Hunk {
-        // The numbers of lines count from where the page begins.
+        // Lines are numbered from the beginning of the page.
         before_line: 1,
         after_line: 1,
         before: text(&file.before),

@@ -90,7 +90,8 @@ pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Strin
         .collect()
 }
 
-/// Returns what the request shows of files without secrets: looked for in each text by itself, as it is, so that none hides another.
+/// Returns the request's files and meanings without secrets. Each text is searched as it is and by itself, so that no
+/// text around a secret can hide it.
 fn without_secrets(request: &ApprovalRequest, redactor: &Redactor) -> Snapshot {
     let mut snapshot = request.snapshot.clone();
     snapshot.visit_texts(&mut |text| {

@@ -291,7 +291,7 @@ fn a_run_whose_approval_is_being_applied_goes_on_once_that_is_done() {
         &model,
     ];
     let mut resuming = lab.command(&args).spawn().unwrap();
-    // It has found the run busy once it has had the time to start.
+    // By now it has had the time to find the run busy.
     let other = lab.run(&["runs", "list"]);
     assert_eq!(other.code, 0, "{}", other.stderr);
     assert!(resuming.try_wait().unwrap().is_none(), "it waits");

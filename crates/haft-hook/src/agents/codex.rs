@@ -125,7 +125,8 @@ fn shell(input: &Input<'_>) -> Vec<Action> {
     actions
 }
 
-/// Returns the answer.
+/// Returns the answer. Codex has no answer that asks its user: before a call a question becomes a denial; at Codex's
+/// own prompt haft prints nothing, and Codex asks.
 pub(crate) fn answer(event: &Event, decision: &Decision<'_>) -> Reply {
     if matches!(event.kind, Kind::Permission(_)) {
         return match decision {

@@ -198,7 +198,8 @@ struct Permission<'d> {
     message: Option<&'d str>,
 }
 
-/// Returns the answer.
+/// Returns the answer; nothing if haft has no opinion. In a permission event Copilot can be told only to allow or to
+/// deny, so there a question becomes a denial.
 pub(crate) fn answer(event: &Event, decision: &Decision<'_>) -> Reply {
     if matches!(event.kind, Kind::Permission(_)) {
         let (behavior, message) = match decision {

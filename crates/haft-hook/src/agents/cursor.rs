@@ -204,7 +204,7 @@ impl<'d> Answer<'d> {
     }
 }
 
-/// Returns the answer.
+/// Returns the answer, an object in any case. A question becomes a denial.
 pub(crate) fn answer(decision: &Decision<'_>) -> Reply {
     Reply::json(&match decision {
         Decision::Nothing => Answer::default(),

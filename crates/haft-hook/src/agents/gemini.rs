@@ -159,7 +159,7 @@ impl<'d> Answer<'d> {
     }
 }
 
-/// Returns the answer.
+/// Returns the answer; nothing if haft has no opinion.
 pub(crate) fn answer(decision: &Decision<'_>) -> Reply {
     Reply::json(&match decision {
         Decision::Nothing => return Reply::silent(),

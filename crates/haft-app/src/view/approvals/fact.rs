@@ -128,7 +128,8 @@ fn headline(request: &ApprovalRequest) -> (&'static str, String) {
     ("url", connections.join(" · "))
 }
 
-/// Returns what the changes amount to: the first meaning, and the number of further ones and of files that none of them explains.
+/// Returns what the changes amount to: the first meaning, and the number of further ones and of files that none of them
+/// explains. git's own files and how the command ended are neither named nor counted.
 fn meaning_line(snapshot: &Snapshot) -> Option<String> {
     let meanings = snapshot.meanings.iter();
     let unsaid = [MeaningKind::GitInternals, MeaningKind::Command];

@@ -135,7 +135,8 @@ fn say(at: &Invocation, outcome: &Outcome, failed: bool) {
     }
 }
 
-/// Prints the output of a command that ran in an earlier call, from the result or, if it is cut there, from its artifact.
+/// Prints the output of a command that ran in an earlier call. If the result has only a part of stdout, all of it comes
+/// from its artifact.
 async fn print_earlier(
     app: &App,
     output: &Output,
