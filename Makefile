@@ -16,7 +16,9 @@ dist:
 	$(CARGO) build --profile dist --locked -p haft-cli
 
 ## run every check: format, lints, tests, docs, dependencies
-test: needs check
+# What the tests need is installed while the lints run: the one waits for the network, the others for the processor.
+test:
+	@$(MAKE) --no-print-directory -j2 needs check
 	HAFT_NEEDS="$(CURDIR)/$(NEEDS)" $(CARGO) test --workspace --all-features
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 	@if [ -x $(NEEDS)/deny/bin/cargo-deny ]; then \
