@@ -20,7 +20,7 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 /// Seconds between attempts to act on a decision: what prevented it, such as an unresponsive database, may pass.
 const RETRY_DELAYS: [u64; 4] = [1, 5, 30, 120];
 
-/// Follows decisions until `stopped` fires or is dropped, starting with approved requests that processes left when they
+/// Follows decisions until `stopped` fires or is dropped, starting with decided requests that processes left when they
 /// exited.
 pub async fn follow(app: App, stopped: Receiver<()>) {
     let mut at_work = JoinSet::new();
@@ -50,20 +50,24 @@ async fn decisions(app: &App, at_work: &mut JoinSet<()>) {
     }
 }
 
+/// The statuses of a request that is decided.
+const DECIDED: [RequestStatus; 3] = [
+    RequestStatus::Approved,
+    RequestStatus::Denied,
+    RequestStatus::Answered,
+];
+
 /// Returns whether a request is decided and its call has not run yet.
 fn is_actionable(entry: &StoredApproval) -> bool {
-    let decided = matches!(
-        entry.status,
-        RequestStatus::Approved | RequestStatus::Denied | RequestStatus::Answered
-    );
-    decided && !entry.claimed
+    DECIDED.contains(&entry.status) && !entry.claimed
 }
 
 async fn resume_left_over(app: &App, at_work: &mut JoinSet<()>) {
-    let approved = with_status(RequestStatus::Approved);
-    let looked = visit(app, approved, |entry| take(app, &entry, at_work)).await;
-    if let Err(problem) = looked {
-        tracing::warn!(%problem, "look for decided requests");
+    for status in DECIDED {
+        let looked = visit(app, with_status(status), |entry| take(app, &entry, at_work)).await;
+        if let Err(problem) = looked {
+            tracing::warn!(%problem, "cannot look for decided requests");
+        }
     }
 }
 
