@@ -149,7 +149,7 @@ async fn print_earlier(
         // A text that was cut names the artifact.
         let mut whole = outcome.artifacts.iter();
         match whole.find(|artifact| text.contains(&artifact.reference)) {
-            Some(artifact) => print_whole(app, output, &outcome.run, (stream, artifact)).await?,
+            Some(artifact) => print_whole(app, output, &outcome.run, stream, artifact).await?,
             None => output.add(stream, text.as_bytes()),
         }
     }
@@ -161,7 +161,8 @@ async fn print_whole(
     app: &App,
     output: &Output,
     run: &RunId,
-    (stream, artifact): (Stream, &Artifact),
+    stream: Stream,
+    artifact: &Artifact,
 ) -> Result<(), Problem> {
     let missing = || Problem::failed(format!("the output {} is not kept", artifact.reference));
     let reference = ArtifactRef::parse(&artifact.reference).ok_or_else(missing)?;
