@@ -3,7 +3,7 @@
 use std::io;
 
 use haft::future::BoxFuture;
-use haft_wire::{Part, Stop, Turn, Usage};
+use haft_wire::{ContentPart, StopReason, Turn, Usage};
 
 pub mod file;
 mod line;
@@ -17,7 +17,7 @@ pub use memory::MemoryConversation;
 #[non_exhaustive]
 pub enum Entry {
     /// A prompt of the user.
-    User(Vec<Part>),
+    User(Vec<ContentPart>),
     /// A note of the host to the model.
     Host(String),
     /// A reply of the model.
@@ -25,7 +25,7 @@ pub enum Entry {
         /// The reply's text, calls and other items.
         turn: Turn,
         /// Why the model stopped.
-        stop: Stop,
+        stop: StopReason,
         /// The tokens that the provider reports for it; zero where it reports none.
         usage: Usage,
     },
@@ -91,7 +91,7 @@ pub enum Entry {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AnswerText {
     /// The parts that the model reads.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ContentPart>,
     /// Whether the call failed.
     pub is_error: bool,
     /// Tools found by a search, by their names on the wire.
@@ -104,7 +104,7 @@ impl AnswerText {
     /// Creates an answer with a text.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
-            parts: vec![Part::Text(text.into())],
+            parts: vec![ContentPart::Text(text.into())],
             ..Self::default()
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use haft::future::BoxFuture;
-use haft_wire::{Dialect, Limits, Reply, Request};
+use haft_wire::{Dialect, Reply, ReplyLimits, Request};
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -43,7 +43,7 @@ pub struct HttpSettings {
     /// How often a request is retried.
     pub retry: Retry,
     /// Limits on what is read of an answer.
-    pub limits: Limits,
+    pub limits: ReplyLimits,
     /// How connections are made; `None` = directly.
     pub dial: Option<Arc<dyn Dial>>,
 }
@@ -57,7 +57,7 @@ impl Default for HttpSettings {
             stream: true,
             timeouts: Timeouts::default(),
             retry: Retry::default(),
-            limits: Limits::default(),
+            limits: ReplyLimits::default(),
             dial: None,
         }
     }

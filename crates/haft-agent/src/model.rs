@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use haft::future::BoxFuture;
-use haft_wire::request::Choice;
+use haft_wire::request::ToolChoice;
 use haft_wire::{Declarations, Delta, Dialect, Message, Reply, Usage, WireError};
 use serde_json::value::RawValue;
 
@@ -17,7 +17,7 @@ pub struct ModelRequest<'a> {
     /// The tools, declared for the model's dialect.
     pub tools: &'a Declarations,
     /// Which of them the model may or must call.
-    pub choice: &'a Choice,
+    pub choice: &'a ToolChoice,
     /// Whether one turn may hold several calls.
     pub parallel: bool,
     /// Maximum number of tokens to write.

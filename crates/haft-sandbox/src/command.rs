@@ -106,7 +106,7 @@ pub enum GuardKind {
 
 /// A path in the workspace that the command must not change (or see).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Guard {
+pub struct PathGuard {
     /// Relative to the workspace; compared byte by byte.
     pub path: PathBuf,
     /// What is forbidden.
@@ -117,7 +117,7 @@ pub struct Guard {
     pub any_depth: bool,
 }
 
-impl Guard {
+impl PathGuard {
     fn new(path: impl Into<PathBuf>, kind: GuardKind, folder: bool) -> Self {
         Self {
             path: path.into(),
@@ -160,7 +160,7 @@ pub struct Mounts {
     /// The folder it may change (unless [`only_reads`](Self::only_reads)), seen at its own absolute path; `None` = only `/tmp`.
     pub workspace: Option<PathBuf>,
     /// The paths inside the workspace that it must not change or see.
-    pub guards: Vec<Guard>,
+    pub guards: Vec<PathGuard>,
     /// Links and folders (relative to the workspace) that it must not remove, rename or replace; nothing lifts that. What lies in
     /// such a folder, or where such a link leads, it may change.
     pub pinned: Vec<PathBuf>,
@@ -177,7 +177,7 @@ pub struct Mounts {
     pub only_reads: bool,
     /// The copy-on-write view of the workspace that the command works on; the workspace itself does not change. Needs a root file
     /// system of the command's own: refused below [`Strength::NoProc`](crate::Strength::NoProc).
-    pub view: Option<View>,
+    pub view: Option<OverlayFolders>,
     /// Folders of the user's home; the command sees copies of them below its own `HOME`. Refused below
     /// [`Strength::NoProc`](crate::Strength::NoProc), and for folders that a jail must not show.
     pub home: Vec<HomeFolder>,
@@ -191,13 +191,13 @@ pub struct HomeFolder {
     /// Where the command sees it, relative to its `HOME`.
     pub at: PathBuf,
     /// Where its changes go. Unlike a view of the workspace, it may hold those of earlier commands.
-    pub view: View,
+    pub view: OverlayFolders,
 }
 
 /// Where the changes of a command that works on a view go: the folders of an overlay over another folder. Both are empty,
 /// on one file system, and outside of that other folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct View {
+pub struct OverlayFolders {
     /// Holds everything that the command changed, in the format of overlayfs with `userxattr`.
     pub upper: PathBuf,
     /// The kernel's working folder; to be removed together with `upper`.

@@ -2,32 +2,34 @@
 
 use crate::dialect::Dialect;
 use crate::error::WireError;
-use crate::limits::Limits;
+use crate::limits::ReplyLimits;
 use crate::reply::{Reply, Usage};
 use crate::stream::Delta;
 use crate::{chat, gemini, messages, responses};
 
 /// Reads a reply from a stream.
 #[derive(Debug)]
-pub struct Reader(Dialects);
+pub struct ReplyReader(Dialects);
 
 #[derive(Debug)]
 enum Dialects {
-    Chat(Box<chat::Stream>),
-    Responses(Box<responses::Stream>),
-    Messages(Box<messages::Stream>),
-    Gemini(Box<gemini::Stream>),
+    Chat(Box<chat::ChatStream>),
+    Responses(Box<responses::ResponsesStream>),
+    Messages(Box<messages::MessagesStream>),
+    Gemini(Box<gemini::GeminiStream>),
 }
 
-impl Reader {
-    pub(crate) fn new(dialect: Dialect, limits: Limits) -> Self {
+impl ReplyReader {
+    pub(crate) fn new(dialect: Dialect, limits: ReplyLimits) -> Self {
         Self(match dialect {
-            Dialect::OpenAiChat => Dialects::Chat(Box::new(chat::Stream::new(limits))),
+            Dialect::OpenAiChat => Dialects::Chat(Box::new(chat::ChatStream::new(limits))),
             Dialect::OpenAiResponses => {
-                Dialects::Responses(Box::new(responses::Stream::new(limits)))
+                Dialects::Responses(Box::new(responses::ResponsesStream::new(limits)))
             }
-            Dialect::Anthropic => Dialects::Messages(Box::new(messages::Stream::new(limits))),
-            Dialect::Gemini => Dialects::Gemini(Box::new(gemini::Stream::new(limits))),
+            Dialect::Anthropic => {
+                Dialects::Messages(Box::new(messages::MessagesStream::new(limits)))
+            }
+            Dialect::Gemini => Dialects::Gemini(Box::new(gemini::GeminiStream::new(limits))),
         })
     }
 

@@ -7,7 +7,7 @@ pub(crate) mod tree;
 
 /// What was lost of one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lost {
+pub struct DeclarationLoss {
     /// The tool's name, as the host knows it.
     pub tool: String,
     /// The place in the schema: a JSON pointer; empty for the whole tool.

@@ -154,7 +154,6 @@ pub use haft_macros::tool;
 /// ```
 pub use haft_macros::tools;
 pub use haft_tokens as tokens;
-pub use haft_wire as wire;
 pub use permission::{Effect, PathClaim, Permission, Verdict};
 pub use policy::{Policy, Profile};
 pub use result::{Content, Outcome, Status, ToolResult};

@@ -177,7 +177,7 @@ impl Agent {
         }
         let tools = self.session.tools();
         let names = tools.findable().map(|entry| entry.spec().name.as_str());
-        let all = haft_wire::names::Names::new(self.model.dialect(), names);
+        let all = haft_wire::names::ToolNames::new(self.model.dialect(), names);
         let name = all.called(call.namespace.as_deref(), &call.name);
         name.unwrap_or(&call.name).to_owned()
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use haft::text::clip;
-use haft_wire::{Dialect, Limits, Reply, Usage, WireError};
+use haft_wire::{Dialect, Reply, ReplyLimits, Usage, WireError};
 use http::header::{CONTENT_TYPE, HOST};
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt as _, Full};
@@ -35,7 +35,7 @@ pub(super) struct Exchange {
     place: Place,
     dial: Arc<dyn Dial>,
     timeouts: Timeouts,
-    limits: Limits,
+    limits: ReplyLimits,
     /// A connection whose last answer was read to its end.
     idle: Mutex<Option<Sender>>,
 }
@@ -58,7 +58,7 @@ impl Exchange {
         place: Place,
         dial: Arc<dyn Dial>,
         timeouts: Timeouts,
-        limits: Limits,
+        limits: ReplyLimits,
     ) -> Self {
         Self {
             place,

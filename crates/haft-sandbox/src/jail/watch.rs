@@ -21,11 +21,11 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags, openat};
 
-use self::covers::{Around, Covers};
-use self::events::{Event, Events};
-use self::names::Names;
-use self::walk::{Through, Walk};
-use super::plan::Plan;
+use self::covers::{CoverContext, PathCovers};
+use self::events::{FileEvent, FileEvents};
+use self::names::GuardedNames;
+use self::walk::{FolderWalk, WalkScope};
+use super::plan::SupervisorPlan;
 use super::root::path_fd;
 use crate::guard_event::GuardEvent;
 
@@ -44,38 +44,43 @@ const LAST_READS: usize = 256;
 /// Watches over one jail's guards.
 #[derive(Debug)]
 pub(super) struct GuardWatch<'a> {
-    plan: &'a Plan,
-    names: &'a Names,
+    plan: &'a SupervisorPlan,
+    names: &'a GuardedNames,
     proc: OwnedFd,
     /// Readable once the jail has been built.
     built: Option<File>,
-    live: Option<Live>,
-    told: Report,
+    live: Option<WatchState>,
+    told: GuardReport,
 }
 
 /// The state of the watch over a jail that has been built.
 #[derive(Debug)]
-struct Live {
+struct WatchState {
     workspace: OwnedFd,
-    covers: Covers,
-    events: Option<Events>,
+    covers: PathCovers,
+    events: Option<FileEvents>,
     /// Signals pollers when mounts have changed.
     mounts: Option<OwnedFd>,
-    walk: Option<Walk>,
+    walk: Option<FolderWalk>,
     /// When the next walk starts.
     walk_at: Option<Instant>,
 }
 
 impl<'a> GuardWatch<'a> {
     /// Waits for a byte in `built`; `proc` is the `/proc` in which this process sees its own IDs.
-    pub(super) fn new(plan: &'a Plan, names: &'a Names, proc: OwnedFd, built: OwnedFd) -> Self {
+    pub(super) fn new(
+        plan: &'a SupervisorPlan,
+        names: &'a GuardedNames,
+        proc: OwnedFd,
+        built: OwnedFd,
+    ) -> Self {
         Self {
             plan,
             names,
             proc,
             built: Some(built.into()),
             live: None,
-            told: Report::default(),
+            told: GuardReport::default(),
         }
     }
 
@@ -84,7 +89,7 @@ impl<'a> GuardWatch<'a> {
         let built = self.built.iter();
         let mut files: Vec<_> = built.map(|file| PollFd::new(file, PollFlags::IN)).collect();
         if let Some(live) = &self.live {
-            let events = live.events.iter().map(Events::file);
+            let events = live.events.iter().map(FileEvents::file);
             files.extend(events.map(|file| PollFd::new(file, PollFlags::IN)));
             let mounts = live.mounts.iter();
             files.extend(mounts.map(|file| PollFd::new(file, PollFlags::PRI)));
@@ -104,7 +109,7 @@ impl<'a> GuardWatch<'a> {
     /// caller has to pass it on.
     pub(super) fn look(&mut self, mounts_changed: bool) -> bool {
         self.begin();
-        if mounts_changed || self.live.as_ref().is_some_and(Live::is_due) {
+        if mounts_changed || self.live.as_ref().is_some_and(WatchState::is_due) {
             self.restore();
         }
         self.read();
@@ -129,10 +134,10 @@ impl<'a> GuardWatch<'a> {
         let Ok(workspace) = path_fd(&self.plan.workspace) else {
             return;
         };
-        let covers = Covers::new(self.plan);
+        let covers = PathCovers::new(self.plan);
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let mounts = openat(&self.proc, "self/mountinfo", flags, Mode::empty()).ok();
-        self.live = Some(Live {
+        self.live = Some(WatchState {
             workspace,
             covers,
             events: None,
@@ -147,7 +152,7 @@ impl<'a> GuardWatch<'a> {
     /// Mounts lost covers again.
     fn restore(&mut self) {
         let Some(live) = &mut self.live else { return };
-        let around = Around {
+        let around = CoverContext {
             plan: self.plan,
             names: self.names,
             workspace: live.workspace.as_fd(),
@@ -164,12 +169,12 @@ impl<'a> GuardWatch<'a> {
         let Some(live) = &mut self.live else {
             return false;
         };
-        let events = live.events.as_mut().map_or_else(Vec::new, Events::read);
+        let events = live.events.as_mut().map_or_else(Vec::new, FileEvents::read);
         let any = !events.is_empty();
         let (mut appeared, mut covers_changed) = (Vec::new(), false);
         for event in events {
             match event {
-                Event::Appeared(path, is_folder) => {
+                FileEvent::Appeared(path, is_folder) => {
                     covers_changed |= live.covers.holds(&path);
                     if self.names.holds(&path) {
                         appeared.push(path);
@@ -177,8 +182,8 @@ impl<'a> GuardWatch<'a> {
                         walk.add(path);
                     }
                 }
-                Event::Went(path) => covers_changed |= live.covers.holds(&path),
-                Event::Lost => {
+                FileEvent::Went(path) => covers_changed |= live.covers.holds(&path),
+                FileEvent::Lost => {
                     covers_changed = true;
                     live.walk_again();
                 }
@@ -216,13 +221,13 @@ impl<'a> GuardWatch<'a> {
         }
         live.walk_at = None;
         if live.events.is_none() {
-            live.events = Events::new(&self.plan.workspace);
+            live.events = FileEvents::new(&self.plan.workspace);
             for folder in live.covers.folders() {
                 let _ = live.events.as_mut().map(|events| events.watch(&folder));
             }
         }
         let deep = live.events.is_some() && !self.names.guarded.is_empty();
-        live.walk = deep.then(Walk::new);
+        live.walk = deep.then(FolderWalk::new);
         // A guarded name that was renamed away keeps its cover, and none is lost.
         self.restore();
     }
@@ -235,7 +240,7 @@ impl<'a> GuardWatch<'a> {
             return;
         };
         let (names, covers) = (self.names, &live.covers);
-        let mut through = Through {
+        let mut through = WalkScope {
             workspace: &live.workspace,
             events: live.events.as_mut(),
             skips: &|path| covers.closes(path),
@@ -264,7 +269,7 @@ impl<'a> GuardWatch<'a> {
         {
             // No more events will come, so nothing needs to be watched.
             live.events = None;
-            live.walk = Some(Walk::new());
+            live.walk = Some(FolderWalk::new());
             live.walk_at = None;
             self.step(usize::MAX);
         }
@@ -278,7 +283,7 @@ impl<'a> GuardWatch<'a> {
     }
 }
 
-impl Live {
+impl WatchState {
     /// Returns whether a placeholder is due.
     fn is_due(&self) -> bool {
         self.covers.due().is_some_and(|due| due <= Instant::now())
@@ -293,13 +298,13 @@ impl Live {
 
     /// Returns whether no name can have appeared unnoticed.
     fn is_watched(&self) -> bool {
-        self.walk.as_ref().is_some_and(Walk::is_complete)
+        self.walk.as_ref().is_some_and(FolderWalk::is_complete)
     }
 }
 
 /// The events to report.
 #[derive(Debug, Default)]
-struct Report {
+struct GuardReport {
     events: Vec<GuardEvent>,
     /// The number of names moved aside.
     moved: usize,
@@ -307,7 +312,7 @@ struct Report {
     ends: bool,
 }
 
-impl Report {
+impl GuardReport {
     fn add(&mut self, event: GuardEvent) {
         self.ends |= matches!(event, GuardEvent::Exposed { .. });
         if matches!(event, GuardEvent::MovedAside { .. }) {

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use haft_sandbox::{CommandSpec, Exit, Guard, GuardEvent};
+use haft_sandbox::{CommandSpec, Exit, GuardEvent, PathGuard};
 
 use crate::guards::usual;
 use crate::runner::Test;
@@ -90,7 +90,7 @@ fn replaced() {
                  ! echo evil >> {name} && ! rm {name} && ! mv {name} x"
             );
             let mut spec = guarded(&script, folder.path());
-            let nested = Guard::protect_file(".vim").at_any_depth();
+            let nested = PathGuard::protect_file(".vim").at_any_depth();
             spec.mounts.guards.push(nested);
             let (exit, said) = beside(spec, || save(&file));
             assert!(exit.success(), "{name} {words}: {exit:?} {said}");
@@ -125,7 +125,7 @@ fn exposed() {
         }
         let script = "cat .env d/key; echo ready; while :; do sleep 0.01; done";
         let mut spec = line(script, folder.path());
-        spec.mounts.guards = vec![Guard::hide_file(".env"), Guard::hide_file("d/key")];
+        spec.mounts.guards = vec![PathGuard::hide_file(".env"), PathGuard::hide_file("d/key")];
         spec.mounts.only_reads = only_reads;
         let (exit, said) = beside(spec, || {
             fs::rename(folder.path().join("new"), folder.path().join("d/key")).unwrap();
@@ -298,7 +298,7 @@ fn over_links() {
         let script =
             format!("echo new > made && echo new > d/made && ! rm {over} && cat secret/k {end}/k");
         let mut spec = line(&script, folder.path());
-        spec.mounts.guards = vec![Guard::hide_dir("secret"), Guard::hide_file(".env")];
+        spec.mounts.guards = vec![PathGuard::hide_dir("secret"), PathGuard::hide_file(".env")];
         let (exit, out, err) = run(jail(), spec);
         let context = format!("{over} -> {to}: {exit:?} {out}{err}");
         assert!(exit.guard_events.is_empty() && out.is_empty(), "{context}");
@@ -319,7 +319,7 @@ fn replaced_link() {
         "echo ready; while [ -h over ]; do sleep 0.01; done",
         folder.path(),
     );
-    spec.mounts.guards = vec![Guard::hide_dir("secret")];
+    spec.mounts.guards = vec![PathGuard::hide_dir("secret")];
     let (exit, said) = beside(spec, || {
         fs::remove_file(at("over")).unwrap();
         fs::create_dir(at("over")).unwrap();
@@ -350,11 +350,11 @@ fn linked() {
             symlink(to, at(name)).unwrap();
         }
         let script = format!("cat {place}/k {link}/k {further}/k file .env; rm {link}; ls {place}");
-        let hide = [link, further, place].map(Guard::hide_dir);
+        let hide = [link, further, place].map(PathGuard::hide_dir);
         for guards in [&hide[..1], &hide[..2], &hide[..]] {
             let mut spec = line(&script, folder.path());
             spec.mounts.guards = guards.to_vec();
-            spec.mounts.guards.push(Guard::hide_file(".env"));
+            spec.mounts.guards.push(PathGuard::hide_file(".env"));
             let (exit, out, err) = run(jail(), spec);
             assert!(exit.success() && out.is_empty(), "{script}: {out}{err}");
         }

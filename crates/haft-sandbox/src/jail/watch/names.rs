@@ -6,7 +6,7 @@ use crate::command::{GuardKind, Mounts};
 
 /// A guarded name, as the supervisor knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Name {
+pub(crate) struct GuardedName {
     /// Relative to the workspace.
     pub(crate) path: PathBuf,
     /// Whether the placeholder that holds its place while it is absent is a folder.
@@ -17,24 +17,24 @@ pub(crate) struct Name {
 
 /// All guarded names, and the approved paths below them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Names {
-    pub(crate) guarded: Vec<Name>,
+pub(crate) struct GuardedNames {
+    pub(crate) guarded: Vec<GuardedName>,
     pub(crate) approved: Vec<PathBuf>,
 }
 
-impl Names {
+impl GuardedNames {
     pub(crate) fn of(mounts: &Mounts) -> Self {
         let is_open = |path: &Path| mounts.writable.iter().any(|open| path.starts_with(open));
         let held = mounts
             .guards
             .iter()
             .filter(|guard| guard.kind == GuardKind::Hidden || !is_open(&guard.path));
-        let guarded = held.map(|guard| Name {
+        let guarded = held.map(|guard| GuardedName {
             path: guard.path.clone(),
             folder: guard.folder,
             any_depth: guard.any_depth,
         });
-        let pinned = mounts.pinned.iter().map(|path| Name {
+        let pinned = mounts.pinned.iter().map(|path| GuardedName {
             path: path.clone(),
             folder: false,
             any_depth: false,
@@ -47,12 +47,13 @@ impl Names {
 
     /// Returns whether nothing may be created at this path.
     pub(super) fn holds(&self, path: &Path) -> bool {
-        let named = |name: &Name| path == name.path || name.any_depth && path.ends_with(&name.path);
+        let named =
+            |name: &GuardedName| path == name.path || name.any_depth && path.ends_with(&name.path);
         self.guarded.iter().any(named) && !self.approved.iter().any(|open| path.starts_with(open))
     }
 
     /// Returns the name that is guarded at exactly this path, whether it exists or not.
-    pub(super) fn at(&self, path: &Path) -> Option<&Name> {
+    pub(super) fn at(&self, path: &Path) -> Option<&GuardedName> {
         self.guarded.iter().find(|name| name.path == path)
     }
 }
@@ -61,22 +62,22 @@ impl Names {
 mod tests {
     use std::path::Path;
 
-    use super::Names;
-    use crate::command::{Guard, Mounts};
+    use super::GuardedNames;
+    use crate::command::{Mounts, PathGuard};
 
     #[test]
     fn names_hold_at_their_place_or_below_every_folder_but_for_what_was_approved() {
         let mounts = Mounts {
             guards: vec![
-                Guard::protect_file("top"),
-                Guard::protect_dir(".git/hooks").at_any_depth(),
-                Guard::protect_file("open"),
-                Guard::hide_file("secret"),
+                PathGuard::protect_file("top"),
+                PathGuard::protect_dir(".git/hooks").at_any_depth(),
+                PathGuard::protect_file("open"),
+                PathGuard::hide_file("secret"),
             ],
             writable: vec!["open".into(), "secret".into(), "a/.git".into()],
             ..Mounts::default()
         };
-        let names = Names::of(&mounts);
+        let names = GuardedNames::of(&mounts);
         for (path, expect) in [
             ("top", true),
             ("a/top", false),
