@@ -242,7 +242,7 @@ impl Outcome {
         let is_silent = output.parts.is_empty()
             && self.artifacts.is_empty()
             && !self.content.iter().any(is_beside);
-        if !self.is_ok() || is_silent {
+        if !self.is_ok() || is_silent || self.outer_error.is_some() {
             rendered.push(Mark::Status, status);
         }
         rendered.parts.extend(output.parts);
