@@ -191,7 +191,11 @@ pub(super) fn over(ready: &Ready, stored: &StoredApproval) -> String {
                 _ => None,
             };
             let detail = message.map_or_else(String::new, |message| format!(": {message}"));
-            let part = if is_part { format!(". {ON_COPY}") } else { String::new() };
+            let part = if is_part {
+                format!(". {ON_COPY}")
+            } else {
+                String::new()
+            };
             format!("denied: {by} said no{detail}{part}")
         }
         _ if is_part => format!(

@@ -54,17 +54,17 @@ pub(crate) fn busy(home: &Path, run: &RunId) -> Problem {
     ))
 }
 
-/// Returns the refusal to resume a run that another process has resumed meanwhile, and finished.
+/// Returns the refusal to resume a run that has ended, perhaps in another process a moment ago.
 pub(crate) fn over(run: &RunId, is_agents: bool) -> Problem {
     let advice = if is_agents {
         format!(
-            "nothing ran here; `haft run --resume {run}` shows its answer, and goes on with another prompt"
+            "nothing ran here; `haft run --resume {run}` shows its answer, and with a prompt continues it"
         )
     } else {
         format!("nothing ran here; `haft runs show {run}` shows what it did")
     };
     Problem::usage(format!(
-        "another haft process has resumed run {run}, and the run has ended there"
+        "run {run} has ended; another haft process may have resumed it meanwhile"
     ))
     .advise(advice)
 }

@@ -1,9 +1,11 @@
 //! What haft says of decisions and suspended calls is what happened: what ran, what was applied, who decided, what waits for whom.
 
+use haft::approval::inbox::Ending;
 use serde_json::{Value, json};
 
 use crate::agent_resume::{lab, model, read, suspended};
 use crate::agent_run::APPEND;
+use crate::agent_withdrawn::end;
 use crate::approvals::wait;
 use crate::harness::{Lab, Ran, ended};
 use crate::signals::jailed;
@@ -165,7 +167,7 @@ fn a_call_that_is_made_again_before_the_decision_says_what_waits_and_who_decides
     let request = id(&pending(&lab));
     let ran = lab.run(&write);
     let has = [
-        "waits for the user's approval",
+        "the request is pending",
         &format!("`haft approvals approve {request}`"),
     ];
     check(
@@ -179,45 +181,30 @@ fn a_call_that_is_made_again_before_the_decision_says_what_waits_and_who_decides
 #[test]
 fn a_decision_that_does_not_take_effect_is_no_success_and_says_who_decided() {
     let lab = Lab::new();
-    let write = json!({"path": "b.txt", "content": "x", "mode": "append"}).to_string();
-    let write = ["call", "write_file", "--args", &write];
-    let waiting = lab
-        .command(&[&write[..], &["--wait=60"]].concat())
-        .spawn()
-        .unwrap();
-    let request = attended(&lab);
-    // The process that attends the request is stopped, so that it does not act on the decision.
-    let stop = |signal| {
-        let pid = rustix::process::Pid::from_child(&waiting);
-        rustix::process::kill_process(pid, signal).unwrap();
-    };
-    stop(rustix::process::Signal::STOP);
-    let approving = lab
-        .command(&["approvals", "approve", &request])
-        .spawn()
-        .unwrap();
+    let write = json!({"path": "b.txt", "content": "x"}).to_string();
+    let ran = lab.run(&["call", "write_file", "--args", &write]);
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    let request = pending(&lab);
+    let (request, run) = (id(&request), request["run"].as_str().unwrap());
+    // A process that resumes the run under other settings has it.
+    let held = std::fs::File::open(lab.home().join("runs").join(run)).unwrap();
+    held.lock().unwrap();
+    let approving = lab.command(&["approvals", "approve", &request]);
+    let approving = { approving }.spawn().unwrap();
     wait("the decision", || {
         let shown = lab.run(&["approvals", "show", &request, "--json"]).json();
         (shown["status"] == "approved").then_some(())
     });
-    let trusted = lab.run(&[&write[..], &["--profile", "trusted"]].concat());
+    let by = "the call was made again, and profile trusted allows it now";
+    end(&lab, &request, Ending::Void, by);
     let approved = ended(approving);
-    stop(rustix::process::Signal::CONT);
-    assert_eq!(trusted.code, 0, "{}{}", trusted.stdout, trusted.stderr);
     assert_eq!(approved.code, 3, "{}{}", approved.stdout, approved.stderr);
-    let says = format!("the decision about {request} had no effect: ");
-    let has = [&*says, "profile trusted allows it now"];
-    check("approve", &approved.stderr, &has, &[]);
+    let says = format!("the decision about {request} had no effect: {by}");
+    check("approve", &approved.stderr, &[&says], &[]);
     let late = lab.run(&["approvals", "approve", &request]);
-    check(
-        "late",
-        &late.stderr,
-        &[&format!("approval {request} is withdrawn: ")],
-        &["already decided"],
-    );
-    let waited = ended(waiting);
-    check("waiting", &waited.stderr, &["nothing ran"], &[]);
-    assert_eq!(read(&lab, "b.txt"), "x");
+    assert_eq!(late.code, 3, "{}{}", late.stdout, late.stderr);
+    let says = format!("approval {request} is withdrawn: {by}");
+    check("late", &late.stderr, &[&says], &["already decided"]);
 }
 
 /// Checks the process that a refusal names, where the file system tells which one has a lock.
