@@ -297,6 +297,11 @@ impl Executor {
         checked.map_err(EarlyEnd::into_failure)
     }
 
+    /// Returns whether a request is for one of the executor's internal tools.
+    pub fn is_internal(&self, request: &ApprovalRequest) -> bool {
+        self.parts.is_internal(request)
+    }
+
     /// Returns what is said of the call of a request where it did not run.
     pub fn phrases(&self, request: &ApprovalRequest) -> CallPhrases {
         self.parts.phrases(request)

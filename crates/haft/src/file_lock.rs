@@ -95,8 +95,8 @@ mod tests {
             while started.elapsed() < Duration::from_millis(100) && !writes.is_finished() {
                 std::thread::yield_now();
             }
-            drop(reader);
             assert_eq!(writer(&open()), None, "a reader does not write");
+            drop(reader);
             let written = writes.join().unwrap().unwrap();
             // Not every file system tells.
             let told = writer(&open()).unwrap_or_else(std::process::id);

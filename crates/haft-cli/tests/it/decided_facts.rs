@@ -49,93 +49,113 @@ fn attended(lab: &Lab) -> String {
     })
 }
 
+const APPROVE: &[&str] = &["approve", "--yes"];
+const DENY: &[&str] = &["deny", "--message", "not today"];
+const ANSWER: &[&str] = &["answer", "--answers", r#"{"text":"leave it"}"#];
+/// What is true of a command whose changes are not applied.
+const UNDONE: &str = "the command has run, and its changes were not applied";
+const NOT_APPLIED: &str = "1 change was not applied (a.txt: ";
+
+/// A command whose changes are decided.
+struct Decided {
+    /// How it ends.
+    end: &'static str,
+    /// Whether its file changes before the decision.
+    is_changed: bool,
+    decision: &'static [&'static str],
+    /// The exit code of the decision, and what it says.
+    code: i32,
+    says: &'static [&'static str],
+    /// The same for the command's call when it is made again.
+    again: i32,
+    says_again: &'static [&'static str],
+}
+
+const DECIDED: [Decided; 5] = [
+    Decided {
+        end: "exit 0",
+        is_changed: false,
+        decision: APPROVE,
+        code: 0,
+        says: &["SAID"],
+        again: 0,
+        says_again: &["SAID", "approved by"],
+    },
+    Decided {
+        end: "exit 3",
+        is_changed: false,
+        decision: APPROVE,
+        code: 0,
+        says: &[
+            "SAID",
+            "ok apply_changes: applied what was approved (1 change); the command itself: exit code 3",
+        ],
+        again: 1,
+        says_again: &["SAID", "error run_command: exit code 3"],
+    },
+    Decided {
+        end: "exit 0",
+        is_changed: false,
+        decision: DENY,
+        code: 0,
+        says: &["said no: not today"],
+        again: 3,
+        says_again: &["SAID", NOT_APPLIED, "said no: not today", "denied by"],
+    },
+    Decided {
+        end: "exit 0",
+        is_changed: false,
+        decision: ANSWER,
+        code: 0,
+        says: &["SAID", "leave it"],
+        again: 3,
+        says_again: &[
+            "SAID",
+            NOT_APPLIED,
+            "answered in place of the tool: leave it",
+        ],
+    },
+    Decided {
+        end: "exit 0",
+        is_changed: true,
+        decision: APPROVE,
+        code: 1,
+        says: &[UNDONE],
+        again: 1,
+        says_again: &["SAID", NOT_APPLIED, UNDONE],
+    },
+];
+
 #[test]
 fn the_changes_of_a_command_when_they_are_decided_read_as_what_became_of_them() {
-    let lab = Lab::new();
-    if !jailed(&lab) {
+    if !jailed(&Lab::new()) {
         return;
     }
-    let approve: &[&str] = &["approvals", "approve", "--yes"];
-    let deny: &[&str] = &["approvals", "deny", "--message", "not today"];
-    let undone = "the command has run, and its changes were not applied";
-    // How the command ends, who changes its file meanwhile, the decision with its exit code and words, and the exit code and words of
-    // the same call made again.
-    type Said<'a> = (&'a [&'a str], i32, &'a [&'a str], i32, &'a [&'a str]);
-    let rows: [(&str, bool, Said<'_>); 4] = [
-        (
-            "exit 0",
-            false,
-            (approve, 0, &["SAID"], 0, &["SAID", "approved by"]),
-        ),
-        (
-            "exit 3",
-            false,
-            (
-                approve,
-                0,
-                &[
-                    "SAID",
-                    "ok apply_changes: applied what was approved (1 change)",
-                    "exit code 3",
-                ],
-                1,
-                &["SAID", "error run_command: exit code 3"],
-            ),
-        ),
-        (
-            "exit 0",
-            false,
-            (
-                deny,
-                0,
-                &["said no: not today"],
-                3,
-                &[
-                    "SAID",
-                    "1 change was not applied (a.txt: ",
-                    "said no: not today",
-                    "denied by",
-                ],
-            ),
-        ),
-        (
-            "exit 0",
-            true,
-            (
-                approve,
-                1,
-                &[undone],
-                1,
-                &["SAID", "1 change was not applied (a.txt: ", undone],
-            ),
-        ),
-    ];
-    for (end, is_changed, (decision, code, says, again, then_says)) in rows {
-        let row = format!("{end} {is_changed} {decision:?}");
+    for row in DECIDED {
+        let name = format!("{} {} {:?}", row.end, row.is_changed, row.decision);
         let lab = Lab::new();
         lab.file("a.txt", "mine\n");
-        let line = format!("echo x >> a.txt; echo SAID; {end}");
-        assert_eq!(command(&lab, &line, &[]).code, 4, "{row}");
+        let line = format!("echo x >> a.txt; echo SAID; {}", row.end);
+        assert_eq!(command(&lab, &line, &[]).code, 4, "{name}");
         let request = id(&pending(&lab));
-        if is_changed {
+        if row.is_changed {
             lab.file("a.txt", "other\n");
         }
-        let decided = lab.run(&[decision, &[&request]].concat());
+        let decided = lab.run(&[&["approvals"], row.decision, &[&request]].concat());
         let text = decided.stdout + &decided.stderr;
-        assert_eq!(decided.code, code, "{row}: {text}");
-        check(&row, &text, says, &["nothing ran"]);
-        let now = if is_changed { "other\n" } else { "mine\n" };
-        let added = if decision == approve && !is_changed {
-            "x\n"
-        } else {
-            ""
+        assert_eq!(decided.code, row.code, "{name}: {text}");
+        check(&name, &text, row.says, &["nothing ran"]);
+        let expect = match (row.is_changed, row.decision == APPROVE) {
+            (true, _) => "other\n",
+            (false, true) => "mine\nx\n",
+            (false, false) => "mine\n",
         };
-        assert_eq!(read(&lab, "a.txt"), format!("{now}{added}"), "{row}");
+        assert_eq!(read(&lab, "a.txt"), expect, "{name}");
         let repeated = command(&lab, &line, &[]);
         let text = repeated.stdout + &repeated.stderr;
-        assert_eq!(repeated.code, again, "{row}: {text}");
-        check(&row, &text, then_says, &["nothing ran"]);
-        assert_eq!(read(&lab, "a.txt"), format!("{now}{added}"), "{row}");
+        assert_eq!(repeated.code, row.again, "{name}: {text}");
+        check(&name, &text, row.says_again, &["nothing ran"]);
+        assert_eq!(read(&lab, "a.txt"), expect, "{name}");
     }
 }
 

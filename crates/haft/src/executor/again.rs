@@ -427,9 +427,13 @@ fn still_pending(parts: &Parts, call: &SuspendedCall, entry: Option<&StoredAppro
             };
             (waits, format!("`haft approvals approve {id}`"))
         }
-        None if entry.is_some() => (
+        None if entry.is_some_and(|entry| entry.claimed) => (
             "is decided, and another process acts on the decision",
             format!("`haft approvals show {id}` shows how it ended, once it has"),
+        ),
+        None if entry.is_some() => (
+            "is decided, but no process has acted on the decision yet",
+            format!("`haft runs resume {}` acts on it", call.run),
         ),
         None => ("has not finished yet", String::new()),
     };

@@ -242,7 +242,7 @@ impl Outcome {
         let is_silent = output.parts.is_empty()
             && self.artifacts.is_empty()
             && !self.content.iter().any(is_beside);
-        if !self.is_ok() || is_silent || self.outer_error.is_some() {
+        if !self.is_ok() || is_silent {
             rendered.push(Mark::Status, status);
         }
         rendered.parts.extend(output.parts);
@@ -255,6 +255,10 @@ impl Outcome {
             .chain(self.notes.iter().map(String::as_str))
         {
             rendered.push(Mark::Note, note);
+        }
+        if let Some(outer) = self.outer_error.as_ref().filter(|_| self.is_ok()) {
+            let failed = format!("the call that this is a part of failed: {}", outer.message);
+            rendered.push(Mark::Note, failed);
         }
         for artifact in &self.artifacts {
             let mut parts = rendered.parts.iter();

@@ -263,7 +263,8 @@ fn refusal(outcome: &Outcome) -> String {
             error.message, outcome.run
         ),
         Some(error) => error.message.clone(),
-        None => outcome.status.as_str().to_owned(),
+        // The user answered in place of the tool.
+        None => format!("{}: {}", outcome.summary, outcome.text()),
     }
 }
 

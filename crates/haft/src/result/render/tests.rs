@@ -107,7 +107,7 @@ fn a_command_says_its_end_then_its_streams_then_what_else_is_known() {
         // It did its part, and the call that it is a part of failed.
         (
             part(both),
-            "applied; the command itself: exit code 3\n--- stdout ---\nout\n--- stderr ---\nerr",
+            "--- stdout ---\nout\n--- stderr ---\nerr\n--- note ---\nthe call that this is a part of failed: exit code 3",
         ),
         (
             part(both).into_outer(),
