@@ -325,7 +325,7 @@ impl Outcome {
     pub fn into_outer(mut self) -> Self {
         if let Some(failure) = self.outer_error.take() {
             self.status = status_of(failure.kind);
-            self.summary = first_line(&failure.message).to_owned();
+            first_line(&failure.message).clone_into(&mut self.summary);
             self.error = Some(failure);
         }
         self

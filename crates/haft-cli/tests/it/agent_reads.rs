@@ -22,12 +22,14 @@ fn lab() -> Lab {
     lab
 }
 
+/// The calls before the one that is asked about, the call after it, the file when the run is resumed, its name and text at the end, and
+/// what the model is told if the change is refused.
+type Row<'a> = (&'a [&'a str], &'a str, &'a str, [&'a str; 2], &'a str);
+
 #[test]
 fn a_resumed_run_when_it_has_read_a_file_changes_it_without_reading_it_again() {
     let unchanged = "one\ntwo\n";
-    // Before the call that is asked about, after it, the file when the run is resumed, its name and text at the end, and what the model
-    // is told if the change is refused.
-    let rows: [(&[&str], &str, &str, [&str; 2], &str); 6] = [
+    let rows: [Row<'_>; 6] = [
         (&[READ], EDIT, unchanged, ["src.txt", "one\nTWO\n"], ""),
         (&[READ], WRITE, unchanged, ["src.txt", "one\nTWO\n"], ""),
         (
