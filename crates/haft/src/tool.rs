@@ -18,7 +18,7 @@ use crate::context::CallContext;
 use crate::error::ToolError;
 use crate::future::BoxFuture;
 use crate::permission::{Condition, Permission};
-use crate::result::{Content, ToolResult};
+use crate::result::{Content, Failure, ToolResult};
 use crate::spec::{NameError, ToolName, ToolPage, ToolSpec};
 use crate::workspace::Workspace;
 
@@ -131,6 +131,13 @@ pub trait Tool: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Returns what is known of the call that this one carries on, where this one does not run on its decision: `why` says why not. Pure;
+    /// `None` by default, as for every call that carries on no other.
+    fn without_running(&self, arguments: &Arguments, why: &Failure) -> Option<ToolResult> {
+        let _ = (arguments, why);
+        None
+    }
+
     /// Returns the page that the spec's `ui` names, for a user who looks at the tool: no call, no effects. An implementation that
     /// fetches it from elsewhere reads at most `most` bytes plus one.
     fn page(&self, most: usize) -> BoxFuture<'_, Result<ToolPage, ToolError>> {
@@ -239,6 +246,12 @@ pub trait TypedTool: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Returns what is known of the call that this one carries on: see [`Tool::without_running`].
+    fn without_running(&self, input: &Self::Input, why: &Failure) -> Option<ToolResult> {
+        let _ = (input, why);
+        None
+    }
+
     /// Returns the page that the spec's `ui` names, for a user who looks at the tool; `None` if it names none.
     fn page(&self) -> Option<ToolPage> {
         None
@@ -299,6 +312,10 @@ impl<T: TypedTool> TypedTool for Arc<T> {
 
     fn meanings(&self, input: &T::Input) -> Vec<Meaning> {
         T::meanings(self, input)
+    }
+
+    fn without_running(&self, input: &T::Input, why: &Failure) -> Option<ToolResult> {
+        T::without_running(self, input, why)
     }
 
     fn page(&self) -> Option<ToolPage> {
@@ -422,6 +439,11 @@ impl<T: TypedTool> Tool for Erased<T> {
         input
             .map(|input| self.tool.meanings(&input))
             .unwrap_or_default()
+    }
+
+    fn without_running(&self, arguments: &Arguments, why: &Failure) -> Option<ToolResult> {
+        let input = arguments.parse::<T::Input>().ok()?;
+        self.tool.without_running(&input, why)
     }
 
     fn page(&self, _most: usize) -> BoxFuture<'_, Result<ToolPage, ToolError>> {
