@@ -7,7 +7,7 @@ use std::path::Path;
 
 use haft::policy::{Denials, Policy, Profile, RuleSet, SecretFiles};
 use haft::workspace::Workspace;
-use haft_sandbox::{Guard, GuardKind};
+use haft_sandbox::{AbsentGuard, Guard, GuardKind};
 use rustix::fs::{Mode, OFlags};
 
 use super::{MAX_DENIED, crowd, find, own, protected_guards};
@@ -59,9 +59,11 @@ fn describe(guards: &[Guard]) -> BTreeSet<String> {
     let names: Vec<Guard> = protected_guards().collect();
     let guards = guards.iter().filter(|guard| !names.contains(guard));
     let word = |guard: &Guard| {
-        let kind = match guard.kind {
-            GuardKind::Hidden => "hide",
-            GuardKind::ReadOnly => "keep",
+        let kind = match (guard.kind, guard.absent) {
+            (GuardKind::Hidden, _) => "hide",
+            (GuardKind::ReadOnly, AbsentGuard::Placeholder) => "keep",
+            (GuardKind::ReadOnly, AbsentGuard::Renamed) => "keep if there",
+            (GuardKind::ReadOnly, AbsentGuard::NewEntries) => "close",
         };
         let end = if guard.folder { "/" } else { "" };
         format!("{kind} {}{end}", guard.path.display())
@@ -265,6 +267,8 @@ const REPOSITORIES: &[(&[&str], &[&str])] = &[
             "keep .git/config.worktree",
             "keep .git/gitdir",
             "keep .git/hooks/",
+            "keep .git/modules/",
+            "keep if there .git/commondir",
         ],
     ),
     (
@@ -274,6 +278,40 @@ const REPOSITORIES: &[(&[&str], &[&str])] = &[
             "keep x/y.git/config",
             "keep x/y.git/config.worktree",
             "keep x/y.git/hooks/",
+            "keep x/y.git/modules/",
+            "keep if there x/y.git/commondir",
+        ],
+    ),
+    // What is in the folder of submodules' repositories when a command starts may change; nothing may appear beside it.
+    (
+        &[
+            ".git/HEAD",
+            ".git/objects/",
+            ".git/refs/",
+            ".git/commondir",
+            "s.git/HEAD",
+            "s.git/objects/",
+            "s.git/refs/",
+            "s.git/modules/a/b/HEAD",
+            "s.git/modules/a/b/objects/",
+            "s.git/modules/a/b/refs/",
+            "s.git/modules/a/x",
+        ],
+        &[
+            "keep .git/commondir",
+            "keep .git/config.worktree",
+            "close s.git/modules/",
+            "close s.git/modules/a/",
+            "keep s.git/modules/a/x",
+            "keep if there s.git/commondir",
+            "keep s.git/config",
+            "keep s.git/config.worktree",
+            "keep s.git/hooks/",
+            "keep if there s.git/modules/a/b/commondir",
+            "keep s.git/modules/a/b/config",
+            "keep s.git/modules/a/b/config.worktree",
+            "keep s.git/modules/a/b/hooks/",
+            "keep s.git/modules/a/b/modules/",
         ],
     ),
     // A folder that a worktree uses: what it shares is where `commondir` leads.
@@ -295,6 +333,8 @@ async fn settings_of_repositories_are_read_only() {
         "keep .git/config.worktree",
         "keep .git/hooks/",
         "keep .git/info/attributes",
+        "keep .git/modules/",
+        "keep if there .git/commondir",
     ];
     check(REPOSITORY, &[], false, &whole).await;
     check(REPOSITORY, &["Read(nothing)"], true, &[]).await;
@@ -324,6 +364,33 @@ async fn what_git_files_and_commondirs_name_is_read_only() {
             "{text}: {guards:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn what_settings_of_repositories_name_is_read_only() {
+    let (dir, workspace) = tree(&["sub/", "tool/run", "out/"]);
+    let root = workspace.root().display();
+    let config = format!(
+        "[core]\n\thooksPath = own/hooks\n\tfsmonitor = ./tool/run --x=1\n[filter \"a\"]\n\tclean = {root}/tool/new.sh\n\
+         [include]\n\tpath = ../team\n[remote \"o\"]\n\turl = ./out\n"
+    );
+    fs::create_dir_all(dir.path().join(".git")).unwrap();
+    fs::write(dir.path().join(".git/config"), config).unwrap();
+    fs::write(dir.path().join("team"), "[core]\npager = ./sub/page").unwrap();
+    let guards = find(Denials::default(), workspace, false)
+        .await
+        .unwrap()
+        .guards;
+    let shown = describe(&guards);
+    for expect in [
+        "keep own/hooks/",
+        "keep if there tool/run",
+        "keep team",
+        "keep if there sub/page",
+    ] {
+        assert!(shown.contains(expect), "{expect} {shown:?}");
+    }
+    assert!(!shown.iter().any(|one| one.ends_with(" out/")), "{shown:?}");
 }
 
 #[tokio::test]
