@@ -61,6 +61,7 @@ pub enum Aspect {
 }
 
 impl Aspect {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
     fn is_content(&self) -> bool {
         *self == Self::Content
     }

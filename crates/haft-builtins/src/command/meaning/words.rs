@@ -10,14 +10,12 @@ pub(in crate::command) fn one_line(text: &str, most: usize) -> String {
 /// Returns a path or a name on one line, in quotes if it could be taken for a part of a sentence.
 pub(super) fn name(bytes: &[u8]) -> String {
     const MAX_NAME: usize = 200;
-    match std::str::from_utf8(bytes) {
-        Ok(text) => visible::short_path(text, MAX_NAME),
-        Err(_) => {
-            let shown = visible::path_of_bytes(bytes.get(..MAX_NAME).unwrap_or(bytes));
-            let cut = if bytes.len() > MAX_NAME { "…" } else { "" };
-            format!("{shown}{cut}")
-        }
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return visible::short_path(text, MAX_NAME);
     }
+    let shown = visible::path_of_bytes(bytes.get(..MAX_NAME).unwrap_or(bytes));
+    let cut = if bytes.len() > MAX_NAME { "…" } else { "" };
+    format!("{shown}{cut}")
 }
 
 /// Returns a text of somebody else in quotes, on one line. A quote inside is escaped, so that nothing in it reads as haft's own words.

@@ -487,8 +487,8 @@ fn a_guard_that_errs_denies() {
     assert!(ruling.reason.contains("no answer"), "{ruling:?}");
 }
 
-#[test]
-fn a_repository_in_a_folder_of_any_name_is_judged_like_git() {
+/// Creates repositories in folders of other names than `.git`, and folders that are not quite one.
+fn repositories() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for file in [
         "bare/HEAD",
@@ -510,6 +510,12 @@ fn a_repository_in_a_folder_of_any_name_is_judged_like_git() {
         };
         std::fs::write(at, text).unwrap();
     }
+    dir
+}
+
+#[test]
+fn a_repository_in_a_folder_of_any_name_is_judged_like_git() {
+    let dir = repositories();
     let workspace = Workspace::open(dir.path()).unwrap();
     let policy = builder(Profile::Trusted, everything().set()).workspace(&workspace);
     let policy = policy.build().unwrap();

@@ -247,6 +247,8 @@ fn a_mount_point_is_refused() {
 
 #[test]
 fn the_user_sees_texts_targets_and_modes() {
+    use Aspect::{BecomesLink, Content, Folder, Link, Mode, WasLink};
+
     let mut scene = Scene::new();
     scene.prepare("echo a > a; echo b > b; chmod 644 a b; echo c > c; mkdir gone held; ln -s a was; echo x > held/x; chmod 644 held/x");
     if !scene.run("echo new > a; chmod 755 b; chmod 777 a; rm c; ln -s /etc/passwd l; ln -sf a held/x; rm was; echo f > was; rmdir gone; echo n > 'a (mode)'; mkdir -p empty/in d; head -c 400000 /dev/zero | tr '\\0' x > d/long") {
@@ -278,7 +280,6 @@ fn the_user_sees_texts_targets_and_modes() {
         })
         .collect();
     let some = |text: &str| Some(text.to_owned());
-    use Aspect::{BecomesLink, Content, Folder, Link, Mode, WasLink};
     assert_eq!(
         shown,
         [
