@@ -53,8 +53,8 @@ use tokio::net::unix::pipe;
 use tokio::sync::OnceCell;
 
 pub use crate::command::{
-    CommandSpec, GuardKind, HomeFolder, Mounts, Network, OverlayFolders, PathGuard, ProcessLimits,
-    Program, SHELL, Stdin,
+    AbsentGuard, CommandSpec, GuardKind, HomeFolder, Mounts, Network, OverlayFolders, PathGuard,
+    ProcessLimits, Program, SHELL, Stdin,
 };
 pub use crate::guard_event::GuardEvent;
 pub use crate::host_program::{DetachedProgram, HostProgram};

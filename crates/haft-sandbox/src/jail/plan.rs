@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use seccompiler::{BpfProgram, sock_filter};
 
 use super::watch::names::{GuardedName, GuardedNames};
+use crate::command::AbsentGuard;
 use crate::strength::Strength;
 
 /// The permissions of a bind mount beyond being visible read-only.
@@ -289,7 +290,12 @@ impl PlanEncoder {
     fn names(&mut self, names: &GuardedNames) {
         self.list(&names.guarded, |out, name| {
             out.text(name.path.as_os_str());
-            out.number(u64::from(name.folder) | u64::from(name.any_depth) << 1);
+            let absent = match name.absent {
+                AbsentGuard::Placeholder => 0,
+                AbsentGuard::Renamed => 1,
+                AbsentGuard::NewEntries => 2,
+            };
+            out.number(u64::from(name.folder) | u64::from(name.any_depth) << 1 | absent << 2);
         });
         self.list(&names.approved, |out, path| out.text(path.as_os_str()));
     }
@@ -407,6 +413,12 @@ impl PlanDecoder<'_> {
                 path,
                 folder: flags & 1 != 0,
                 any_depth: flags & 2 != 0,
+                absent: match flags >> 2 {
+                    0 => AbsentGuard::Placeholder,
+                    1 => AbsentGuard::Renamed,
+                    2 => AbsentGuard::NewEntries,
+                    _ => return None,
+                },
             })
         };
         Some(GuardedNames {
@@ -468,6 +480,7 @@ mod tests {
         BindMode, GuardedName, GuardedNames, JailNetwork, KernelLimits, LandlockGrant, PathCover,
         ProgramRole, RootEntry, SupervisorPlan,
     };
+    use crate::command::AbsentGuard;
     use crate::strength::Strength;
 
     fn bind(source: &str, target: &str, kind: BindMode) -> RootEntry {
@@ -492,6 +505,7 @@ mod tests {
             path: ".git/hooks".into(),
             folder: true,
             any_depth: false,
+            absent: AbsentGuard::NewEntries,
         };
         GuardedNames {
             guarded: vec![name],

@@ -15,6 +15,7 @@ use haft::permission::{Permission, Verdict};
 use haft::policy::{EffectVerdict, protected_from_commands};
 use haft::result::{Failure, ToolResult};
 use haft::spec::{CallPhrases, Risk, ToolSpec};
+use haft::text::visible;
 use haft::tool::TypedTool;
 use haft::workspace::{Workspace, WorkspaceError};
 use schemars::JsonSchema;
@@ -346,7 +347,7 @@ impl PendingChanges {
             && *fate == Fate::Asked
         {
             // Changes that the user approved are applied as shown or not at all.
-            let why = format!("{}: {why}", path.display());
+            let why = format!("{}: {why}", visible::path(&path.to_string_lossy()));
             return self.decide(fate, |_| Fate::Conflict(why.clone()));
         }
         for (path, why) in left_out {
