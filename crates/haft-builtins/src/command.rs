@@ -11,7 +11,7 @@ use haft::result::{Artifact, ToolResult};
 use haft::spec::{Risk, Suspension, ToolSpec};
 use haft::tool::TypedTool;
 use haft::workspace::Workspace;
-use haft_sandbox::{Exit, Running};
+use haft_sandbox::{Exit, RunningCommand};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -222,7 +222,7 @@ fn guard_events(exit: &Exit) -> String {
 /// A started command and its network connections.
 #[derive(Debug, Clone)]
 pub(crate) struct Started {
-    pub(crate) running: Running,
+    pub(crate) running: RunningCommand,
     pub(crate) connected: Connected,
     /// True if the command may change the workspace directly.
     pub(crate) direct: bool,

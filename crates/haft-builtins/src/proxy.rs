@@ -17,7 +17,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_sandbox::{Outlet, Serving};
+use haft_sandbox::{Outlet, ServeFuture};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -132,7 +132,7 @@ struct CommandProxy {
 }
 
 impl Outlet for CommandProxy {
-    fn serve(&self, connection: TcpStream) -> Serving {
+    fn serve(&self, connection: TcpStream) -> ServeFuture {
         let moved = Traffic::default();
         let way = Self {
             moved: moved.clone(),

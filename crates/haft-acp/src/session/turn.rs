@@ -5,7 +5,7 @@ use std::pin::pin;
 use haft_agent::{AgentError, End, Exceeded, Finished};
 use haft_app::agent::{AgentRun, problem};
 use haft_app::problem::Problem;
-use haft_wire::Part;
+use haft_wire::ContentPart;
 use serde_json::{Value, json};
 
 use super::{Busy, Session};
@@ -15,7 +15,7 @@ use crate::rpc::{INVALID_REQUEST, RpcError};
 
 /// The loop's next step.
 enum Step {
-    Prompt(Vec<Part>),
+    Prompt(Vec<ContentPart>),
     /// Continues with calls that have no answer.
     Resume,
 }

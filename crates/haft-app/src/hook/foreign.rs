@@ -13,7 +13,7 @@ use haft::spec::{FOREIGN, Overflow, Risk, ToolSpec};
 use haft::tool::Tool;
 use haft::untrusted::SERVER_EFFECT;
 use haft_builtins::outside::Outside;
-use haft_hook::{Action, Agent, Change, Command, Report, Status};
+use haft_hook::{Agent, AgentCommand, CallAction, CallReport, CallStatus, EditKind};
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -99,21 +99,25 @@ impl ForeignTool {
     }
 
     /// States one thing that a call does.
-    fn effects_of(&self, action: &Action, cwd: Option<&str>) -> Result<Vec<Permission>, ToolError> {
+    fn effects_of(
+        &self,
+        action: &CallAction,
+        cwd: Option<&str>,
+    ) -> Result<Vec<Permission>, ToolError> {
         Ok(match action {
-            Action::Command(command) => return self.command(command, cwd),
+            CallAction::Command(command) => return self.command(command, cwd),
             // A search names its folder in the same way.
-            Action::Read { path } => self.outside.search(path, cwd)?,
-            Action::Edit { path, change } => {
-                let removes = *change == Change::Remove;
+            CallAction::Read { path } => self.outside.search(path, cwd)?,
+            CallAction::Edit { path, change } => {
+                let removes = *change == EditKind::Remove;
                 self.outside.change(path, cwd, removes)?
             }
-            Action::Fetch { url } => vec![self.outside.fetch(url)?],
-            Action::Mcp { server, .. } => {
+            CallAction::Fetch { url } => vec![self.outside.fetch(url)?],
+            CallAction::Mcp { server, .. } => {
                 let server = server.as_deref().unwrap_or("a server without a name");
                 vec![unknown(SERVER_EFFECT, server)]
             }
-            Action::Note => Vec::new(),
+            CallAction::Note => Vec::new(),
             // An action of a newer version is unknown, too.
             _ => vec![unknown(UNKNOWN, &self.tool)],
         })
@@ -126,7 +130,11 @@ impl ForeignTool {
         }
     }
 
-    fn command(&self, command: &Command, cwd: Option<&str>) -> Result<Vec<Permission>, ToolError> {
+    fn command(
+        &self,
+        command: &AgentCommand,
+        cwd: Option<&str>,
+    ) -> Result<Vec<Permission>, ToolError> {
         let cwd = command.cwd.as_deref().or(cwd);
         let mut all = match (&command.line, &command.argv) {
             (Some(line), _) => self.outside.line(line, cwd)?,
@@ -140,7 +148,7 @@ impl ForeignTool {
     }
 
     /// Returns the result of a call that the agent reports. `prompted` is whether the agent's prompt asked first.
-    fn result(&self, report: &Report, prompted: bool) -> Result<ToolResult, ToolError> {
+    fn result(&self, report: &CallReport, prompted: bool) -> Result<ToolResult, ToolError> {
         let agent = self.agent.title();
         let text = report.result.as_deref().map_or_else(String::new, text);
         let data = json!({
@@ -150,26 +158,28 @@ impl ForeignTool {
         let result = ToolResult::text(text).with_data_for_programs(&data)?;
         let error = report.error.as_deref();
         let status = match report.status {
-            Status::Failed if prompted && error.is_some_and(is_rejection) => Status::Refused,
+            CallStatus::Failed if prompted && error.is_some_and(is_rejection) => {
+                CallStatus::Refused
+            }
             status => status,
         };
         let (kind, what) = match status {
-            Status::Ok => return Ok(result),
+            CallStatus::Ok => return Ok(result),
             // Agents do not tell a refusal by their user from one by a rule of their own.
-            Status::Refused if prompted => (
+            CallStatus::Refused if prompted => (
                 ErrorKind::Denied,
                 format!(
                     "the prompt of {agent} asked about this call, and {agent} says that it did not run: its user refused it, or a rule of its own"
                 ),
             ),
-            Status::Failed if prompted => (
+            CallStatus::Failed if prompted => (
                 ErrorKind::Failed,
                 format!(
                     "the prompt of {agent} asked about this call, and {agent} says that it failed, but not whether its user refused it"
                 ),
             ),
-            Status::Failed => (ErrorKind::Failed, format!("{agent} says that it failed")),
-            Status::Interrupted => (
+            CallStatus::Failed => (ErrorKind::Failed, format!("{agent} says that it failed")),
+            CallStatus::Interrupted => (
                 ErrorKind::Cancelled,
                 format!("{agent} says that it was interrupted"),
             ),

@@ -16,7 +16,7 @@ use haft::session::ActiveSkill;
 use haft::spec::Risk;
 use haft::workspace::{Kind, Workspace, WorkspaceError};
 use haft_sandbox::{
-    Backend, CommandSpec, Guard, Mounts, Program, Running, Sandbox, Spool, direct_words,
+    Backend, CommandSpec, Mounts, PathGuard, Program, RunningCommand, Sandbox, Spool, direct_words,
 };
 
 use crate::command::RunCommandInput;
@@ -427,7 +427,7 @@ impl Commands {
             // The command already sees a folder that contains the workspace, which must not become read-only.
             if !root.starts_with(folder) {
                 match folder.strip_prefix(root) {
-                    Ok(inside) => spec.mounts.guards.push(Guard::protect_dir(inside)),
+                    Ok(inside) => spec.mounts.guards.push(PathGuard::protect_dir(inside)),
                     Err(_) => spec.mounts.read_only.push(folder.to_path_buf()),
                 }
             }
@@ -471,7 +471,7 @@ impl Commands {
         &self,
         spec: CommandSpec,
         input: Option<InputReader>,
-    ) -> Result<(Running, Option<InputFeed>), NotStarted> {
+    ) -> Result<(RunningCommand, Option<InputFeed>), NotStarted> {
         start::start(&self.sandbox, spec, input, self.network.allows_no_network()).await
     }
 }

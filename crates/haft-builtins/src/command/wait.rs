@@ -11,7 +11,7 @@ use haft::permission::Permission;
 use haft::result::ToolResult;
 use haft::spec::{Risk, ToolSpec};
 use haft::tool::TypedTool;
-use haft_sandbox::{Log, Running, Waited};
+use haft_sandbox::{Log, RunningCommand, WaitOutcome};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -99,14 +99,14 @@ impl TypedTool for AwaitCommand {
                 let waited = tokio::select! {
                     biased;
                     waited = running.wait_for(|running| seen.matches(running), deadline) => waited,
-                    _ = context.ending() => Waited::TimedOut,
+                    _ = context.ending() => WaitOutcome::TimedOut,
                 };
                 let exit = match &waited {
-                    Waited::Ended(exit) => Some(exit.clone()),
+                    WaitOutcome::Ended(exit) => Some(exit.clone()),
                     _ => running.exit(),
                 };
                 show(running, &mut shown.screen, &progress);
-                (exit, Some(waited == Waited::Matched))
+                (exit, Some(waited == WaitOutcome::Matched))
             }
         };
         let of = CommandData::of(&task.started, &mut shown.reported, exit.as_ref(), context);
@@ -210,7 +210,7 @@ impl Seen {
         }
     }
 
-    fn matches(&mut self, running: &Running) -> bool {
+    fn matches(&mut self, running: &RunningCommand) -> bool {
         let Self {
             pattern,
             from,

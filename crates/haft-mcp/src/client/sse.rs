@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use haft::future::BoxFuture;
 use haft::text::clip;
-use haft_wire::events::{Event, Events};
+use haft_wire::events::{SseEvent, SseParser};
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
 use url::Url;
@@ -175,8 +175,8 @@ impl Post {
 /// A stream, with the events that came after the first one.
 struct Stream {
     exchange: Exchange,
-    events: Events,
-    first_events: Vec<Event>,
+    events: SseParser,
+    first_events: Vec<SseEvent>,
 }
 
 /// Opens the stream and reads the address that its first event names.
@@ -191,7 +191,7 @@ async fn begin(courier: &Courier) -> Result<(Stream, Url), ClientError> {
     }
     let mut stream = Stream {
         exchange,
-        events: Events::new(endpoint.longest),
+        events: SseParser::new(endpoint.longest),
         first_events: Vec::new(),
     };
     let longest = endpoint.longest;
@@ -242,7 +242,7 @@ async fn read(mut stream: Stream, pending: Arc<Pending>, post: Arc<Post>) {
     pending.end();
 }
 
-fn handle_events(events: Vec<Event>, pending: &Pending, post: &Arc<Post>) {
+fn handle_events(events: Vec<SseEvent>, pending: &Pending, post: &Arc<Post>) {
     let messages = events.into_iter();
     for event in messages.filter(|event| matches!(event.kind.as_str(), "" | "message")) {
         if let Some((inquiry, ask)) = pending.hear(event.data.into()) {

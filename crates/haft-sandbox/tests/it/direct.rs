@@ -240,8 +240,8 @@ fn no_new_entries() {
         fs::write(folder.path().join("modules/old/config"), "x").unwrap();
         let mut spec = line(script, folder.path());
         spec.mounts.guards = vec![
-            Guard::no_new_entries("modules"),
-            Guard::protect_file("modules/old/config"),
+            PathGuard::no_new_entries("modules"),
+            PathGuard::protect_file("modules/old/config"),
         ];
         let (exit, out, err) = run(jail(), spec);
         assert_eq!(exit.success(), ends, "{script}: {out}{err}");
@@ -271,7 +271,7 @@ fn unheld() {
     fs::create_dir(folder.path().join("bare")).unwrap();
     let script = "[ -z \"$(ls bare)\" ] && echo ../x > bare/commondir";
     let mut spec = line(script, folder.path());
-    spec.mounts.guards = vec![Guard::protect_file("bare/commondir").without_placeholder()];
+    spec.mounts.guards = vec![PathGuard::protect_file("bare/commondir").without_placeholder()];
     let (exit, out, err) = run(jail(), spec);
     assert!(exit.success(), "{out}{err}");
     assert_eq!(exit.guard_events, [aside("bare/commondir")]);

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use haft::policy::{Denials, Policy, Profile, RuleSet, SecretFiles};
 use haft::workspace::Workspace;
-use haft_sandbox::{AbsentGuard, Guard, GuardKind};
+use haft_sandbox::{AbsentGuard, GuardKind, PathGuard};
 use rustix::fs::{Mode, OFlags};
 
 use super::{MAX_DENIED, crowd, find, own, protected_guards};
@@ -57,10 +57,10 @@ fn tree(paths: &[&str]) -> (tempfile::TempDir, Workspace) {
 }
 
 /// Describes guards in words, without those for protected names, which are always the same.
-fn describe(guards: &[Guard]) -> BTreeSet<String> {
-    let names: Vec<Guard> = protected_guards().collect();
+fn describe(guards: &[PathGuard]) -> BTreeSet<String> {
+    let names: Vec<PathGuard> = protected_guards().collect();
     let guards = guards.iter().filter(|guard| !names.contains(guard));
-    let word = |guard: &Guard| {
+    let word = |guard: &PathGuard| {
         let kind = match (guard.kind, guard.absent) {
             (GuardKind::Hidden, _) => "hide",
             (GuardKind::ReadOnly, AbsentGuard::Placeholder) => "keep",
@@ -249,7 +249,7 @@ async fn what_cannot_be_looked_at_is_covered() {
         .unwrap()
         .guards;
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
-    let long = |guards: &[Guard], kind| {
+    let long = |guards: &[PathGuard], kind| {
         let mut long = guards
             .iter()
             .filter(|guard| guard.kind == kind && guard.folder);
@@ -306,7 +306,7 @@ async fn too_many_denied_files_are_refused_with_a_way_out() {
     assert!(advice.contains("Read(/d/**)"), "{advice}");
     let rules = denials(&workspace, &["Read(/d/**)"]);
     let guards = find(rules, workspace, true).await.unwrap().guards;
-    assert_eq!(guards, [Guard::hide_dir(Path::new("d"))]);
+    assert_eq!(guards, [PathGuard::hide_dir(Path::new("d"))]);
 }
 
 #[tokio::test]
@@ -335,8 +335,11 @@ async fn secrets_are_covered_by_their_names_and_their_other_names() {
     assert_eq!(describe(&guards), words(&expect));
 }
 
-fn hidden(paths: &[&str]) -> Vec<Guard> {
-    paths.iter().map(|path| Guard::hide_file(*path)).collect()
+fn hidden(paths: &[&str]) -> Vec<PathGuard> {
+    paths
+        .iter()
+        .map(|path| PathGuard::hide_file(*path))
+        .collect()
 }
 
 #[test]
@@ -356,8 +359,12 @@ fn a_folder_of_which_all_is_hidden_is_hidden_whole() {
         "mixed/d.pem",
         "top.pem",
     ]);
-    let read_only = Guard::protect_file("keys/old/b.pem");
-    let all = [all, vec![read_only, Guard::protect_file("mixed/readme")]].concat();
+    let read_only = PathGuard::protect_file("keys/old/b.pem");
+    let all = [
+        all,
+        vec![read_only, PathGuard::protect_file("mixed/readme")],
+    ]
+    .concat();
     let folded = crowd::merge_guards(dir.path(), all);
     let expect = [
         "hide keys/",
@@ -454,7 +461,7 @@ async fn a_folder_behind_a_link_whose_path_is_too_long_is_covered_further_up() {
                 continue;
             }
         };
-        let length = |guard: &Guard| guard.path.as_os_str().len();
+        let length = |guard: &PathGuard| guard.path.as_os_str().len();
         let covered = guards.iter().filter(|guard| length(guard) > 2_000);
         assert!(covered.clone().count() > 0, "{guards:?}");
         assert!(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use haft::progress::Progress;
-use haft_wire::events::Events;
+use haft_wire::events::SseParser;
 use http::header::{HeaderName, HeaderValue};
 use http::{Method, Request, StatusCode};
 use http_body_util::Full;
@@ -166,7 +166,7 @@ impl Session {
         mut exchange: Exchange,
         to: Listening,
     ) -> Result<Bytes, ClientError> {
-        let mut events = Events::new(self.courier.endpoint.longest);
+        let mut events = SseParser::new(self.courier.endpoint.longest);
         for _ in 0..=MAX_RETRIES {
             let broke = match self.next_answer(&mut exchange, &mut events, &to).await {
                 Ok(Some(answer)) => {
@@ -220,7 +220,7 @@ impl Session {
     async fn next_answer(
         self: &Arc<Self>,
         exchange: &mut Exchange,
-        events: &mut Events,
+        events: &mut SseParser,
         to: &Listening,
     ) -> Result<Option<Bytes>, ClientError> {
         let longest = self.courier.endpoint.longest;
