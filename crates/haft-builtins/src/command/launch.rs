@@ -150,13 +150,13 @@ impl Commands {
         depth: Depth,
     ) -> Result<Intent, ToolError> {
         let cwd = self.workspace.claim(&input.cwd)?;
-        let words = Self::words(input)?;
+        let (command, argv) = Self::words(input)?;
         // The words describe a command without shell syntax completely. A line with pipes, input or substitutions is more than its parts.
-        let stated: &[&str] = match &words {
-            (_, Some(_)) => &["command", "argv"],
-            (_, None) => &[],
+        let stated: &[&str] = match argv {
+            Some(_) => &["command", "argv"],
+            None => &[],
         };
-        let line = self.rate(line_of(words), input, &cwd.path);
+        let line = self.rate(line_of(command, argv), input, &cwd.path);
         Ok(Intent::of(self.permissions(line, input, &cwd.path)?)
             .with_stated(stated)
             .with_conditions(depth, || self.conditions()))
@@ -201,7 +201,8 @@ impl Commands {
 
     /// Parses the command line.
     pub(crate) fn line(input: &RunCommandInput) -> Result<CommandLine, ToolError> {
-        Ok(line_of(Self::words(input)?))
+        let (command, argv) = Self::words(input)?;
+        Ok(line_of(command, argv))
     }
 
     /// Parses the command line and sets the risk of each part in this environment.
@@ -521,7 +522,7 @@ fn variables(mut spec: CommandSpec, input: &RunCommandInput) -> Result<CommandSp
 }
 
 /// Returns a command from its line and, if it needs no shell, its exact words.
-fn line_of((command, argv): (String, Option<Vec<String>>)) -> CommandLine {
+fn line_of(command: String, argv: Option<Vec<String>>) -> CommandLine {
     match argv {
         Some(argv) => CommandLine::of_argv(command, argv),
         None => CommandLine::new(&command),
