@@ -57,7 +57,7 @@ where
     }
 
     fn prepare(self: Arc<Self>, arguments: &Arguments) -> Result<Box<dyn PreparedCall>, ToolError> {
-        Ok(Box::new(FunctionCall {
+        Ok(Box::new(ClosureCall {
             input: arguments.parse::<I>()?,
             tool: self,
         }))
@@ -65,12 +65,12 @@ where
 }
 
 /// A call of a closure, with its parsed input.
-struct FunctionCall<I, F> {
+struct ClosureCall<I, F> {
     tool: Arc<Function<I, F>>,
     input: I,
 }
 
-impl<I, F, R, O> PreparedCall for FunctionCall<I, F>
+impl<I, F, R, O> PreparedCall for ClosureCall<I, F>
 where
     I: Send + Sync + 'static,
     F: Fn(I, CallContext) -> R + Send + Sync + 'static,

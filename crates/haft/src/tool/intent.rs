@@ -1,4 +1,4 @@
-//! `Intent`: what a call would do, stated by its tool in one place; `Depth`: how much of it somebody needs to know.
+//! `Intent`: what a call would do, stated by its tool in one place; `Depth`: how much of it is needed.
 
 use crate::approval::meaning::Meaning;
 use crate::approval::preview::FileChange;
@@ -27,7 +27,7 @@ pub enum Depth {
 ///
 /// let intent = Intent::of([Permission::read(PathClaim::plain("a"))])
 ///     .with_stated(&["path"])
-///     .with_preview(Depth::Permissions, || unreachable!("nobody needs the files yet"));
+///     .with_preview(Depth::Permissions, || unreachable!("a ruling needs no files"));
 /// assert!(intent.preview.is_empty());
 /// ```
 #[derive(Debug, Clone)]
