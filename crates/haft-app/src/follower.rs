@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{RequestStatus, StoredApproval};
-use haft::call::Origin;
+use haft::audit::runs;
+use haft::call::{Origin, RunId};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot::Receiver;
 use tokio::task::JoinSet;
 
+use crate::agent::is_kept;
 use crate::app::App;
 use crate::follow::Followed;
 use crate::run::RunOptions;
@@ -99,10 +101,10 @@ async fn act_on(app: &App, id: &ApprovalId) {
             |problem| problem.to_string(),
         );
         let Some(pause) = pauses.next() else {
-            let run =
-                entry.map_or_else(|_| "RUN".to_owned(), |entry| entry.request.run.to_string());
+            let run = entry.map_or_else(|_| RunId::new("RUN"), |entry| entry.request.run);
+            let again = resume_line(app, &run);
             app.warn(&format!(
-                "act on the decision about {id}: {why}; `haft runs resume {run}` tries again"
+                "act on the decision about {id}: {why}; `{again}` tries again"
             ));
             return;
         };
@@ -110,6 +112,16 @@ async fn act_on(app: &App, id: &ApprovalId) {
             "act on the decision about {id}: {why}; tried again in {pause} s"
         ));
         tokio::time::sleep(Duration::from_secs(pause)).await;
+    }
+}
+
+/// Returns the command that resumes a run: an agent's has its own.
+fn resume_line(app: &App, run: &RunId) -> String {
+    let folder = runs::run_dir(app.home(), run.as_str());
+    if folder.is_ok_and(|folder| is_kept(&folder)) {
+        format!("haft run --resume {run}")
+    } else {
+        format!("haft runs resume {run}")
     }
 }
 

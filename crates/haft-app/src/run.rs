@@ -37,13 +37,14 @@ use haft_builtins::skills::SKILL_TOOLS;
 use parking_lot::{Mutex, RwLock};
 use tokio::task::JoinSet;
 
+use crate::conversation_file;
 use crate::feed::Feed;
 use crate::notices::Notices;
 use crate::problem::Problem;
 use crate::run::ending::{ReleaseMode, end, release};
 use crate::run::live::{HeldRun, Live};
 use crate::run::phase::{Event, Phase};
-use crate::run::refusal::{busy, not_started, principal_of};
+use crate::run::refusal::{busy, not_started, over, principal_of};
 use crate::run::tally::Tally;
 
 mod change_count;
@@ -250,7 +251,7 @@ impl Runs {
         let known = known.map_err(|e| Problem::failed(format!("cannot look up run {run}: {e}")))?;
         options.principal = principal_of(run, known.as_ref(), options.principal)?;
         if self.parts.live.get(run).is_some() {
-            return Err(busy(run));
+            return Err(busy(self.parts.archive.home(), run));
         }
         let unreadable = |e: runs::RunsError| Problem::failed(e.to_string());
         let home = self.parts.archive.home();
@@ -553,10 +554,15 @@ impl RunHandle {
             let _ = parts.archive.suspend(session.run()).await;
         }
         held.map_err(|why| {
-            let holder = runs::holder(parts.archive.home(), session.run().as_str());
-            match holder {
-                Ok(Holder::Owner | Holder::Resumer) => busy(session.run()),
-                Ok(Holder::Free) | Err(_) => not_started(why),
+            let (home, run) = (parts.archive.home(), session.run());
+            match runs::holder(home, run.as_str()) {
+                Ok(Holder::Owner | Holder::Resumer) => busy(home, run),
+                Ok(Holder::Free) | Err(_) => match self.folder() {
+                    Ok(folder) if matches!(runs::closed(&folder), Ok(Some(_))) => {
+                        over(run, conversation_file::is_kept(&folder))
+                    }
+                    _ => not_started(why),
+                },
             }
         })?;
         phase.transition(Event::Record);

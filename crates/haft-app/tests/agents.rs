@@ -96,7 +96,7 @@ async fn a_suspended_agent_goes_on_in_its_run_after_the_call_ran_elsewhere() {
         ..AgentTask::of_model(&model)
     };
     let busy = haft.agent(task()).await.unwrap_err();
-    assert!(busy.to_string().contains("already being resumed"), "{busy}");
+    assert!(busy.to_string().contains("in use in this"), "{busy}");
     agent.release().await;
     haft.shut().await;
 

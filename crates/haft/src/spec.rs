@@ -265,6 +265,28 @@ pub enum Declaration {
     },
 }
 
+/// What is said of a call that waits for its decision, did not run on it, or may not have: parts of sentences. A tool that carries on
+/// what another call has begun says that this one has run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallPhrases {
+    /// It waits for its approval: the verb of a sentence.
+    pub waits: &'static str,
+    /// It did not run.
+    pub undone: &'static str,
+    /// It may have run: the process that began to run it has exited.
+    pub in_doubt: &'static str,
+}
+
+impl Default for CallPhrases {
+    fn default() -> Self {
+        Self {
+            waits: "waits for the user's approval",
+            undone: "nothing ran",
+            in_doubt: "the call may have run",
+        }
+    }
+}
+
 /// The `source` of haft's own tools.
 pub const BUILTIN: &str = "builtin";
 
@@ -328,6 +350,8 @@ pub struct ToolSpec {
     pub source: String,
     /// Its listing by its own server, for a tool of an MCP server.
     pub listing: Option<Arc<Listing>>,
+    /// What is said of its calls that did not run on their decision.
+    pub phrases: CallPhrases,
 }
 
 impl ToolSpec {
@@ -359,6 +383,7 @@ impl ToolSpec {
             declaration: Declaration::Schema,
             source: "host".into(),
             listing: None,
+            phrases: CallPhrases::default(),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::arguments::Arguments;
 use crate::context::CallContext;
 use crate::error::ToolError;
 use crate::future::BoxFuture;
-use crate::result::ToolResult;
+use crate::result::{Failure, ToolResult};
 use crate::spec::{NameError, ToolPage, ToolSpec};
 use crate::workspace::Workspace;
 
@@ -121,6 +121,13 @@ pub trait PreparedCall: Send + Sync {
     /// # Errors
     /// Why the call cannot be judged, such as a path outside the workspace. The call ends with this error, and nothing runs.
     fn intent(&self, depth: Depth) -> Result<Intent, ToolError>;
+
+    /// Returns what is known of the call that this one carries on, where this one does not run on its decision: `why` says why not. Pure;
+    /// `None` by default, as for every call that carries on no other.
+    fn without_running(&self, why: &Failure) -> Option<ToolResult> {
+        let _ = why;
+        None
+    }
 
     /// Runs the call. Dropping the future ends it; the tool must then leave nothing half-done.
     fn run(self: Box<Self>, context: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>>;

@@ -120,7 +120,9 @@ impl Agent {
             ready.id(),
             &ready.call.name,
         )?;
-        // An outcome that only says that the call waits for this very request is not its result.
+        // What it asked about may have been a part of it.
+        let outcome = outcome.into_outer();
+        // One that only says that the call waits for this very request is not its result.
         let is_own = outcome.status == Status::Suspended
             && outcome.approval.as_deref() == Some(stored.request.id.as_str());
         (!is_own).then_some(outcome)
@@ -185,11 +187,19 @@ pub(super) fn over(ready: &Ready, stored: &StoredApproval) -> String {
             "cancelled: the request for approval of this call was withdrawn ({id}{why}); nothing ran. If the call is still needed, make it again."
         ),
         RequestStatus::Denied => {
-            let by = stored
-                .decision
-                .as_ref()
-                .map(|decision| decision.by.as_str());
-            format!("denied: {} said no", by.unwrap_or("the user"))
+            let decision = stored.decision.as_ref();
+            let by = decision.map_or("the user", |decision| &decision.by);
+            let message = match decision.map(|decision| &decision.choice) {
+                Some(Choice::Deny { message, .. }) => message.as_deref(),
+                _ => None,
+            };
+            let detail = message.map_or_else(String::new, |message| format!(": {message}"));
+            let part = if is_part {
+                format!(". {ON_COPY}")
+            } else {
+                String::new()
+            };
+            format!("denied: {by} said no{detail}{part}")
         }
         _ if is_part => format!(
             "unknown: the command ran on a copy of the workspace. Its changes were approved ({id}), and haft was stopped while it applied \

@@ -14,6 +14,7 @@ use haft::call::RunId;
 use haft::future::run_blocking;
 use haft_agent::conversation::{Conversation as _, FileConversation};
 use haft_agent::{Finished, over};
+use haft_builtins::files::continue_reads;
 
 use crate::agent::{AgentTask, model, options};
 use crate::app::App;
@@ -284,6 +285,10 @@ impl App {
         };
         let run = self.runs().start(options).await?;
         let new = run.folder()?;
+        // The model has seen these files in the conversation.
+        if let Err(error) = continue_reads(self.home(), &last.run, run.id()) {
+            tracing::warn!(run = %run.id(), %error, "continue with the files that a run has read");
+        }
         // Linked once it is whole, and before anything runs in it: of a process that ends in between, only an empty run is left.
         let copied = copy(&last.folder, &new)
             .and_then(|()| continued::keep_successor(&last.folder, run.id()));

@@ -27,10 +27,10 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(3);
 const PAGE_SIZE: usize = 1_000;
 
 /// Why the requests of a finished run are withdrawn.
-const FINISHED: &str = "its run was finished; it was not run";
+const FINISHED: &str = "its run was finished";
 
 /// Why the requests of an agent's run that has reached its end are withdrawn.
-const OVER: &str = "its run has gone on to its end without it; it was not run";
+const OVER: &str = "its run has gone on to its end without it";
 
 /// How to release a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -203,7 +203,9 @@ async fn withdraw(parts: &RunParts, session: &Session, why: &str) {
         } else {
             Ending::Void
         };
-        ended = ended.and(inbox.end(&entry.request.id, ending, why).await);
+        let undone = parts.executor.phrases(&entry.request).undone;
+        let why = format!("{why}; {undone}");
+        ended = ended.and(inbox.end(&entry.request.id, ending, &why).await);
     }
     if let Err(error) = ended {
         tracing::warn!(run = %session.run(), %error, "withdraw the requests of a finished run");

@@ -234,6 +234,7 @@ pub(crate) fn standard(
     builtins.files = FileOptions {
         read_before_write: settings.flag("files.read_before_write"),
         check: checkers(settings)?,
+        home: Some(at.home.path().to_owned()),
     };
     builtins.discover = discover::options(settings, knowledge.skills)?;
     catalogue(at, &builtins, knowledge.own)

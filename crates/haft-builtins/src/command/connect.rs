@@ -10,7 +10,7 @@ use haft::error::ToolError;
 use haft::permission::{Condition, Effect, Permission};
 use haft::policy::address::check_host;
 use haft::result::ToolResult;
-use haft::spec::{NameError, Risk, ToolSpec};
+use haft::spec::{CallPhrases, NameError, Risk, ToolSpec};
 use haft::tool::{Depth, Intent, Tool, TypedTool};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
@@ -197,6 +197,11 @@ impl TypedTool for Connect {
         let spec = writes(builtin::<ConnectData>(spec, COMMANDS), Risk::Safe);
         ToolSpec {
             concurrency_safe: true,
+            phrases: CallPhrases {
+                waits: "waits for the user's approval of a connection",
+                undone: "the connection was not made",
+                in_doubt: "the connection may have been made",
+            },
             ..spec
         }
     }

@@ -151,6 +151,10 @@ fn print(at: &Invocation, outcome: &Outcome, live: Option<&Live>) -> Result<(), 
     );
     let detail = styled(DIM, &format!("({took}, run {})", outcome.run));
     match &outcome.error {
+        // The call did its part; what else is to be said of the whole stands in its summary.
+        None if outcome.outer_error.is_some() => {
+            screen.err(&format!("{head}: {}", visible::line(&outcome.summary)));
+        }
         None => screen.detail(&format!("{head} {detail}")),
         Some(failure) => {
             screen.err(&format!("{head}: {}", visible::block(&failure.message)));

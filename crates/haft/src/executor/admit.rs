@@ -15,7 +15,7 @@ use crate::executor::named::{self, Fault};
 use crate::executor::refs::{self, RefObject};
 use crate::json::schema::Violation;
 use crate::session::{MAX_DEPTH, Session};
-use crate::spec::Exposure;
+use crate::spec::{CallPhrases, Exposure};
 use crate::text::clip;
 use crate::tool::{PreparedCall, Tool};
 use crate::toolset::lazy::CALL_TOOL;
@@ -312,6 +312,18 @@ impl Parts {
         let tools = self.internal.snapshot();
         let entry = tools.entry(request.tool.as_str());
         entry.is_some_and(|entry| entry.spec_hash() == request.spec_hash)
+    }
+
+    /// Returns the tool of a request if it is one of the executor's internal tools.
+    pub(super) fn internal_tool(&self, request: &ApprovalRequest) -> Option<Arc<dyn Tool>> {
+        let (entry, tool) = self.lookup_internal(request.tool.as_str()).ok()?;
+        (entry.spec_hash() == request.spec_hash).then_some(tool)
+    }
+
+    /// Returns what is said of the call of a request where it did not run.
+    pub(super) fn phrases(&self, request: &ApprovalRequest) -> CallPhrases {
+        let tool = self.internal_tool(request);
+        tool.map_or_else(CallPhrases::default, |tool| tool.spec().phrases)
     }
 
     /// Looks up one of the executor's internal tools, which only other tools call.

@@ -223,6 +223,7 @@ impl<'a> OpenCall<'a> {
             notes: end.notes,
             artifacts: end.artifacts,
             error: end.error,
+            outer_error: end.outer_error,
             calls: end.calls.unwrap_or_else(|| self.nest.trace()),
             strength: end.strength,
             approval: end.approval,

@@ -70,10 +70,10 @@ pub(super) async fn invoke(
     let _seated = nest.seat().take(place);
     // From here on no other call of this session writes in parallel.
     if let Some(difference) = cleared.difference(parts, session)? {
-        return Err(conflict(&difference));
+        return Err(conflict(cleared.spec(), &difference));
     }
     if waited && let Some(name) = cleared.unjudged_name(parts, session)? {
-        return Err(conflict_by_link(&name));
+        return Err(conflict_by_link(cleared.spec(), &name));
     }
     let (entry, call, judgement) = cleared.into_parts();
     let decided = judgement.decision().is_some();
@@ -322,15 +322,17 @@ impl Future for CatchPanic<'_> {
     }
 }
 
-fn conflict(difference: &str) -> EarlyEnd {
-    let message = format!("the approval does not apply to this call: {difference}; nothing ran");
+fn conflict(spec: &ToolSpec, difference: &str) -> EarlyEnd {
+    let undone = spec.phrases.undone;
+    let message = format!("the approval does not apply to this call: {difference}; {undone}");
     EarlyEnd::failed(ErrorKind::Conflict, message)
         .advise("check what changed, then call again to request approval again")
 }
 
-fn conflict_by_link(name: &str) -> EarlyEnd {
+fn conflict_by_link(spec: &ToolSpec, name: &str) -> EarlyEnd {
+    let undone = spec.phrases.undone;
     let message = format!(
-        "while the call waited for its turn, a link gave one of its files another name, {name}; nothing ran"
+        "while the call waited for its turn, a link gave one of its files another name, {name}; {undone}"
     );
     EarlyEnd::failed(ErrorKind::Conflict, message)
         .advise("call again: it is judged by that name, too")

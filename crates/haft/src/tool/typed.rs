@@ -10,7 +10,7 @@ use crate::arguments::Arguments;
 use crate::context::CallContext;
 use crate::error::ToolError;
 use crate::future::BoxFuture;
-use crate::result::ToolResult;
+use crate::result::{Failure, ToolResult};
 use crate::spec::{NameError, ToolName, ToolPage, ToolSpec};
 use crate::tool::{Depth, Intent, PreparedCall, Tool, input_schema, no_page};
 use crate::workspace::Workspace;
@@ -40,6 +40,12 @@ pub trait TypedTool: Send + Sync + 'static {
     /// # Errors
     /// Why the call cannot be judged, such as a path outside the workspace. The call ends with this error, and nothing runs.
     fn intent(&self, input: &Self::Input, depth: Depth) -> Result<Intent, ToolError>;
+
+    /// Returns what is known of the call that this one carries on: see [`PreparedCall::without_running`].
+    fn without_running(&self, input: &Self::Input, why: &Failure) -> Option<ToolResult> {
+        let _ = (input, why);
+        None
+    }
 
     /// Returns the page that the spec's `ui` names, for a user who looks at the tool; `None` if it names none.
     fn page(&self) -> Option<ToolPage> {
@@ -85,6 +91,10 @@ impl<T: TypedTool> TypedTool for Arc<T> {
 
     fn intent(&self, input: &T::Input, depth: Depth) -> Result<Intent, ToolError> {
         T::intent(self, input, depth)
+    }
+
+    fn without_running(&self, input: &T::Input, why: &Failure) -> Option<ToolResult> {
+        T::without_running(self, input, why)
     }
 
     fn page(&self) -> Option<ToolPage> {
@@ -136,6 +146,10 @@ struct TypedCall<T: TypedTool> {
 impl<T: TypedTool> PreparedCall for TypedCall<T> {
     fn intent(&self, depth: Depth) -> Result<Intent, ToolError> {
         self.tool.tool.intent(&self.input, depth)
+    }
+
+    fn without_running(&self, why: &Failure) -> Option<ToolResult> {
+        self.tool.tool.without_running(&self.input, why)
     }
 
     fn run(self: Box<Self>, context: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>> {

@@ -12,8 +12,9 @@ use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::permission::{Permission, Verdict};
 use haft::policy::{EffectVerdict, protected_from_commands};
-use haft::result::ToolResult;
-use haft::spec::{Risk, ToolSpec};
+use haft::result::{Failure, ToolResult};
+use haft::spec::{CallPhrases, Risk, ToolSpec};
+use haft::text::visible;
 use haft::tool::{Depth, Intent, TypedTool};
 use haft::workspace::{Workspace, WorkspaceError};
 use schemars::JsonSchema;
@@ -22,8 +23,8 @@ use tokio::runtime::Handle;
 
 use crate::command::changes::data::Changed;
 use crate::command::changes::effects::Effects;
-use crate::command::changes::note::Fate;
-use crate::command::changes::pending::{PendingChanges, view_missing};
+use crate::command::changes::note::{self, Fate};
+use crate::command::changes::pending::{PendingChanges, view_missing, without_applying};
 use crate::command::changes::{ChangeMode, Views};
 use crate::command::{COMMANDS, RunData};
 use crate::describe::{builtin, writes};
@@ -106,7 +107,14 @@ impl TypedTool for ApplyChanges {
     type Input = ApplyChangesInput;
 
     fn describe(spec: ToolSpec) -> ToolSpec {
-        writes(builtin::<RunData>(spec, COMMANDS), Risk::Safe)
+        ToolSpec {
+            phrases: CallPhrases {
+                waits: "has run on a copy of the workspace; what it changed waits for the user's approval",
+                undone: "the command has run, and its changes were not applied",
+                in_doubt: "the command has run, and some of its changes may be in the workspace",
+            },
+            ..writes(builtin::<RunData>(spec, COMMANDS), Risk::Safe)
+        }
     }
 
     fn workspace(&self) -> Option<&Workspace> {
@@ -128,6 +136,13 @@ impl TypedTool for ApplyChanges {
                 Part::Asked => kept.with_note(|note| note.meanings.clone()),
                 Part::Allowed => Vec::new(),
             }))
+    }
+
+    fn without_running(&self, input: &Self::Input, why: &Failure) -> Option<ToolResult> {
+        let run = RunId::new(input.run.clone());
+        let folder = self.0.folder(&run, &input.view).ok()?;
+        let note = note::read(&folder).ok()?;
+        without_applying(note, &input.part.fate(), why).ok()
     }
 
     async fn run(
@@ -152,12 +167,18 @@ impl TypedTool for ApplyChanges {
             cleared(&views, &kept, &input, &context)?;
             let (run, call) = kept.with_note(|note| (note.run.clone(), note.call.clone()));
             let changer = context.changer_of(&views.workspace, &run, &call);
-            kept.apply(&views.workspace, &changer, &input.part.fate());
+            let fate = input.part.fate();
+            let asked: Vec<PathBuf> = kept
+                .changes_of(&fate)
+                .iter()
+                .map(|one| one.path.clone())
+                .collect();
+            kept.apply(&views.workspace, &changer, &fate);
             if input.part == Part::Allowed {
                 return kept.applied();
             }
             // This thread may block, and its work finishes even if the call is dropped.
-            let result = Handle::current().block_on(kept.result(&context))?;
+            let result = Handle::current().block_on(kept.result_of_applying(&asked, &context))?;
             if resumed {
                 kept.keep(false);
             }
@@ -317,7 +338,7 @@ impl PendingChanges {
             && *fate == Fate::Asked
         {
             // Changes that the user approved are applied as shown or not at all.
-            let why = format!("{}: {why}", path.display());
+            let why = format!("{}: {why}", visible::path(&path.to_string_lossy()));
             return self.decide(fate, |_| Fate::Conflict(why.clone()));
         }
         for (path, why) in left_out {

@@ -263,12 +263,14 @@ fn refusal(outcome: &Outcome) -> String {
             error.message, outcome.run
         ),
         Some(error) => error.message.clone(),
-        None => outcome.status.as_str().to_owned(),
+        // The user answered in place of the tool.
+        None => format!("{}: {}", outcome.summary, outcome.text()),
     }
 }
 
 /// Returns the result of the call that another process made.
 fn again(outcome: Outcome) -> ToolResult {
+    let outcome = outcome.into_outer();
     let error = outcome.error.map(|error| {
         let tool_error = ToolError::new(error.kind, error.message);
         match error.advice {
@@ -283,6 +285,7 @@ fn again(outcome: Outcome) -> ToolResult {
         artifacts: outcome.artifacts,
         data: outcome.data,
         error,
+        outer_error: None,
         summary: Some(outcome.summary),
         strength: outcome.strength,
         original: outcome.original,

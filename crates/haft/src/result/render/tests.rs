@@ -78,6 +78,11 @@ fn a_command_says_its_end_then_its_streams_then_what_else_is_known() {
         notes: vec![".env looks empty".into()],
         ..outcome
     };
+    let part = |data| Outcome {
+        summary: "applied; the command itself: exit code 3".to_owned(),
+        outer_error: failed("exit code 3", data).error,
+        ..outcome(Status::Ok, data)
+    };
     let both =
         r#"{"exit_code":3,"stdout":"out\n","stderr":"err","stdout_bytes":4,"truncated":false}"#;
     let one = r#"{"exit_code":0,"stdout":"out\n","stderr":"","stdout_bytes":4,"truncated":false}"#;
@@ -98,6 +103,15 @@ fn a_command_says_its_end_then_its_streams_then_what_else_is_known() {
         (
             failed("exit code 30", both),
             "failed: exit code 30\n--- stdout ---\nout\n--- stderr ---\nerr\n--- details ---\n{\"exit_code\":3}",
+        ),
+        // It did its part, and the call that it is a part of failed.
+        (
+            part(both),
+            "--- stdout ---\nout\n--- stderr ---\nerr\n--- note ---\nthe call that this is a part of failed: exit code 3",
+        ),
+        (
+            part(both).into_outer(),
+            "failed: exit code 3\n--- stdout ---\nout\n--- stderr ---\nerr",
         ),
         (outcome(Status::Ok, one), "out\n"),
         (
