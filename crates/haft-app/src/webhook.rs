@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use haft::approval::preview::Aspect;
 use haft::approval::{Answer, ApprovalRequest, Approver};
 use haft::audit::redact::Redactor;
 use haft::clock;
@@ -186,6 +187,9 @@ fn files(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Value> {
         let mut facts = json!({"path": redactor.redact(&file.path), "action": file.action});
         if let Some((added, removed)) = file.lines() {
             (facts["added"], facts["removed"]) = (added.into(), removed.into());
+        }
+        if file.aspect != Aspect::Content {
+            facts["aspect"] = json!(file.aspect);
         }
         if let Some(count) = file.files {
             facts["files"] = count.into();

@@ -23,7 +23,6 @@ mod covers;
 pub(crate) mod git;
 mod git_changes;
 mod git_command;
-mod git_file;
 mod git_folders;
 mod git_scope;
 mod git_sections;

@@ -115,6 +115,20 @@ pub struct Guard {
     pub folder: bool,
     /// For a single name: whether it is also guarded below other folders, where it exists when the command starts.
     pub any_depth: bool,
+    /// What keeps the command from creating it while it is absent.
+    pub absent: AbsentGuard,
+}
+
+/// What keeps a command from creating what a guard is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AbsentGuard {
+    /// A placeholder holds the place.
+    #[default]
+    Placeholder,
+    /// Nothing holds the place, because an empty file there would mean something: what appears is renamed.
+    Renamed,
+    /// The guard is about new entries of the folder, which are renamed. What is there when the command starts it may change.
+    NewEntries,
 }
 
 impl Guard {
@@ -124,6 +138,7 @@ impl Guard {
             kind,
             folder,
             any_depth: false,
+            absent: AbsentGuard::default(),
         }
     }
 
@@ -145,6 +160,19 @@ impl Guard {
     /// Creates a guard for a file that cannot be seen.
     pub fn hide_file(path: impl Into<PathBuf>) -> Self {
         Self::new(path, GuardKind::Hidden, false)
+    }
+
+    /// Creates a guard for a folder that exists and gets no new entries: what is in it then must have guards of its own, or guards in it.
+    pub fn no_new_entries(path: impl Into<PathBuf>) -> Self {
+        let mut guard = Self::protect_dir(path);
+        guard.absent = AbsentGuard::NewEntries;
+        guard
+    }
+
+    /// Lets nothing hold the place of an absent name: what appears there is renamed.
+    pub fn without_placeholder(mut self) -> Self {
+        self.absent = AbsentGuard::Renamed;
+        self
     }
 
     /// Guards the name wherever it lies in the workspace, not only at the top.

@@ -53,8 +53,8 @@ use tokio::net::unix::pipe;
 use tokio::sync::OnceCell;
 
 pub use crate::command::{
-    CommandSpec, Guard, GuardKind, HomeFolder, Mounts, Network, ProcessLimits, Program, SHELL,
-    Stdin, View,
+    AbsentGuard, CommandSpec, Guard, GuardKind, HomeFolder, Mounts, Network, ProcessLimits,
+    Program, SHELL, Stdin, View,
 };
 pub use crate::guard_event::GuardEvent;
 pub use crate::host_program::{Detached, HostProgram};

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::policy::{Denials, LinkedNames, protected_from_commands, protected_names};
-use haft::workspace::Workspace;
+use haft::workspace::{NamedByGit, NamedPath, Workspace};
 use haft_sandbox::Guard;
 use tokio::task::JoinError;
 
@@ -103,14 +103,33 @@ fn look(
     if on_view {
         return Ok(found);
     }
-    let names = linked_names::in_workspace(workspace, denials);
-    if let Some(why) = names.unknown() {
+    let by_git = linked_names::named_by_git(workspace);
+    let names = linked_names::in_workspace(workspace, denials, &by_git);
+    if let Some(why) = names.unknown().or(by_git.unread()) {
         return Err(Stop::UnknownNames(why.to_owned()));
     }
     found.linked = linked_guards(workspace, denials, &names);
+    found.git.extend(git_guards(workspace.root(), &by_git));
     let pinned = guarded(names.over(), denials);
     found.pinned = pinned.map(|(link, _)| link.clone()).collect();
     Ok(found)
+}
+
+/// Returns guards for what the settings of repositories name. No placeholder holds the place of an absent program.
+fn git_guards(root: &Path, by_git: &NamedByGit) -> Vec<Guard> {
+    let guard = |(path, named): (&PathBuf, &NamedPath)| {
+        let guard = if named.is_folder || root.join(path).is_dir() {
+            Guard::protect_dir(path)
+        } else {
+            Guard::protect_file(path)
+        };
+        if named.may_be_empty {
+            guard
+        } else {
+            guard.without_placeholder()
+        }
+    };
+    by_git.paths().map(guard).collect()
 }
 
 /// The guards found in a workspace.

@@ -8,11 +8,11 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-use haft::workspace::Workspace;
+use haft::workspace::{Workspace, git_file};
 use haft_sandbox::CommandSpec;
 
 use crate::command::git_sections::{Settings, check_sections, names_program};
-use crate::command::{git_file, git_user, index};
+use crate::command::{git_user, index};
 
 /// Maximum size of a settings file, in bytes.
 const MAX_SETTINGS: u64 = 256 * 1024;

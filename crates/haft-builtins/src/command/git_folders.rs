@@ -5,8 +5,9 @@ use std::path::Path;
 
 use haft_sandbox::Guard;
 
-/// Returns guards for the settings of the repository in this folder, which holds these names. An absent file gets a guard only
-/// if git treats an empty one alike; an empty `commondir` would break the repository.
+/// Returns guards for the settings of the repository in this folder, which holds these names. No placeholder holds the place of an
+/// absent file that git treats otherwise if it is empty: an empty `commondir` would break the repository. No repository of a submodule
+/// may appear, for git would adopt it.
 pub(super) fn guards(folder: &Path, names: &BTreeSet<String>) -> Vec<Guard> {
     let at = |name: &str| folder.join(name);
     let config = |name: &&String| name.to_ascii_lowercase().starts_with("config");
@@ -17,6 +18,12 @@ pub(super) fn guards(folder: &Path, names: &BTreeSet<String>) -> Vec<Guard> {
     guards.extend(pointers.map(|name| Guard::protect_file(at(name))));
     guards.push(Guard::protect_file(at("config.worktree")));
     if !names.contains("commondir") {
+        guards.push(Guard::protect_file(at("commondir")).without_placeholder());
+        guards.push(if names.contains("modules") {
+            Guard::no_new_entries(at("modules"))
+        } else {
+            Guard::protect_dir(at("modules"))
+        });
         guards.push(Guard::protect_file(at("config")));
         guards.push(Guard::protect_dir(at("hooks")));
     }

@@ -126,6 +126,9 @@ impl<'a> Walk<'a> {
         let entries = self.list(&next.folder, &next.shown)?;
         let live = !self.on_view && !next.read_only && !next.is_linked();
         let repository = live && self.is_repository(&next.folder, &entries);
+        if live && !repository && self.is_among_modules(&next.folder) {
+            self.close_to_modules(&next.folder, &entries);
+        }
         let within_read_only = next.read_only || self.covered.contains(&next.folder);
         for Entry { name, kind } in entries {
             let (at, shown) = (next.folder.join(&name), next.shown.join(&name));
@@ -281,6 +284,23 @@ impl<'a> Walk<'a> {
         } else {
             self.found.git.extend(git_folders::guards(folder, names));
         }
+    }
+
+    /// Returns true if the repositories of submodules whose names begin with this folder's lie below it.
+    fn is_among_modules(&self, folder: &Path) -> bool {
+        let mut above = folder.ancestors().skip(1);
+        let repository = above.find(|above| self.repositories.contains(*above));
+        let inside = repository.and_then(|above| folder.strip_prefix(above).ok());
+        inside.is_some_and(|inside| inside.starts_with("modules"))
+    }
+
+    /// Lets no repository of a submodule appear in a folder, which git would adopt.
+    fn close_to_modules(&mut self, folder: &Path, entries: &[Entry]) {
+        self.found.git.push(Guard::no_new_entries(folder));
+        // These are no repositories, and git changes none of them.
+        let files = entries.iter().filter(|entry| !entry.kind.is_dir());
+        let files = files.map(|entry| Guard::protect_file(folder.join(&entry.name)));
+        self.found.git.extend(files);
     }
 
     fn guard_folder(&mut self, folder: &Path) {

@@ -166,7 +166,7 @@ fn run(request: &ApprovalRequest, arguments: &Map<String, Value>) -> Vec<String>
     let line = line.unwrap_or(first);
     let mut out = command_lines(line);
     if let Some(cwd) = arguments.get("cwd").and_then(Value::as_str) {
-        out.push(field("in", &visible::line(cwd)));
+        out.push(field("in", &visible::path(cwd)));
     }
     let variables = arguments.get("env").and_then(Value::as_object);
     for (name, value) in variables.into_iter().flatten() {

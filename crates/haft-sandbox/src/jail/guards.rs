@@ -12,7 +12,7 @@ use std::path::{Component, Path, PathBuf};
 use super::bare::Scratch;
 use super::placeholder::{Placeholder, Placeholders, stale};
 use super::plan::Cover;
-use crate::command::{Guard, GuardKind, Mounts};
+use crate::command::{AbsentGuard, Guard, GuardKind, Mounts};
 
 /// Maximum number of workspace entries that are searched for names guarded at any depth. Beyond that the
 /// command is refused: a guarded name that was not found would not be protected.
@@ -110,6 +110,9 @@ impl Guards {
         if lifted(&guard.path, guard.kind, mounts) {
             return Ok(());
         }
+        if guard.absent == AbsentGuard::NewEntries {
+            return self.pin(workspace, &guard.path);
+        }
         let cover = cover_of(guard.kind);
         let mut at = PathBuf::new();
         let count = guard.path.components().count();
@@ -119,6 +122,9 @@ impl Guards {
             let last = index + 1 == count;
             match fs::symlink_metadata(&full) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    if guard.absent == AbsentGuard::Renamed {
+                        return Ok(());
+                    }
                     return self.hold(&full, &at, !last || guard.folder, cover);
                 }
                 Err(error) => return Err(error),

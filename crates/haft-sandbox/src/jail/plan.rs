@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use seccompiler::{BpfProgram, sock_filter};
 
 use super::watch::names::{Name, Names};
+use crate::command::AbsentGuard;
 use crate::strength::Strength;
 
 /// The permissions of a bind mount beyond being visible read-only.
@@ -289,7 +290,12 @@ impl Out {
     fn names(&mut self, names: &Names) {
         self.list(&names.guarded, |out, name| {
             out.text(name.path.as_os_str());
-            out.number(u64::from(name.folder) | u64::from(name.any_depth) << 1);
+            let absent = match name.absent {
+                AbsentGuard::Placeholder => 0,
+                AbsentGuard::Renamed => 1,
+                AbsentGuard::NewEntries => 2,
+            };
+            out.number(u64::from(name.folder) | u64::from(name.any_depth) << 1 | absent << 2);
         });
         self.list(&names.approved, |out, path| out.text(path.as_os_str()));
     }
@@ -402,6 +408,12 @@ impl From<'_> {
                 path,
                 folder: flags & 1 != 0,
                 any_depth: flags & 2 != 0,
+                absent: match flags >> 2 {
+                    0 => AbsentGuard::Placeholder,
+                    1 => AbsentGuard::Renamed,
+                    2 => AbsentGuard::NewEntries,
+                    _ => return None,
+                },
             })
         };
         Some(Names {
@@ -456,6 +468,7 @@ mod tests {
     use seccompiler::sock_filter;
 
     use super::{Bind, Caps, Cover, Entry, Grant, Name, Names, Net, Plan, Role};
+    use crate::command::AbsentGuard;
     use crate::strength::Strength;
 
     fn bind(source: &str, target: &str, kind: Bind) -> Entry {
@@ -480,6 +493,7 @@ mod tests {
             path: ".git/hooks".into(),
             folder: true,
             any_depth: false,
+            absent: AbsentGuard::NewEntries,
         };
         Names {
             guarded: vec![name],

@@ -12,6 +12,7 @@ mod holders;
 pub(super) mod names;
 mod walk;
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,6 +22,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags, openat};
 
+use self::aside::NewName;
 use self::covers::{Around, Covers};
 use self::events::{Event, Events};
 use self::names::Names;
@@ -51,6 +53,8 @@ pub(super) struct GuardWatch<'a> {
     built: Option<File>,
     live: Option<Live>,
     told: Report,
+    /// New entries of folders that get none: where each is now, and where it appeared.
+    entries: HashMap<PathBuf, PathBuf>,
 }
 
 /// The state of the watch over a jail that has been built.
@@ -76,6 +80,7 @@ impl<'a> GuardWatch<'a> {
             built: Some(built.into()),
             live: None,
             told: Report::default(),
+            entries: HashMap::new(),
         }
     }
 
@@ -171,7 +176,9 @@ impl<'a> GuardWatch<'a> {
             match event {
                 Event::Appeared(path, is_folder) => {
                     covers_changed |= live.covers.holds(&path);
-                    if self.names.holds(&path) {
+                    if self.entries.contains_key(&path) {
+                        // It was renamed here.
+                    } else if self.names.holds(&path) {
                         appeared.push(path);
                     } else if is_folder && let Some(walk) = &mut live.walk {
                         walk.add(path);
@@ -200,8 +207,22 @@ impl<'a> GuardWatch<'a> {
             if !covers::is_bare(workspace, path) {
                 continue;
             }
-            match aside::move_aside(workspace, path) {
-                Ok(Some(event)) => self.told.add(event),
+            let is_entry = self.names.holds_as_new_entry(path);
+            let (appeared, new) = match self.entries.get(path) {
+                Some(appeared) => (appeared.clone(), NewName::Unforeseen),
+                None if is_entry => (path.clone(), NewName::Unforeseen),
+                None => (path.clone(), NewName::First),
+            };
+            match aside::move_aside(workspace, path, &appeared, new) {
+                Ok(Some(event)) => {
+                    if is_entry && let GuardEvent::MovedAside { to, .. } = &event {
+                        self.entries.remove(path);
+                        self.entries.insert(to.clone(), appeared);
+                        // It could tell git the new name.
+                        self.told.ends = true;
+                    }
+                    self.told.add(event);
+                }
                 Ok(None) => {}
                 Err(_) => self.told.add(GuardEvent::Exposed { path: path.clone() }),
             }
@@ -234,12 +255,15 @@ impl<'a> GuardWatch<'a> {
         let Some(walk) = live.walk.as_mut().filter(|walk| !walk.is_done()) else {
             return;
         };
-        let (names, covers) = (self.names, &live.covers);
+        let (names, covers, moved) = (self.names, &live.covers, &self.entries);
         let mut through = Through {
             workspace: &live.workspace,
             events: live.events.as_mut(),
             skips: &|path| covers.closes(path),
-            wants: &|path| names.holds(path) && covers::is_bare(live.workspace.as_fd(), path),
+            wants: &|path| {
+                let is_new = names.holds(path) && !moved.contains_key(path);
+                is_new && covers::is_bare(live.workspace.as_fd(), path)
+            },
         };
         let found = walk.step(&mut through, entries);
         if !found.is_empty() {
@@ -268,6 +292,10 @@ impl<'a> GuardWatch<'a> {
             live.walk_at = None;
             self.step(usize::MAX);
         }
+        // The command may have announced the names that they got while it ran.
+        let entries: Vec<PathBuf> = self.entries.keys().cloned().collect();
+        self.told.forget(&entries);
+        self.move_aside(&entries);
         if let Some(live) = &mut self.live {
             live.covers.let_go();
             if live.walk.as_ref().is_some_and(|walk| !walk.is_complete()) {
@@ -308,6 +336,15 @@ struct Report {
 }
 
 impl Report {
+    /// Forgets that something was moved to these paths, where it does not stay.
+    fn forget(&mut self, paths: &[PathBuf]) {
+        let stays = |event: &GuardEvent| match event {
+            GuardEvent::MovedAside { to, .. } => !paths.contains(to),
+            _ => true,
+        };
+        self.events.retain(stays);
+    }
+
     fn add(&mut self, event: GuardEvent) {
         self.ends |= matches!(event, GuardEvent::Exposed { .. });
         if matches!(event, GuardEvent::MovedAside { .. }) {

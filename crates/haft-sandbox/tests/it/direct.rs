@@ -29,6 +29,11 @@ pub(crate) const TESTS: &[Test] = &[
     ("j4_or_at_the_end_wherever_it_is", at_the_end),
     ("j4_a_flood_of_guarded_names_ends_the_command", flood),
     (
+        "j4_a_folder_that_gets_no_new_entries_keeps_none_under_a_foreseen_name",
+        no_new_entries,
+    ),
+    ("j4_a_name_without_placeholder_is_moved_aside", unheld),
+    (
         "j9_a_socket_that_the_host_makes_anew_is_covered_again",
         socket,
     ),
@@ -220,6 +225,56 @@ fn at_the_end() {
     let (exit, out, err) = run(jail(), guarded("echo x > sub/file", folder.path()));
     assert!(exit.success(), "{out}{err}");
     assert_eq!(exit.guard_events, []);
+}
+
+fn no_new_entries() {
+    for (script, ends) in [
+        ("mkdir modules/new; echo y > modules/old/y", true),
+        (
+            "echo y > modules/old/y; mkdir modules/new; while :; do sleep 0.01; done",
+            false,
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("modules/old")).unwrap();
+        fs::write(folder.path().join("modules/old/config"), "x").unwrap();
+        let mut spec = line(script, folder.path());
+        spec.mounts.guards = vec![
+            Guard::no_new_entries("modules"),
+            Guard::protect_file("modules/old/config"),
+        ];
+        let (exit, out, err) = run(jail(), spec);
+        assert_eq!(exit.success(), ends, "{script}: {out}{err}");
+        let names = fs::read_dir(folder.path().join("modules")).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        let [new, old] = &names[..] else {
+            panic!("{names:?}");
+        };
+        let number: u32 = new
+            .strip_prefix("new.moved-aside-")
+            .unwrap()
+            .parse()
+            .unwrap();
+        assert!(number > 1_000_000, "{new}");
+        assert_eq!(old, "old");
+        assert!(folder.path().join("modules/old/y").exists(), "{script}");
+        let to = PathBuf::from("modules").join(new);
+        let path = PathBuf::from("modules/new");
+        assert_eq!(exit.guard_events, [GuardEvent::MovedAside { path, to }]);
+    }
+}
+
+fn unheld() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("bare")).unwrap();
+    let script = "[ -z \"$(ls bare)\" ] && echo ../x > bare/commondir";
+    let mut spec = line(script, folder.path());
+    spec.mounts.guards = vec![Guard::protect_file("bare/commondir").without_placeholder()];
+    let (exit, out, err) = run(jail(), spec);
+    assert!(exit.success(), "{out}{err}");
+    assert_eq!(exit.guard_events, [aside("bare/commondir")]);
 }
 
 fn flood() {

@@ -14,6 +14,7 @@ impl FileChange {
             path,
             target,
             action: _,
+            aspect: _,
             to,
             before,
             after,

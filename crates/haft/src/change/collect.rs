@@ -278,7 +278,12 @@ impl Collected {
         let (rest, others): (Vec<_>, Vec<_>) = selected.partition(|change| last(&change.path));
         let ordered = others.into_iter().chain(rest);
         let first = |path: &Path| first(path) && !last(path);
-        preview::file_changes(&self.upper, workspace, ordered, &first)
+        let holds_changes = |folder: &Path| {
+            let next = self.changes.partition_point(|other| *other.path <= *folder);
+            let next = self.changes.get(next);
+            next.is_some_and(|next| next.path.starts_with(folder))
+        };
+        preview::file_changes(&self.upper, workspace, ordered, &first, &holds_changes)
     }
 
     /// Returns the content that the command left in a file.

@@ -232,7 +232,7 @@ impl Workspace {
             .ok_or_else(|| WorkspaceError::Outside(path.to_owned()))
     }
 
-    fn below_root<'a>(&self, absolute: &'a Path) -> Option<&'a Path> {
+    pub(super) fn below_root<'a>(&self, absolute: &'a Path) -> Option<&'a Path> {
         let below = absolute.strip_prefix(&self.inner.root);
         let below = below.or_else(|_| absolute.strip_prefix(&self.inner.given));
         match below {
@@ -462,7 +462,7 @@ fn push_parts(todo: &mut Vec<Part>, path: &Path) {
 }
 
 /// Removes `.` and `..` by text alone; `None` if that would leave the root.
-fn clean(relative: &Path) -> Option<PathBuf> {
+pub(super) fn clean(relative: &Path) -> Option<PathBuf> {
     let mut clean = PathBuf::new();
     for part in relative.components() {
         match part {

@@ -1,7 +1,7 @@
 //! `Fates`: decides each change of a command from the policy's verdicts, and groups changes that only make sense together.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use haft::change::collect::ViewChange;
 use haft::change::{PathText, State};
@@ -42,9 +42,13 @@ impl<'a> Fates<'a> {
         }
     }
 
-    /// Makes a single decision for changes that only make sense together.
-    pub(super) fn decide_jointly(mut self, on_partial: OnPartial) -> BTreeMap<PathText, Fate> {
-        self.join_repositories();
+    /// Makes a single decision for changes that only make sense together. `repository` returns the repository that a path belongs to.
+    pub(super) fn decide_jointly(
+        mut self,
+        on_partial: OnPartial,
+        repository: impl FnMut(&Path) -> Option<PathBuf>,
+    ) -> BTreeMap<PathText, Fate> {
+        self.join_repositories(repository);
         self.join_deleted_folders();
         self.join_folders();
         if on_partial == OnPartial::Discard {
@@ -60,14 +64,12 @@ impl<'a> Fates<'a> {
         paths.zip(self.fates).collect()
     }
 
-    /// Joins changes of the same repository: half of them would break it.
-    fn join_repositories(&mut self) {
-        let is_git = |path: &&Path| {
-            path.file_name()
-                .is_some_and(|name| name.eq_ignore_ascii_case(".git"))
-        };
-        self.join(
-            |path| path.ancestors().find(is_git),
+    /// Joins changes of the same repository: half of them would break it, and half of a new one would stay after a refusal.
+    fn join_repositories(&mut self, mut repository: impl FnMut(&Path) -> Option<PathBuf>) {
+        let changes = self.changes.iter();
+        let groups: Vec<Option<PathBuf>> = changes.map(|one| repository(&one.path)).collect();
+        self.join_groups(
+            &groups.iter().map(Option::as_deref).collect::<Vec<_>>(),
             "other changes of the same repository must not be applied",
         );
     }
@@ -92,9 +94,15 @@ impl<'a> Fates<'a> {
 
     /// Gives all changes of a group the strictest fate in it.
     fn join(&mut self, group: impl Fn(&Path) -> Option<&Path>, why: &str) {
+        let changes: &'a [ViewChange] = self.changes;
+        let groups: Vec<Option<&Path>> = changes.iter().map(|one| group(&one.path)).collect();
+        self.join_groups(&groups, why);
+    }
+
+    fn join_groups(&mut self, groups: &[Option<&Path>], why: &str) {
         let mut strictest: BTreeMap<&Path, Fate> = BTreeMap::new();
-        for (change, fate) in self.changes.iter().zip(&self.fates) {
-            if let Some(group) = group(&change.path) {
+        for (group, fate) in groups.iter().zip(&self.fates) {
+            if let Some(group) = *group {
                 let all = strictest.entry(group).or_insert(Fate::Allowed);
                 *all = stricter(all, fate, why);
             }
@@ -102,8 +110,8 @@ impl<'a> Fates<'a> {
         if strictest.is_empty() {
             return;
         }
-        for (change, fate) in self.changes.iter().zip(&mut self.fates) {
-            if let Some(all) = group(&change.path).and_then(|group| strictest.get(group)) {
+        for (group, fate) in groups.iter().zip(&mut self.fates) {
+            if let Some(all) = group.and_then(|group| strictest.get(group)) {
                 *fate = stricter(fate, all, why);
             }
         }

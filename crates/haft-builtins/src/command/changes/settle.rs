@@ -13,6 +13,7 @@ use haft::error::ToolError;
 use haft::permission::Verdict;
 use haft::policy::EffectVerdict;
 use haft::result::{Outcome, Status, ToolResult};
+use haft::workspace::GitFolders;
 
 use crate::command::changes::apply::{ApplyChangesInput, Part};
 use crate::command::changes::data::NotApplied;
@@ -172,7 +173,9 @@ async fn judge(
     ) {
         fates.refuse_below(&repository, &why);
     }
-    let fates = fates.decide_jointly(views.options.on_partial);
+    let paths = changes.collected.changes.iter().map(|change| &*change.path);
+    let mut repositories = GitFolders::find(&views.workspace, paths);
+    let fates = fates.decide_jointly(views.options.on_partial, |path| repositories.unit(path));
     changes.with_note(|note| note.fates = fates);
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! What is guarded in which workspace under which rules.
 
+mod repositories;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -7,7 +9,7 @@ use std::path::Path;
 
 use haft::policy::{Denials, Policy, Profile, RuleSet, SecretFiles};
 use haft::workspace::Workspace;
-use haft_sandbox::{Guard, GuardKind};
+use haft_sandbox::{AbsentGuard, Guard, GuardKind};
 use rustix::fs::{Mode, OFlags};
 
 use super::{MAX_DENIED, crowd, find, own, protected_guards};
@@ -59,9 +61,11 @@ fn describe(guards: &[Guard]) -> BTreeSet<String> {
     let names: Vec<Guard> = protected_guards().collect();
     let guards = guards.iter().filter(|guard| !names.contains(guard));
     let word = |guard: &Guard| {
-        let kind = match guard.kind {
-            GuardKind::Hidden => "hide",
-            GuardKind::ReadOnly => "keep",
+        let kind = match (guard.kind, guard.absent) {
+            (GuardKind::Hidden, _) => "hide",
+            (GuardKind::ReadOnly, AbsentGuard::Placeholder) => "keep",
+            (GuardKind::ReadOnly, AbsentGuard::Renamed) => "keep if there",
+            (GuardKind::ReadOnly, AbsentGuard::NewEntries) => "close",
         };
         let end = if guard.folder { "/" } else { "" };
         format!("{kind} {}{end}", guard.path.display())
@@ -229,121 +233,6 @@ async fn hafts_own_files_are_hidden_in_every_mode() {
         assert_eq!(names > 0, !on_view, "{guards:?}");
     }
     assert_eq!(own(&workspace).len(), 2);
-}
-
-const REPOSITORY: &[&str] = &[
-    ".git/HEAD",
-    ".git/objects/ab/c",
-    ".git/refs/",
-    ".git/config",
-    ".git/info/exclude",
-    ".git/index",
-];
-
-/// The contents of a folder, and what is read-only in it in the live workspace.
-const REPOSITORIES: &[(&[&str], &[&str])] = &[
-    (&["a"], &["keep .git/"]),
-    (&[".git/"], &["keep .git/"]),
-    (
-        &[".git/config", "sub/.git/config"],
-        &["keep .git/", "keep sub/.git/"],
-    ),
-    (&[".git -> elsewhere", "elsewhere/"], &["keep .git"]),
-    (&["sub/.git"], &["keep .git/", "keep sub/.git"]),
-    (
-        &[
-            ".git/HEAD",
-            ".git/objects/",
-            ".git/refs/",
-            ".git/config.worktree",
-            ".git/config.lock",
-            ".git/gitdir",
-        ],
-        &[
-            "keep .git/config",
-            "keep .git/config.lock",
-            "keep .git/config.worktree",
-            "keep .git/gitdir",
-            "keep .git/hooks/",
-        ],
-    ),
-    (
-        &["x/y.git/HEAD", "x/y.git/objects/", "x/y.git/refs/"],
-        &[
-            "keep .git/",
-            "keep x/y.git/config",
-            "keep x/y.git/config.worktree",
-            "keep x/y.git/hooks/",
-        ],
-    ),
-    // A folder that a worktree uses: what it shares is where `commondir` leads.
-    (
-        &["w/HEAD", "w/commondir", "w/gitdir"],
-        &[
-            "keep .git/",
-            "keep w/commondir",
-            "keep w/gitdir",
-            "keep w/config.worktree",
-        ],
-    ),
-];
-
-#[tokio::test]
-async fn settings_of_repositories_are_read_only() {
-    let whole = [
-        "keep .git/config",
-        "keep .git/config.worktree",
-        "keep .git/hooks/",
-        "keep .git/info/attributes",
-    ];
-    check(REPOSITORY, &[], false, &whole).await;
-    check(REPOSITORY, &["Read(nothing)"], true, &[]).await;
-    let deep = [whole.as_slice(), &["hide .git/objects/ab/"]].concat();
-    check(REPOSITORY, &["Read(ab)"], false, &deep).await;
-    check(REPOSITORY, &["Edit(/.git/**)"], false, &["keep .git/"]).await;
-    for (paths, expect) in REPOSITORIES {
-        check(paths, &[], false, expect).await;
-    }
-}
-
-#[tokio::test]
-async fn what_git_files_and_commondirs_name_is_read_only() {
-    for (pointer, text) in [
-        ("sub/.git", "gitdir: ../real\n"),
-        (".git", "gitdir: sub/../real\n"),
-        ("w/commondir", "../real\n"),
-    ] {
-        let (dir, workspace) = tree(&["sub/", "real/x", "w/HEAD"]);
-        fs::write(dir.path().join(pointer), text).unwrap();
-        let guards = find(Denials::default(), workspace, false)
-            .await
-            .unwrap()
-            .guards;
-        assert!(
-            describe(&guards).contains("keep real/"),
-            "{text}: {guards:?}"
-        );
-    }
-}
-
-#[tokio::test]
-async fn many_repositories_are_read_only_as_a_whole() {
-    let paths: Vec<String> = (0..150)
-        .flat_map(|at| ["HEAD", "objects/", "refs/"].map(|name| format!("r{at}/.git/{name}")))
-        .collect();
-    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-    let (_dir, workspace) = tree(&paths);
-    let guards = find(Denials::default(), workspace, false)
-        .await
-        .unwrap()
-        .guards;
-    let ends = |end: &str| {
-        guards
-            .iter()
-            .filter(|guard| guard.path.ends_with(end))
-            .count()
-    };
-    assert_eq!((ends(".git/hooks"), ends(".git")), (100, 51));
 }
 
 #[tokio::test]

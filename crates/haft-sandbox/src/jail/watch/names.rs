@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::command::{GuardKind, Mounts};
+use crate::command::{AbsentGuard, GuardKind, Mounts};
 
 /// A guarded name, as the supervisor knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub(crate) struct Name {
     pub(crate) folder: bool,
     /// Whether it is guarded below every folder.
     pub(crate) any_depth: bool,
+    /// What keeps the command from creating it.
+    pub(crate) absent: AbsentGuard,
 }
 
 /// All guarded names, and the approved paths below them.
@@ -33,11 +35,13 @@ impl Names {
             path: guard.path.clone(),
             folder: guard.folder,
             any_depth: guard.any_depth,
+            absent: guard.absent,
         });
         let pinned = mounts.pinned.iter().map(|path| Name {
             path: path.clone(),
             folder: false,
             any_depth: false,
+            absent: AbsentGuard::Placeholder,
         });
         Self {
             guarded: guarded.chain(pinned).collect(),
@@ -47,13 +51,26 @@ impl Names {
 
     /// Returns whether nothing may be created at this path.
     pub(super) fn holds(&self, path: &Path) -> bool {
-        let named = |name: &Name| path == name.path || name.any_depth && path.ends_with(&name.path);
+        let named = |name: &Name| match name.absent {
+            AbsentGuard::NewEntries => path.parent() == Some(&name.path),
+            _ => path == name.path || name.any_depth && path.ends_with(&name.path),
+        };
         self.guarded.iter().any(named) && !self.approved.iter().any(|open| path.starts_with(open))
     }
 
-    /// Returns the name that is guarded at exactly this path, whether it exists or not.
+    /// Returns whether it is a new entry of a folder that gets none.
+    pub(super) fn holds_as_new_entry(&self, path: &Path) -> bool {
+        let closed = |name: &Name| {
+            name.absent == AbsentGuard::NewEntries && path.parent() == Some(&*name.path)
+        };
+        self.guarded.iter().any(closed)
+    }
+
+    /// Returns the name that is guarded at exactly this path, whether it exists or not, if a placeholder may hold its place.
     pub(super) fn at(&self, path: &Path) -> Option<&Name> {
-        self.guarded.iter().find(|name| name.path == path)
+        let is_held = |name: &&Name| name.absent == AbsentGuard::Placeholder;
+        let mut held = self.guarded.iter().filter(is_held);
+        held.find(|name| name.path == path)
     }
 }
 
@@ -72,6 +89,8 @@ mod tests {
                 Guard::protect_dir(".git/hooks").at_any_depth(),
                 Guard::protect_file("open"),
                 Guard::hide_file("secret"),
+                Guard::protect_file("bare/commondir").without_placeholder(),
+                Guard::no_new_entries("modules"),
             ],
             writable: vec!["open".into(), "secret".into(), "a/.git".into()],
             ..Mounts::default()
@@ -86,10 +105,16 @@ mod tests {
             ("hooks", false),
             ("open", false),
             ("a/.git/hooks", false),
+            ("bare/commondir", true),
+            ("modules", false),
+            ("modules/new", true),
+            ("modules/new/config", false),
         ] {
             assert_eq!(names.holds(Path::new(path)), expect, "{path}");
         }
         assert!(names.at(Path::new("secret")).is_some());
-        assert!(names.at(Path::new("open")).is_none());
+        for unheld in ["open", "bare/commondir", "modules"] {
+            assert!(names.at(Path::new(unheld)).is_none(), "{unheld}");
+        }
     }
 }

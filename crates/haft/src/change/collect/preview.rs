@@ -5,7 +5,7 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::approval::preview::{Change, FileChange, MAX_LISTED, Open, Preview, Side};
+use crate::approval::preview::{Aspect, Change, FileChange, MAX_LISTED, Open, Preview, Side};
 use crate::change::State;
 use crate::change::collect::ViewChange;
 use crate::change::collect::upper::Upper;
@@ -17,14 +17,21 @@ use crate::workspace::Workspace;
 const MAX_FOLDERS: usize = 100;
 
 /// Returns the changes as text, within the budget of one request, in the order of their paths. If there are too many, those for which
-/// `first` is true are listed before others, and others as they come; the rest is counted by folder.
+/// `first` is true are listed before others, and others as they come; the rest is counted by folder. `holds_changes` says whether a change
+/// lies below a folder: one without any was made empty, or was empty.
 pub(super) fn file_changes<'a>(
     upper: &Upper,
     workspace: &Workspace,
     changes: impl Iterator<Item = &'a ViewChange>,
     first: &dyn Fn(&Path) -> bool,
+    holds_changes: &dyn Fn(&Path) -> bool,
 ) -> Vec<FileChange> {
+    let changes: Vec<&ViewChange> = changes.collect();
+    let empty = changes.iter().copied();
+    let empty = empty.filter(|one| is_folder(one) && !holds_changes(&one.path));
+    let empty = empty_folders(empty);
     let (mut listed, mut rest): (Vec<&ViewChange>, Vec<&ViewChange>) = changes
+        .into_iter()
         .filter(|change| is_shown(change))
         .partition(|change| first(&change.path));
     if listed.len() > MAX_LISTED {
@@ -51,8 +58,47 @@ pub(super) fn file_changes<'a>(
         }
     }
     let mut shown = preview.into_changes();
+    shown.extend(empty);
     shown.extend(folders(&more));
     shown
+}
+
+/// Returns the new folders and the deleted ones that hold nothing: the first of each are named, and further ones counted.
+fn empty_folders<'a>(changes: impl Iterator<Item = &'a ViewChange>) -> Vec<FileChange> {
+    let (new, deleted): (Vec<_>, Vec<_>) = changes.partition(|change| change.after.is_some());
+    let mut shown = Vec::new();
+    for (action, all) in [(Change::Create, new), (Change::Delete, deleted)] {
+        let folder = |path: String| {
+            let mut folder = FileChange::unread(path);
+            (folder.action, folder.aspect) = (action, Aspect::Folder);
+            folder
+        };
+        let (named, counted) = all.split_at(all.len().min(MAX_FOLDERS));
+        let named = named.iter().map(|change| change.path.to_string_lossy());
+        shown.extend(named.map(|path| folder(path.into_owned())));
+        if counted.is_empty() {
+            continue;
+        }
+        let mut digest = Sha256::new();
+        for change in counted {
+            digest.update(change.path.as_os_str().as_encoded_bytes());
+            digest.update([0]);
+        }
+        let mut more = folder(".".to_owned());
+        more.files = Some(counted.len() as u64);
+        more.after_sha256 = Some(hex(&digest.finalize()));
+        more.fold("the request names 100 empty folders at most");
+        shown.push(more);
+    }
+    shown
+}
+
+/// Whether a change makes or deletes a folder and nothing else, as far as the change itself says.
+fn is_folder(change: &ViewChange) -> bool {
+    matches!(
+        (&change.before, &change.after),
+        (None, Some(State::Folder { .. })) | (Some(State::Folder { .. }), None)
+    )
 }
 
 /// Whether anything is shown of a change.
@@ -115,7 +161,15 @@ fn described<'a>(
     let (before, after) = (change.before.as_ref(), change.after.as_ref());
     let mut shown = FileChange::unread(change.path.to_string_lossy());
     let path = &change.path;
+    let is_link = |state: &State| matches!(state, State::Link { .. });
+    shown.aspect = match (before.map(is_link), after.map(is_link)) {
+        (None | Some(true), Some(true)) | (Some(true), None) => Aspect::Link,
+        (Some(false), Some(true)) => Aspect::BecomesLink,
+        (Some(true), Some(false)) => Aspect::WasLink,
+        _ => Aspect::Content,
+    };
     let (was, is) = if change.action == Action::Chmod {
+        shown.aspect = Aspect::Mode;
         (
             before.map_or(Side::None, mode),
             after.map_or(Side::None, mode),
@@ -165,7 +219,8 @@ fn mode_change(change: &ViewChange) -> Option<(FileChange, Side<'static>, Side<'
         return None;
     }
     let text = |bits: u32| line(format!("mode {bits:04o}\n"));
-    let mut shown = FileChange::unread(format!("{} (mode)", change.path.to_string_lossy()));
+    let mut shown = FileChange::unread(change.path.to_string_lossy());
+    shown.aspect = Aspect::Mode;
     if was.is_none() {
         shown.action = Change::Create;
     }
