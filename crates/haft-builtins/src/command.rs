@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use haft::context::CallContext;
 use haft::error::{ErrorKind, ToolError};
-use haft::permission::{Condition, Effect, Permission};
+use haft::permission::{Effect, Permission};
 use haft::result::{Artifact, ToolResult};
 use haft::spec::{Risk, Suspension, ToolSpec};
-use haft::tool::TypedTool;
+use haft::tool::{Depth, Intent, TypedTool};
 use haft::workspace::Workspace;
 use haft_sandbox::{Exit, RunningCommand};
 use schemars::JsonSchema;
@@ -346,20 +346,8 @@ impl TypedTool for RunCommand {
         Some(self.0.workspace())
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
-        self.0.permissions(input)
-    }
-
-    fn stated(&self, input: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
-        // The words describe a command without shell syntax completely. A line with pipes, input or substitutions is more than its parts.
-        match Commands::words(input) {
-            Ok((_, Some(_))) => &["command", "argv"],
-            Ok((_, None)) | Err(_) => &[],
-        }
-    }
-
-    fn conditions(&self, _: &Self::Input) -> Vec<Condition> {
-        self.0.conditions()
+    fn intent(&self, input: &Self::Input, depth: Depth) -> Result<Intent, ToolError> {
+        self.0.intent(input, depth)
     }
 
     async fn run(

@@ -17,7 +17,11 @@ use std::time::Duration;
 
 use haft::error::ToolError;
 use haft::future::BoxFuture;
+use haft::permission::{Condition, Effect, Permission};
 use haft::result::ToolResult;
+use haft::spec::Risk;
+use haft::tool::{Depth, Intent};
+use haft::untrusted::SERVER_EFFECT;
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, broadcast};
 use tokio::time::timeout;
@@ -250,6 +254,17 @@ impl Upstream {
         Ok(Manifest {
             beside: beside?,
             ..manifest?
+        })
+    }
+
+    /// Returns what a call that reaches this server would do, at this risk: what the server then does, haft cannot know.
+    fn intent(&self, risk: Risk, depth: Depth) -> Intent {
+        let effect = Effect::Other {
+            kind: SERVER_EFFECT.to_owned(),
+            value: self.name.clone(),
+        };
+        Intent::of([Permission { effect, risk }]).with_conditions(depth, || {
+            vec![Condition::new("server", self.manifest.place.clone())]
         })
     }
 

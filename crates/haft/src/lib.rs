@@ -163,7 +163,7 @@ pub use skill::Skill;
 pub use skill::set::SkillSet;
 pub use spec::{Exposure, Risk, ToolName, ToolSpec};
 pub use tokio_util::sync::CancellationToken;
-pub use tool::{Tool, TypedTool, tool_fn};
+pub use tool::{Depth, Intent, Tool, TypedTool, tool_fn};
 pub use toolset::Toolset;
 pub use toolset::registry::ToolRegistry;
 pub use toolset::view::View;

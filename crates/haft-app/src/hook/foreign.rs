@@ -10,8 +10,9 @@ use haft::future::BoxFuture;
 use haft::permission::{Condition, Effect, Permission};
 use haft::result::ToolResult;
 use haft::spec::{FOREIGN, Overflow, Risk, ToolSpec};
-use haft::tool::Tool;
+use haft::tool::{Depth, Intent, PreparedCall, Tool};
 use haft::untrusted::SERVER_EFFECT;
+use haft::workspace::Workspace;
 use haft_builtins::outside::Outside;
 use haft_hook::{Agent, AgentCommand, CallAction, CallReport, CallStatus, EditKind};
 use serde_json::json;
@@ -123,11 +124,18 @@ impl ForeignTool {
         })
     }
 
-    fn key<'a>(&'a self, arguments: &'a Arguments) -> CallKey<'a> {
-        CallKey {
-            tool: self.spec.name.as_str(),
-            arguments: arguments.as_str(),
-        }
+    /// Returns what decides how a call runs, besides its input.
+    fn conditions(&self) -> Vec<Condition> {
+        let by = format!("{}, as it reports", self.agent.title());
+        let sandbox = if self.is_jailed {
+            "jail"
+        } else {
+            "none: no jail"
+        };
+        vec![
+            Condition::new("run by", by),
+            Condition::new("sandbox", sandbox),
+        ]
     }
 
     fn command(
@@ -241,47 +249,60 @@ impl Tool for ForeignTool {
         &self.spec
     }
 
-    fn permissions(&self, arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
-        match self.calls.details(self.key(arguments)) {
-            // What it does is judged where it runs, by the same policy.
-            Some(details) if self.is_jailed => Ok(details.doubtful()),
-            Some(details) => self.effects(&details),
-            // Nothing is known about the call but its input.
-            None => Ok(vec![unknown(UNKNOWN, &self.tool)]),
+    fn workspace(&self) -> Option<&Workspace> {
+        None
+    }
+
+    fn prepare(self: Arc<Self>, arguments: &Arguments) -> Result<Box<dyn PreparedCall>, ToolError> {
+        Ok(Box::new(ForeignCall {
+            arguments: arguments.clone(),
+            tool: self,
+        }))
+    }
+}
+
+/// A call of an agent's tool.
+struct ForeignCall {
+    tool: Arc<ForeignTool>,
+    arguments: Arguments,
+}
+
+impl ForeignCall {
+    fn key(&self) -> CallKey<'_> {
+        CallKey {
+            tool: self.tool.spec.name.as_str(),
+            arguments: self.arguments.as_str(),
         }
     }
+}
 
-    fn conditions(&self, _arguments: &Arguments) -> Vec<Condition> {
-        let by = format!("{}, as it reports", self.agent.title());
-        let sandbox = if self.is_jailed {
-            "jail"
-        } else {
-            "none: no jail"
+impl PreparedCall for ForeignCall {
+    fn intent(&self, depth: Depth) -> Result<Intent, ToolError> {
+        let tool = &self.tool;
+        let permissions = match tool.calls.details(self.key()) {
+            // What it does is judged where it runs, by the same policy.
+            Some(details) if tool.is_jailed => details.doubtful(),
+            Some(details) => tool.effects(&details)?,
+            // Nothing is known about the call but its input.
+            None => vec![unknown(UNKNOWN, &tool.tool)],
         };
-        vec![
-            Condition::new("run by", by),
-            Condition::new("sandbox", sandbox),
-        ]
+        Ok(Intent::of(permissions).with_conditions(depth, || tool.conditions()))
     }
 
-    fn call<'a>(
-        &'a self,
-        arguments: &'a Arguments,
-        context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+    fn run(self: Box<Self>, context: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
-            let agent = self.agent.title();
+            let tool = &self.tool;
+            let agent = tool.agent.title();
             let by = CallInRun {
                 run: context.run(),
                 call: context.call_id(),
             };
-            let key = self.key(arguments);
-            let cleared = self.calls.clear(key, by, context.is_approved());
+            let cleared = tool.calls.clear(self.key(), by, context.is_approved());
             let cleared = cleared.ok_or_else(|| {
                 ToolError::conflict(format!("{agent} no longer waits for this call"))
                     .with_advice("make the call again")
             })?;
-            if !self.follows {
+            if !tool.follows {
                 let left = if cleared.is_prompted {
                     format!("left to the prompt of {agent}; haft does not know how it ended")
                 } else {
@@ -291,8 +312,8 @@ impl Tool for ForeignTool {
             }
             let prompted = cleared.is_prompted;
             match cleared.report.await {
-                Ok(report) => self.result(&report, prompted),
-                Err(_) => Err(self.missing_report(prompted)),
+                Ok(report) => tool.result(&report, prompted),
+                Err(_) => Err(tool.missing_report(prompted)),
             }
         })
     }

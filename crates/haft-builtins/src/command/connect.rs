@@ -11,7 +11,7 @@ use haft::permission::{Condition, Effect, Permission};
 use haft::policy::address::check_host;
 use haft::result::ToolResult;
 use haft::spec::{CallPhrases, NameError, Risk, ToolSpec};
-use haft::tool::{Tool, TypedTool};
+use haft::tool::{Depth, Intent, Tool, TypedTool};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -206,19 +206,17 @@ impl TypedTool for Connect {
         }
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
-        Ok(input.places().map(|place| place.permission()).collect())
-    }
-
-    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
+    fn intent(&self, input: &Self::Input, depth: Depth) -> Result<Intent, ToolError> {
+        let places = input.places().map(|place| place.permission());
         // A saved rule covers every command; a session grant covers only one, because of its condition.
-        &[
+        let stated = &[
             "program", "host", "port", "leads_to", "also", "command", "task",
-        ]
-    }
-
-    fn conditions(&self, input: &Self::Input) -> Vec<Condition> {
-        vec![Condition::new("command", input.command.clone())]
+        ];
+        Ok(Intent::of(places.collect::<Vec<_>>())
+            .with_stated(stated)
+            .with_conditions(depth, || {
+                vec![Condition::new("command", input.command.clone())]
+            }))
     }
 
     async fn run(&self, input: Self::Input, _: &CallContext) -> Result<ToolResult, ToolError> {

@@ -10,7 +10,7 @@ use haft::error::ToolError;
 use haft::permission::Permission;
 use haft::result::ToolResult;
 use haft::spec::{Risk, ToolSpec};
-use haft::tool::TypedTool;
+use haft::tool::{Depth, Intent, TypedTool};
 use haft_sandbox::{Log, RunningCommand, WaitOutcome};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -74,8 +74,8 @@ impl TypedTool for AwaitCommand {
         }
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
-        Ok(permission(&self.0, &input.task))
+    fn intent(&self, input: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
+        Ok(intent(&self.0, &input.task))
     }
 
     async fn run(
@@ -138,8 +138,8 @@ impl TypedTool for KillCommand {
         }
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
-        Ok(permission(&self.0, &input.task))
+    fn intent(&self, input: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
+        Ok(intent(&self.0, &input.task))
     }
 
     async fn run(
@@ -166,11 +166,12 @@ impl TypedTool for KillCommand {
     }
 }
 
-/// Returns the permission to start the command, so that a rule for the command also covers waiting for it.
-fn permission(commands: &Commands, task: &str) -> Vec<Permission> {
-    let task = commands.tasks.any(task);
-    let wanted = task.map(|task| task_permission(commands, &task));
-    wanted.into_iter().collect()
+/// Returns the intent to start the command, so that a rule for the command also covers waiting for it. A call that names no task fails.
+fn intent(commands: &Commands, task: &str) -> Intent {
+    match commands.tasks.any(task) {
+        Some(task) => Intent::of([task_permission(commands, &task)]),
+        None => Intent::call_only(),
+    }
 }
 
 fn task_permission(commands: &Commands, task: &Task) -> Permission {

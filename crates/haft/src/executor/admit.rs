@@ -9,7 +9,7 @@ use crate::call::ToolCall;
 use crate::error::ErrorKind;
 use crate::executor::Parts;
 use crate::executor::early_end::EarlyEnd;
-use crate::executor::effects::{self, Runnable, ToolInput};
+use crate::executor::effects::{self, ToolInput};
 use crate::executor::exit::OpenCall;
 use crate::executor::named::{self, Fault};
 use crate::executor::refs::{self, RefObject};
@@ -17,7 +17,7 @@ use crate::json::schema::Violation;
 use crate::session::{MAX_DEPTH, Session};
 use crate::spec::{CallPhrases, Exposure};
 use crate::text::clip;
-use crate::tool::Tool;
+use crate::tool::{PreparedCall, Tool};
 use crate::toolset::lazy::CALL_TOOL;
 use crate::toolset::{ToolBackend, ToolEntry};
 
@@ -68,8 +68,8 @@ impl Admitted {
     }
 
     /// Splits the call into its parts, for the one place that runs it.
-    pub(super) fn into_parts(self) -> (Arc<ToolEntry>, Runnable) {
-        (self.entry, self.input.into_runnable())
+    pub(super) fn into_parts(self) -> (Arc<ToolEntry>, Box<dyn PreparedCall>) {
+        (self.entry, self.input.into_call())
     }
 }
 

@@ -8,6 +8,7 @@ use crate::error::{ErrorKind, bounded};
 use crate::executor::Parts;
 use crate::executor::call_result::CallResult;
 use crate::executor::early_end::failure;
+use crate::executor::effects;
 use crate::result::Failure;
 use crate::tool::Tool;
 
@@ -34,7 +35,8 @@ impl CarriedCall {
             Some(_) => return end,
             None => answered(&end),
         };
-        let Some(left) = self.tool.without_running(&self.arguments, &why) else {
+        let call = effects::prepare(&self.tool, &self.arguments).ok();
+        let Some(left) = call.and_then(|call| call.without_running(&why)) else {
             return end;
         };
         CallResult {

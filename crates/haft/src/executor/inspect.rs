@@ -2,9 +2,10 @@
 
 use crate::budget::Uses;
 use crate::executor::early_end::EarlyEnd;
-use crate::executor::{Executor, admit};
+use crate::executor::{Executor, admit, effects};
 use crate::policy::{Explanation, JudgedCall, RunHistory};
 use crate::result::Failure;
+use crate::tool::Depth;
 use crate::toolset::ToolEntry;
 
 impl Executor {
@@ -21,11 +22,12 @@ impl Executor {
                 used: Some(Uses::NONE),
                 ..RunHistory::none()
             };
-            let permissions = input.permissions(&policy, entry.spec(), &run)?;
-            let unstated = input.unstated(arguments.as_str(), &permissions)?;
+            let intent = input.judged_intent(&policy, entry.spec(), &run, Depth::Permissions)?;
+            let permissions = &intent.permissions;
+            let unstated = effects::unstated(arguments.as_str(), permissions, intent.stated);
             Ok(policy.explain(&JudgedCall {
                 unstated: Some(&unstated),
-                ..JudgedCall::new(entry.spec(), arguments, &permissions, &run)
+                ..JudgedCall::new(entry.spec(), arguments, permissions, &run)
             }))
         };
         // People read this, so it includes the advice for operators.
@@ -38,8 +40,9 @@ impl Executor {
             let input = admit::admit_for_inspection(entry, arguments)?;
             let policy = self.parts.policy.now();
             let run = RunHistory::none();
-            let permissions = input.permissions(&policy, entry.spec(), &run)?;
-            let call = JudgedCall::new(entry.spec(), input.arguments(), &permissions, &run);
+            let intent = input.judged_intent(&policy, entry.spec(), &run, Depth::Permissions)?;
+            let permissions = &intent.permissions;
+            let call = JudgedCall::new(entry.spec(), input.arguments(), permissions, &run);
             let found = policy.asked_for(rules, &call);
             Ok::<_, EarlyEnd>(found.into_iter().map(str::to_owned).collect())
         };

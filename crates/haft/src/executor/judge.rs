@@ -9,14 +9,15 @@ use crate::executor::Parts;
 use crate::executor::admit::Admitted;
 use crate::executor::draft::{Caller, Draft};
 use crate::executor::early_end::EarlyEnd;
-use crate::executor::effects::Runnable;
+use crate::executor::effects;
 use crate::executor::exit::OpenCall;
 use crate::executor::unasked::{DecidedCall, Unasked};
 use crate::judgement::{Consent, Judgement};
-use crate::permission::Verdict;
+use crate::permission::{Permission, Verdict};
 use crate::policy::{Cause, CauseKind, JudgedCall, Ruling};
 use crate::session::Session;
 use crate::spec::ToolSpec;
+use crate::tool::{Depth, Intent, PreparedCall};
 use crate::toolset::ToolEntry;
 
 /// A call that may run, with its judgement. Only this module creates it: nothing runs that was not cleared.
@@ -60,8 +61,10 @@ impl Cleared {
             return Ok(None);
         };
         let (input, run) = (self.admitted.input(), session.history());
-        let permissions = input.permissions(&parts.policy.now(), self.spec(), &run)?;
-        Ok(seen.difference(&input.snapshot(&permissions)?))
+        let policy = parts.policy.now();
+        let mut now = input.judged_intent(&policy, self.spec(), &run, Depth::Files)?;
+        let permissions = std::mem::take(&mut now.permissions);
+        Ok(seen.difference(&snapshot(&permissions, now)))
     }
 
     /// Returns a name under which rules do not simply allow the call, if links gave it to one of its files after it was judged.
@@ -79,9 +82,9 @@ impl Cleared {
     }
 
     /// Splits the call into its parts, for the one place that runs it.
-    pub(super) fn into_parts(self) -> (Arc<ToolEntry>, Runnable, Arc<Judgement>) {
-        let (entry, runnable) = self.admitted.into_parts();
-        (entry, runnable, self.judgement)
+    pub(super) fn into_parts(self) -> (Arc<ToolEntry>, Box<dyn PreparedCall>, Arc<Judgement>) {
+        let (entry, call) = self.admitted.into_parts();
+        (entry, call, self.judgement)
     }
 }
 
@@ -177,19 +180,15 @@ pub(super) fn judgement(
 ) -> Result<Arc<Judgement>, EarlyEnd> {
     let policy = parts.policy.now();
     let (input, run) = (admitted.input(), session.history());
-    let permissions = input.permissions(&policy, admitted.entry().spec(), &run)?;
+    let spec = admitted.entry().spec();
+    let intent = input.judged_intent(&policy, spec, &run, Depth::Permissions)?;
+    let (permissions, stated) = (intent.permissions, intent.stated);
     let unstated = policy
-        .keeps_calls_of(admitted.entry().spec().name.as_str())
-        .then(|| input.unstated(admitted.written(), &permissions))
-        .transpose()?;
+        .keeps_calls_of(spec.name.as_str())
+        .then(|| effects::unstated(admitted.written(), &permissions, stated));
     let call = JudgedCall {
         unstated: unstated.as_deref(),
-        ..JudgedCall::new(
-            admitted.entry().spec(),
-            input.arguments(),
-            &permissions,
-            &run,
-        )
+        ..JudgedCall::new(spec, input.arguments(), &permissions, &run)
     };
     let mut ruling = policy.judge(&call);
     if ruling.verdict == Verdict::Allow && ruling.risk > session.limits().max_risk_unapproved {
@@ -256,7 +255,9 @@ pub(super) fn request(
     };
     let request = draft.request(parts, session)?;
     let input = admitted.input();
-    let unstated = input.unstated(admitted.written(), permissions)?;
+    let intent = input.intent(Depth::Files)?;
+    let unstated = effects::unstated(admitted.written(), permissions, intent.stated);
+    let snapshot = snapshot(permissions, intent);
     let run = session.history();
     let call = JudgedCall {
         unstated: Some(&unstated),
@@ -274,7 +275,7 @@ pub(super) fn request(
         .filter(|(_, named)| *named)
         .map(|(verdict, _)| verdict);
     Ok(ApprovalRequest {
-        snapshot: input.snapshot(permissions)?,
+        snapshot,
         verdicts: verdicts.collect(),
         risk: ruling.risk,
         reason: bounded(ruling.reason.to_string()),
@@ -285,6 +286,17 @@ pub(super) fn request(
         unstated,
         ..request
     })
+}
+
+/// Returns the judged permissions with the conditions and files of an intent.
+fn snapshot(permissions: &[Permission], intent: Intent) -> Snapshot {
+    let Intent {
+        conditions,
+        preview,
+        meanings,
+        ..
+    } = intent;
+    Snapshot::of(permissions, conditions, preview, meanings)
 }
 
 /// Returns the failure of a call that the policy denies.

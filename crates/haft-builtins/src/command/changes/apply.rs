@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft::approval::meaning::Meaning;
 use haft::approval::preview::FileChange;
 use haft::call::RunId;
 use haft::change::collect::ViewChange;
@@ -16,7 +15,7 @@ use haft::policy::{EffectVerdict, protected_from_commands};
 use haft::result::{Failure, ToolResult};
 use haft::spec::{CallPhrases, Risk, ToolSpec};
 use haft::text::visible;
-use haft::tool::TypedTool;
+use haft::tool::{Depth, Intent, TypedTool};
 use haft::workspace::{Workspace, WorkspaceError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -85,6 +84,21 @@ impl ApplyChanges {
         let run = RunId::new(input.run.clone());
         Ok(Arc::new(PendingChanges::look(&self.0, &run, &input.view)?))
     }
+
+    /// Returns the files that this part of the changes would change.
+    fn preview(&self, kept: &PendingChanges, part: Part) -> Vec<FileChange> {
+        let fate = part.fate();
+        let selected = |path: &Path| kept.has_fate(path, &fate);
+        let first = |path: &Path| protected_from_commands(&path.to_string_lossy()).is_some();
+        let covered: HashSet<PathBuf> = kept.with_note(|note| {
+            let covers = note.meanings.iter().flat_map(|meaning| &meaning.covers);
+            covers.map(PathBuf::from).collect()
+        });
+        // What git keeps for itself must not take the room of files that somebody reads.
+        let last = |path: &Path| covered.contains(path);
+        kept.collected
+            .preview(&self.0.workspace, &selected, &first, &last)
+    }
 }
 
 impl TypedTool for ApplyChanges {
@@ -107,44 +121,21 @@ impl TypedTool for ApplyChanges {
         Some(&self.0.workspace)
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+    fn intent(&self, input: &Self::Input, depth: Depth) -> Result<Intent, ToolError> {
         // Only the run itself can tell for sure whether the files are still as shown. If this request failed now, an approval could
         // never be carried out.
         let kept = self.find_or_load(input)?;
         let fate = input.part.fate();
         let select = |change: &ViewChange| kept.has_fate(&change.path, &fate);
-        Ok(self.0.permissions(&kept, input.part, &select))
-    }
-
-    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
         // The permissions name each path, and another run of the same command has another view. A permanent or session grant
         // therefore covers only that command.
-        &["run", "view", "part", "sha256", "network"]
-    }
-
-    fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
-        let Ok(kept) = self.find_or_load(input) else {
-            // `permissions` reports the error.
-            return Vec::new();
-        };
-        let fate = input.part.fate();
-        let selected = |path: &Path| kept.has_fate(path, &fate);
-        let first = |path: &Path| protected_from_commands(&path.to_string_lossy()).is_some();
-        let covered: HashSet<PathBuf> = kept.with_note(|note| {
-            let covers = note.meanings.iter().flat_map(|meaning| &meaning.covers);
-            covers.map(PathBuf::from).collect()
-        });
-        // What git keeps for itself must not take the room of files that somebody reads.
-        let last = |path: &Path| covered.contains(path);
-        kept.collected
-            .preview(&self.0.workspace, &selected, &first, &last)
-    }
-
-    fn meanings(&self, input: &Self::Input) -> Vec<Meaning> {
-        match self.find_or_load(input) {
-            Ok(kept) if input.part == Part::Asked => kept.with_note(|note| note.meanings.clone()),
-            _ => Vec::new(),
-        }
+        Ok(Intent::of(self.0.permissions(&kept, input.part, &select))
+            .with_stated(&["run", "view", "part", "sha256", "network"])
+            .with_preview(depth, || self.preview(&kept, input.part))
+            .with_meanings(depth, || match input.part {
+                Part::Asked => kept.with_note(|note| note.meanings.clone()),
+                Part::Allowed => Vec::new(),
+            }))
     }
 
     fn without_running(&self, input: &Self::Input, why: &Failure) -> Option<ToolResult> {
