@@ -7,6 +7,8 @@ use haft_wire::request::ToolChoice;
 use haft_wire::{Declarations, Delta, Dialect, Message, Reply, Usage, WireError};
 use serde_json::value::RawValue;
 
+pub use haft_http::waits::Wait;
+
 /// The next request to a model.
 #[derive(Debug, Clone, Copy)]
 pub struct ModelRequest<'a> {
@@ -85,31 +87,6 @@ impl<M: Model + ?Sized> Model for std::sync::Arc<M> {
 impl std::fmt::Debug for dyn Model + '_ {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Model({})", self.name())
-    }
-}
-
-/// The wait of a request that took too long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wait {
-    /// For the connection, including TLS.
-    Connect,
-    /// For the first byte of the answer.
-    FirstByte,
-    /// For the next byte of the answer.
-    NextByte,
-    /// For the whole answer.
-    Whole,
-}
-
-impl Wait {
-    /// Returns its description in messages.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Connect => "the connection",
-            Self::FirstByte => "the first byte of the answer",
-            Self::NextByte => "the next byte of the answer",
-            Self::Whole => "the whole answer",
-        }
     }
 }
 

@@ -28,7 +28,6 @@ use crate::config::Settings;
 use crate::problem::{Problem, ProblemKind};
 use crate::run::{RunHandle, RunOptions};
 
-mod dial;
 mod instructions;
 mod kept;
 mod model;

@@ -17,6 +17,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use haft_http::upstream::UpstreamProxy;
 use haft_sandbox::{Outlet, ServeFuture};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
@@ -38,7 +39,6 @@ use crate::proxy::tunnel::Tunnel;
 use crate::web::http::{Http, HttpError, Reached};
 use crate::web::network::{Network, OwnListeners};
 use crate::web::target::Target;
-use crate::web::upstream::UpstreamProxy;
 
 /// Maximum size of a request's head, in bytes.
 const MAX_HEAD: usize = 16 << 10;

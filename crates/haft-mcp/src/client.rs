@@ -21,7 +21,6 @@ use tokio::sync::{broadcast, watch};
 use crate::era::{Era, Revision};
 
 mod changes;
-mod connections;
 mod courier;
 mod endpoint;
 mod error;
@@ -43,8 +42,8 @@ mod tasks;
 mod tools;
 mod wire;
 
-pub use connections::{Dial, Io};
 pub use error::ClientError;
+pub use haft_http::dial::{Dial, Io};
 pub use news::News;
 pub use offers::Offers;
 pub use respond::{Respond, Responder, default_values};

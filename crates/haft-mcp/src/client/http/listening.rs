@@ -3,12 +3,12 @@
 use std::sync::Weak;
 use std::time::Duration;
 
+use haft_http::connections::Exchange;
+use haft_http::waits::Waits;
 use haft_wire::events::SseParser;
 use tokio::sync::oneshot;
 
 use super::session::{RETRY_DELAY, Session};
-use crate::client::connections::Exchange;
-use crate::client::courier::frame;
 use crate::client::error::ClientError;
 use crate::client::news::News;
 use crate::client::speech::{self, Heard};
@@ -67,7 +67,7 @@ async fn listen_until_end(
     era: Era,
 ) -> bool {
     let mut heard = false;
-    while let Ok(Some(part)) = frame(exchange).await {
+    while let Ok(Some(part)) = exchange.next(&Waits::default()).await {
         let (Some(session), Ok(found)) = (wire.upgrade(), events.push(&part)) else {
             return heard;
         };

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use crate::web::upstream::UpstreamError;
+use crate::upstream::UpstreamError;
 
 /// An entry of such a list: hosts, and the port for which it counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
