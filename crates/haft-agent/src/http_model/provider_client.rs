@@ -9,7 +9,7 @@ use haft_http::body::BodyError;
 use haft_http::connections::{Connections, Destination, Exchange, SendError};
 use haft_http::dial::Dial;
 use haft_http::waits::{Wait, Waits};
-use haft_wire::{Dialect, Limits, Reply, Usage, WireError};
+use haft_wire::{Dialect, Reply, ReplyLimits, Usage, WireError};
 use http::header::HOST;
 use http::{HeaderMap, Method, Request};
 use http_body_util::Full;
@@ -34,7 +34,7 @@ pub(super) struct ProviderClient {
     place: Place,
     connections: Connections,
     timeouts: Timeouts,
-    limits: Limits,
+    limits: ReplyLimits,
 }
 
 /// A request.
@@ -55,7 +55,7 @@ impl ProviderClient {
         place: Place,
         dial: Arc<dyn Dial>,
         timeouts: Timeouts,
-        limits: Limits,
+        limits: ReplyLimits,
     ) -> Self {
         let to = Destination {
             host: place.host(),

@@ -513,6 +513,32 @@ mod tests {
         }
     }
 
+    fn entries() -> Vec<RootEntry> {
+        vec![
+            bind("/s", "/t", BindMode::Device),
+            bind("/w", "/w", BindMode::Data),
+            RootEntry::Link {
+                target: "/l".into(),
+                to: "usr/l".into(),
+            },
+            RootEntry::File {
+                target: "/f".into(),
+                bytes: vec![0, 1, 255],
+            },
+            RootEntry::Dir {
+                target: "/d".into(),
+            },
+            RootEntry::Hidden {
+                target: "/d/h".into(),
+            },
+            RootEntry::Tmpfs {
+                target: "/tmp".into(),
+                megabytes: 7,
+            },
+            overlay(),
+        ]
+    }
+
     fn plan() -> SupervisorPlan {
         let mut plan = SupervisorPlan {
             net: JailNetwork::Host,
@@ -525,29 +551,7 @@ mod tests {
             stdin: Some(b"in\0put".to_vec()),
             converses: true,
             workspace: "/w".into(),
-            entries: vec![
-                bind("/s", "/t", BindMode::Device),
-                bind("/w", "/w", BindMode::Data),
-                RootEntry::Link {
-                    target: "/l".into(),
-                    to: "usr/l".into(),
-                },
-                RootEntry::File {
-                    target: "/f".into(),
-                    bytes: vec![0, 1, 255],
-                },
-                RootEntry::Dir {
-                    target: "/d".into(),
-                },
-                RootEntry::Hidden {
-                    target: "/d/h".into(),
-                },
-                RootEntry::Tmpfs {
-                    target: "/tmp".into(),
-                    megabytes: 7,
-                },
-                overlay(),
-            ],
+            entries: entries(),
             covers: vec![
                 (".git".into(), PathCover::ReadOnly),
                 ("x".into(), PathCover::Writable),

@@ -122,7 +122,7 @@ fn supervise(
     }
     let own_proc = proc.try_clone().map_err(step("open /proc"))?;
     let guards = plan.watched.as_ref();
-    let guards = guards.map(|names| GuardWatch::new(plan, names, own_proc, building));
+    let mut guards = guards.map(|names| GuardWatch::new(plan, names, own_proc, building));
     let watch = (plan.watch > 0 && watched && !grouped).then(|| {
         let own_network = namespaces && plan.net != JailNetwork::Host;
         let sockets = own_network
@@ -141,13 +141,11 @@ fn supervise(
         child,
         adopts: !namespaces,
     };
-    let mut guards = guards;
     let done = first.wait(link, watch, guards.as_mut());
     for event in guards.map(GuardWatch::finish).unwrap_or_default() {
         tell(link, &JailReport::Guard(event));
     }
-    let done = done.map_err(step("wait for the jail"))?;
-    if let Some(bytes) = done {
+    if let Some(bytes) = done.map_err(step("wait for the jail"))? {
         let mib = i32::try_from(bytes >> 20).unwrap_or(i32::MAX);
         tell(link, &JailReport::TooMuch { mib });
     }

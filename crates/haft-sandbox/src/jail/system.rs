@@ -210,7 +210,7 @@ impl SystemList {
         for name in found.names(places) {
             match name {
                 InterpreterAlias::Link { path, to } => {
-                    self.entries.push(RootEntry::Link { target: path, to })
+                    self.entries.push(RootEntry::Link { target: path, to });
                 }
                 InterpreterAlias::Script(path) => self.read_only(places, &path),
             }

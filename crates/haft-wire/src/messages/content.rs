@@ -30,10 +30,10 @@ pub(crate) fn block(part: &ContentPart, takes: ContentKinds, out: &mut Vec<u8>) 
         }
         ContentPart::File { .. } if takes == ContentKinds::All => document(part, out),
         ContentPart::Image { .. } => {
-            left_out(part, "Claude reads PNG, JPEG, GIF and WebP pictures", out)
+            left_out(part, "Claude reads PNG, JPEG, GIF and WebP pictures", out);
         }
         ContentPart::File { .. } => {
-            left_out(part, "a toolset's result holds text and pictures", out)
+            left_out(part, "a toolset's result holds text and pictures", out);
         }
         ContentPart::Audio { .. } => left_out(part, "Claude does not accept audio", out),
     }

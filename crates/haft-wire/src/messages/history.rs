@@ -179,7 +179,7 @@ impl<'a> MessagesHistory<'a> {
             }
         }
         self.within(MessageRole::Assistant, |out| {
-            out.extend_from_slice(&blocks[1..])
+            out.extend_from_slice(&blocks[1..]);
         });
     }
 

@@ -48,7 +48,6 @@ impl From<MessagesErrorObject<'_>> for WireError {
 }
 
 /// Token counts, in the provider's format. In a stream a later count replaces the members that it contains.
-#[expect(clippy::struct_field_names, reason = "the provider's names")]
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(default)]
 pub(crate) struct MessagesUsage {

@@ -61,7 +61,7 @@ pub(crate) fn fragment(tool: &ToolDeclaration, names: &ToolNames) -> Option<Dial
             json.extend_from_slice(br#"{"type":"tool_search"}"#);
         }
         ToolDeclaration::ToolSearch(SearchRunner::Host) => {
-            json.extend_from_slice(SEARCH.as_bytes())
+            json.extend_from_slice(SEARCH.as_bytes());
         }
     }
     let is_function = matches!(

@@ -78,11 +78,6 @@ fn a_command_says_its_end_then_its_streams_then_what_else_is_known() {
         notes: vec![".env looks empty".into()],
         ..outcome
     };
-    let part = |data| Outcome {
-        summary: "applied; the command itself: exit code 3".to_owned(),
-        outer_error: failed("exit code 3", data).error,
-        ..outcome(Status::Ok, data)
-    };
     let both =
         r#"{"exit_code":3,"stdout":"out\n","stderr":"err","stdout_bytes":4,"truncated":false}"#;
     let one = r#"{"exit_code":0,"stdout":"out\n","stderr":"","stdout_bytes":4,"truncated":false}"#;
@@ -103,15 +98,6 @@ fn a_command_says_its_end_then_its_streams_then_what_else_is_known() {
         (
             failed("exit code 30", both),
             "failed: exit code 30\n--- stdout ---\nout\n--- stderr ---\nerr\n--- details ---\n{\"exit_code\":3}",
-        ),
-        // It did its part, and the call that it is a part of failed.
-        (
-            part(both),
-            "--- stdout ---\nout\n--- stderr ---\nerr\n--- note ---\nthe call that this is a part of failed: exit code 3",
-        ),
-        (
-            part(both).into_outer(),
-            "failed: exit code 3\n--- stdout ---\nout\n--- stderr ---\nerr",
         ),
         (outcome(Status::Ok, one), "out\n"),
         (
@@ -138,6 +124,30 @@ fn a_command_says_its_end_then_its_streams_then_what_else_is_known() {
         (
             outcome(Status::Ok, r#"{"stdout":"a","stdout":"b"}"#),
             r#"{"stdout":"a","stdout":"b"}"#,
+        ),
+    ];
+    for (outcome, expect) in rows {
+        assert_eq!(outcome.to_model(), expect);
+    }
+}
+
+#[test]
+fn a_call_that_did_its_part_of_one_that_failed_says_so_to_its_own_reader_alone() {
+    let part = |data| Outcome {
+        summary: "applied; the command itself: exit code 3".to_owned(),
+        outer_error: failed("exit code 3", data).error,
+        ..outcome(Status::Ok, data)
+    };
+    let both =
+        r#"{"exit_code":3,"stdout":"out\n","stderr":"err","stdout_bytes":4,"truncated":false}"#;
+    let rows = [
+        (
+            part(both),
+            "--- stdout ---\nout\n--- stderr ---\nerr\n--- note ---\nthe call that this is a part of failed: exit code 3",
+        ),
+        (
+            part(both).into_outer(),
+            "failed: exit code 3\n--- stdout ---\nout\n--- stderr ---\nerr",
         ),
     ];
     for (outcome, expect) in rows {
