@@ -149,21 +149,21 @@ impl Body<'_> {
     /// Returns the next piece; `None` at the end.
     async fn next(&mut self) -> Result<Option<Bytes>, ModelError> {
         let piece = self.exchange.next(&self.waits).await;
-        piece.map_err(|error| self.broken(error))
+        piece.map_err(|error| self.broken(&error))
     }
 
     async fn whole(&mut self) -> Result<Bytes, ModelError> {
         let limit = self.client.limits.reply;
         let whole = self.exchange.whole(limit, &self.waits).await;
-        whole.map_err(|error| self.broken(error))
+        whole.map_err(|error| self.broken(&error))
     }
 
-    fn broken(&self, error: BodyError) -> ModelError {
+    fn broken(&self, error: &BodyError) -> ModelError {
         match error {
-            BodyError::Late(wait) => self.client.late(wait),
+            BodyError::Late(wait) => self.client.late(*wait),
             // The caller decides what a broken answer means: some of it may have been shown.
             BodyError::Broken(_) => WireError::Cut(self.exchange.received()).into(),
-            BodyError::TooLong(limit) => too_large(limit),
+            BodyError::TooLong(limit) => too_large(*limit),
         }
     }
 
