@@ -122,7 +122,8 @@ impl Haft {
 
     /// Resumes a run: acts on the decisions in it, or else reruns the script that was interrupted when its process exited.
     ///
-    /// # Errors There is no such run, it is finished, of another workspace or an agent's run with a conversation,
+    /// # Errors
+    /// There is no such run, it is finished, of another workspace or an agent's run with a conversation,
     /// another process holds it, or nothing in it can be resumed.
     pub async fn resume_run(&self, run: &RunId) -> Result<Resumed, Problem> {
         let never = std::future::pending();

@@ -30,7 +30,8 @@ impl App {
     /// Resumes a run that is suspended, or that was interrupted when its process ended. `stop` cancels a rerun of an interrupted chain,
     /// which its outcome then says.
     ///
-    /// # Errors There is no such run, it is finished, of another workspace or an agent's run with a conversation,
+    /// # Errors
+    /// There is no such run, it is finished, of another workspace or an agent's run with a conversation,
     /// another process holds it, its request expired, or nothing in it can be resumed.
     pub async fn resume(
         &self,

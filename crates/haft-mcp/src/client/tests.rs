@@ -138,11 +138,7 @@ async fn a_server_is_greeted_as_its_era_wants_it() {
         greetings += 1;
         match greetings {
             1 => Some(Vec::new()),
-            2 | 3 if message["method"] != "server/discover" => {
-                let error = json!({"code": -32022, "message": "initialize is not accepted"});
-                let refused = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});
-                Some(vec![refused.to_string()])
-            }
+            2 | 3 if message["method"] != "server/discover" => Some(unknown(message)),
             _ => modern(message),
         }
     };

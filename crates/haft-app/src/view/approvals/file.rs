@@ -53,7 +53,8 @@ impl Default for Range {
 
 /// Reads a part of a file that a request is about.
 ///
-/// # Errors A [`Problem`] if the request is not about the file, or its content is no longer stored anywhere.
+/// # Errors
+/// A [`Problem`] if the request is not about the file, or its content is no longer stored anywhere.
 pub fn file(
     app: &App,
     request: &ApprovalRequest,
