@@ -4,6 +4,8 @@
 WORKSPACE ?= $(PWD)
 CARGO ?= cargo
 NEEDS := target/needs
+# Most tests wait for processes and clocks more than they compute, so twice as many run at a time as there are cores.
+export RUST_TEST_THREADS ?= $(shell expr 2 \* `getconf _NPROCESSORS_ONLN`)
 
 .PHONY: serve dist test check bench toolchains fuzz soak needs clean-needs
 
@@ -16,7 +18,9 @@ dist:
 	$(CARGO) build --profile dist --locked -p haft-cli
 
 ## run every check: format, lints, tests, docs, dependencies
-test: needs check
+# What the tests need is installed while the lints run: the one waits for the network, the others for the processor.
+test:
+	@$(MAKE) --no-print-directory -j2 needs check
 	HAFT_NEEDS="$(CURDIR)/$(NEEDS)" $(CARGO) test --workspace --all-features
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 	@if [ -x $(NEEDS)/deny/bin/cargo-deny ]; then \

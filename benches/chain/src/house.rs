@@ -10,8 +10,8 @@ use haft::journal::Journal;
 use haft::journal::dir::DirJournal;
 use haft::result::Content;
 use haft::{
-    CallContext, Executor, Outcome, Policy, RunLimits, Session, ToolCall, ToolError, ToolRegistry,
-    ToolResult, Toolset, TypedTool,
+    CallContext, Depth, Executor, Intent, Outcome, Policy, RunLimits, Session, ToolCall, ToolError,
+    ToolRegistry, ToolResult, Toolset, TypedTool,
 };
 use haft_chain::python::PythonEngine;
 use haft_chain::toolset::chain_tools;
@@ -59,6 +59,10 @@ impl TypedTool for Add {
     const DESCRIPTION: &'static str = "Adds two numbers.";
     type Input = Pair;
 
+    fn intent(&self, _: &Pair, _: Depth) -> Result<Intent, ToolError> {
+        Ok(Intent::call_only())
+    }
+
     async fn run(&self, input: Pair, _: &CallContext) -> Result<ToolResult, ToolError> {
         ToolResult::data(&Sum {
             sum: input.a + input.b,
@@ -78,6 +82,10 @@ impl TypedTool for Nest {
     const NAME: &'static str = "nest";
     const DESCRIPTION: &'static str = "Adds often.";
     type Input = Count;
+
+    fn intent(&self, _: &Count, _: Depth) -> Result<Intent, ToolError> {
+        Ok(Intent::call_only())
+    }
 
     async fn run(&self, input: Count, context: &CallContext) -> Result<ToolResult, ToolError> {
         let scope = context.scope(RunLimits::chain(), None);

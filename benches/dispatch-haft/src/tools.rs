@@ -6,8 +6,10 @@ use haft::arguments::Arguments;
 use haft::error::ToolError;
 use haft::future::BoxFuture;
 use haft::tool::PreparedCall;
+use haft::workspace::Workspace;
 use haft::{
-    CallContext, PathClaim, Permission, Tool, ToolName, ToolResult, ToolSpec, TypedTool, tool_fn,
+    CallContext, Depth, Intent, PathClaim, Permission, Tool, ToolName, ToolResult, ToolSpec,
+    TypedTool, tool_fn,
 };
 use measure::case;
 use schemars::JsonSchema;
@@ -31,23 +33,35 @@ impl Tool for ValueTool {
         &self.0
     }
 
-    fn permissions(&self, arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
-        let path = arguments.view().get("path").and_then(|path| path.as_str());
-        Ok(vec![Permission::read(PathClaim::plain(
-            path.unwrap_or_default(),
-        ))])
+    fn workspace(&self) -> Option<&Workspace> {
+        None
     }
 
-    fn call<'a>(
-        &'a self,
-        arguments: &'a Arguments,
-        _: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-        Box::pin(async move {
-            let limit = arguments.view().get("limit");
-            let matches = limit.and_then(|limit| limit.as_u64()).unwrap_or_default();
-            ToolResult::data(&json!({ "ok": true, "matches": matches }))
-        })
+    fn prepare(self: Arc<Self>, arguments: &Arguments) -> Result<Box<dyn PreparedCall>, ToolError> {
+        let view = arguments.view();
+        let path = view.get("path").and_then(|path| path.as_str());
+        let limit = view.get("limit").and_then(|limit| limit.as_u64());
+        Ok(Box::new(ValueCall {
+            path: path.unwrap_or_default().into(),
+            limit: limit.unwrap_or_default(),
+        }))
+    }
+}
+
+/// A call of a [`ValueTool`].
+struct ValueCall {
+    path: String,
+    limit: u64,
+}
+
+impl PreparedCall for ValueCall {
+    fn intent(&self, _: Depth) -> Result<Intent, ToolError> {
+        let claim = PathClaim::plain(self.path.as_str());
+        Ok(Intent::of([Permission::read(claim)]))
+    }
+
+    fn run(self: Box<Self>, _: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
+        Box::pin(async move { ToolResult::data(&json!({ "ok": true, "matches": self.limit })) })
     }
 }
 
@@ -125,10 +139,9 @@ impl TypedTool for TypedSearch {
     const DESCRIPTION: &'static str = case::DESCRIPTION;
     type Input = Search;
 
-    fn permissions(&self, input: &Search) -> Result<Vec<Permission>, ToolError> {
-        Ok(vec![Permission::read(PathClaim::plain(
-            input.path.as_str(),
-        ))])
+    fn intent(&self, input: &Search, _: Depth) -> Result<Intent, ToolError> {
+        let claim = PathClaim::plain(input.path.as_str());
+        Ok(Intent::of([Permission::read(claim)]))
     }
 
     async fn run(&self, input: Search, _: &CallContext) -> Result<ToolResult, ToolError> {
@@ -147,19 +160,12 @@ impl Tool for Named {
         &self.spec
     }
 
-    fn prepare(
-        self: Arc<Self>,
-        arguments: &Arguments,
-    ) -> Result<Option<Box<dyn PreparedCall>>, ToolError> {
-        Arc::clone(&self.tool).prepare(arguments)
+    fn workspace(&self) -> Option<&Workspace> {
+        self.tool.workspace()
     }
 
-    fn call<'a>(
-        &'a self,
-        arguments: &'a Arguments,
-        context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-        self.tool.call(arguments, context)
+    fn prepare(self: Arc<Self>, arguments: &Arguments) -> Result<Box<dyn PreparedCall>, ToolError> {
+        Arc::clone(&self.tool).prepare(arguments)
     }
 }
 

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use haft_wire::Part;
+use haft_wire::ContentPart;
 use percent_encoding::percent_decode_str;
 
 use crate::protocol::{Block, Resource};
 use crate::rpc::{INVALID_PARAMS, RpcError};
 
-/// A prompt.
+/// A prompt as the agent takes it.
 #[derive(Debug)]
 pub(crate) struct Prompt {
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<ContentPart>,
     /// The skill that its first word names as a command, if it looks like one.
     pub(crate) command: Option<String>,
 }
@@ -23,12 +23,13 @@ impl Prompt {
         for block in blocks {
             parts.push(part(block, workspace)?);
         }
-        let says_nothing = |part: &Part| matches!(part, Part::Text(text) if text.trim().is_empty());
+        let says_nothing =
+            |part: &ContentPart| matches!(part, ContentPart::Text(text) if text.trim().is_empty());
         if parts.iter().all(says_nothing) {
             return Err(RpcError::new(INVALID_PARAMS, "the prompt is empty"));
         }
         let command = match parts.first() {
-            Some(Part::Text(text)) => command(text).map(str::to_owned),
+            Some(ContentPart::Text(text)) => command(text).map(str::to_owned),
             _ => None,
         };
         Ok(Self { parts, command })
@@ -36,12 +37,12 @@ impl Prompt {
 
     /// Removes the command from its first text; returns false if nothing is left.
     pub(crate) fn without_command(&mut self) -> bool {
-        if let Some(Part::Text(text)) = self.parts.first_mut() {
+        if let Some(ContentPart::Text(text)) = self.parts.first_mut() {
             let rest = text.trim_start().split_once(char::is_whitespace);
             *text = rest.map_or(String::new(), |(_, rest)| rest.trim().to_owned());
         }
         self.parts
-            .retain(|part| !matches!(part, Part::Text(text) if text.is_empty()));
+            .retain(|part| !matches!(part, ContentPart::Text(text) if text.is_empty()));
         !self.parts.is_empty()
     }
 }
@@ -53,14 +54,14 @@ fn command(text: &str) -> Option<&str> {
     (!word.is_empty() && !word.contains('/')).then_some(word)
 }
 
-fn part(block: Block, workspace: &str) -> Result<Part, RpcError> {
+fn part(block: Block, workspace: &str) -> Result<ContentPart, RpcError> {
     Ok(match block {
-        Block::Text { text } => Part::Text(text),
-        Block::Image { data, mime_type } => Part::Image {
+        Block::Text { text } => ContentPart::Text(text),
+        Block::Image { data, mime_type } => ContentPart::Image {
             media_type: mime_type,
             data,
         },
-        Block::ResourceLink { uri, name } => Part::Text(match below(&uri, workspace) {
+        Block::ResourceLink { uri, name } => ContentPart::Text(match below(&uri, workspace) {
             Some(path) => format!("The user refers to the file {path}."),
             None => format!("The user refers to {name}: {uri}"),
         }),
@@ -73,17 +74,19 @@ fn part(block: Block, workspace: &str) -> Result<Part, RpcError> {
 }
 
 /// Converts a resource with its content.
-fn embedded(resource: Resource, workspace: &str) -> Result<Part, RpcError> {
+fn embedded(resource: Resource, workspace: &str) -> Result<ContentPart, RpcError> {
     let place = below(&resource.uri, workspace).unwrap_or_else(|| resource.uri.clone());
     if let Some(text) = resource.text {
-        return Ok(Part::Text(format!(
+        return Ok(ContentPart::Text(format!(
             "The user adds {place}, which holds:\n{text}"
         )));
     }
     let media_type = resource.mime_type.unwrap_or_default();
     match resource.blob {
-        Some(data) if media_type.starts_with("image/") => Ok(Part::Image { media_type, data }),
-        Some(data) if media_type == "application/pdf" => Ok(Part::File {
+        Some(data) if media_type.starts_with("image/") => {
+            Ok(ContentPart::Image { media_type, data })
+        }
+        Some(data) if media_type == "application/pdf" => Ok(ContentPart::File {
             name: place.rsplit('/').next().unwrap_or(&place).to_owned(),
             media_type,
             data,
@@ -121,8 +124,8 @@ mod tests {
 
     #[test]
     fn pieces_become_what_the_model_can_read() {
-        let text = |text: &str| Part::Text(text.to_owned());
-        let image = Part::Image {
+        let text = |text: &str| ContentPart::Text(text.to_owned());
+        let image = ContentPart::Image {
             media_type: "image/png".to_owned(),
             data: "AA==".to_owned(),
         };

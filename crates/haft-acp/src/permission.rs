@@ -174,7 +174,7 @@ impl Approver for Editor {
 /// Returns why the decision is made elsewhere. The editor may answer by itself, and cannot have the user type a tool's name.
 fn beyond_an_editor(request: &ApprovalRequest) -> Option<&'static str> {
     if request.is_over_budget() {
-        return Some("A budget stands over it");
+        return Some("A budget applies to it");
     }
     if request.needs_person() {
         return Some("A guard asks about it");

@@ -2,7 +2,7 @@
 
 use haft_agent::Entry;
 use haft_app::app::App;
-use haft_wire::{Item, Part, Turn};
+use haft_wire::{ContentPart, Turn, TurnItem};
 use serde_json::{Value, json};
 
 use crate::updates::{Updates, card, text};
@@ -45,21 +45,21 @@ fn id(turn: u32, place: usize) -> String {
     format!("turn-{turn}-{}", place + 1)
 }
 
-fn words(part: &Part) -> Option<&str> {
+fn words(part: &ContentPart) -> Option<&str> {
     match part {
-        Part::Text(text) => Some(text),
+        ContentPart::Text(text) => Some(text),
         _ => None,
     }
 }
 
-fn chunk(updates: &Updates, kind: &str, part: &Part) {
+fn chunk(updates: &Updates, kind: &str, part: &ContentPart) {
     let content = match part {
-        Part::Text(text) => text::block(text),
-        Part::Image { media_type, data } => {
+        ContentPart::Text(text) => text::block(text),
+        ContentPart::Image { media_type, data } => {
             json!({"type": "image", "data": data, "mimeType": media_type})
         }
-        Part::File { name, .. } => text::block(&format!("({name})")),
-        Part::Audio { .. } => return,
+        ContentPart::File { name, .. } => text::block(&format!("({name})")),
+        ContentPart::Audio { .. } => return,
     };
     updates.send(&json!({"sessionUpdate": kind, "content": content}));
 }
@@ -69,13 +69,13 @@ fn tell(updates: &Updates, app: &App, turn: u32, said: &Turn) {
     let mut place = 0;
     for item in &said.items {
         let told: Value = match item {
-            Item::Text(words) | Item::Refusal(words) => {
+            TurnItem::Text(words) | TurnItem::Refusal(words) => {
                 json!({"sessionUpdate": "agent_message_chunk", "content": text::block(words)})
             }
-            Item::Thinking(words) => {
+            TurnItem::Thinking(words) => {
                 json!({"sessionUpdate": "agent_thought_chunk", "content": text::block(words)})
             }
-            Item::Call(call) => {
+            TurnItem::Call(call) => {
                 let own = id(turn, place);
                 place += 1;
                 json!({

@@ -204,7 +204,7 @@ fn servers(new: &NewSession, app: &App, updates: &Updates) {
         .collect();
     if !names.is_empty() {
         updates.notice(&format!(
-            "the editor's MCP servers {} were not started: haft starts those of its own settings alone; haft mcp add NAME adds one",
+            "the editor's MCP servers {} were not started: haft starts only those in its own settings; haft mcp add NAME adds one",
             names.join(", ")
         ));
     }

@@ -13,6 +13,7 @@ use haft::change::ChangesMade;
 use haft::progress::{ProgressEvent, ProgressSink};
 use haft::result::{Content, Outcome};
 use haft::spec::ToolClass;
+use haft::text::visible;
 use haft_agent::{AgentEvent, End, Spent, Watcher};
 use haft_app::app::App;
 use haft_app::view::changes::{ReportLimits, Selection, texts};
@@ -310,14 +311,17 @@ impl Updates {
             shown.push(text::content(&text::plain(&words)));
             shown.extend(self.diffs_of(request, &meaning.files));
         }
-        let covered = |file: &&FileChange| {
-            let mut meanings = snapshot.meanings.iter();
-            meanings.any(|meaning| meaning.covers.contains(&file.path))
-        };
-        shown.extend(self.diffs_of(
-            request,
-            snapshot.preview.iter().filter(|file| !covered(file)),
-        ));
+        let covers = snapshot.meanings.iter().flat_map(|meaning| &meaning.covers);
+        let covers: HashSet<&str> = covers.map(String::as_str).collect();
+        shown.extend(
+            self.diffs_of(
+                request,
+                snapshot
+                    .preview
+                    .iter()
+                    .filter(|file| !file.is_among(&covers)),
+            ),
+        );
         shown
     }
 
@@ -331,7 +335,7 @@ impl Updates {
         for file in files {
             let path = file.to.as_ref().unwrap_or(&file.path);
             if let Some(why) = &file.folded {
-                let words = format!("{path}: {why}");
+                let words = format!("{}: {why}", visible::path(path));
                 shown.push(text::content(&text::plain(&redactor.redact(&words))));
                 continue;
             }

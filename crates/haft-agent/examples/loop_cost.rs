@@ -13,7 +13,7 @@ use haft::{Executor, Policy, Session, ToolCall, ToolRegistry, tool};
 use haft_agent::model::Watch;
 use haft_agent::testing::function_call;
 use haft_agent::{Agent, Budget, End, Model, ModelError, ModelRequest, Options};
-use haft_wire::{Dialect, Item, Reply, Stop, Turn, Usage};
+use haft_wire::{Dialect, Reply, StopReason, Turn, TurnItem, Usage};
 use serde_json::value::RawValue;
 
 const TURNS: u32 = 1000;
@@ -44,9 +44,9 @@ impl Model for Adds {
         let turn = self.0.fetch_add(1, Ordering::Relaxed);
         let call = function_call("c", "add", r#"{"a":2,"b":3}"#);
         let (items, stop) = if turn < TURNS {
-            (vec![Item::Call(call)], Stop::Calls)
+            (vec![TurnItem::Call(call)], StopReason::Calls)
         } else {
-            (vec![Item::Text("5".to_owned())], Stop::End)
+            (vec![TurnItem::Text("5".to_owned())], StopReason::End)
         };
         let turn = Turn {
             dialect: Dialect::OpenAiChat,

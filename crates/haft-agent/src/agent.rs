@@ -4,8 +4,8 @@ use std::io;
 use std::sync::Arc;
 
 use haft::{CancellationToken, Executor, Session, SkillSet};
-use haft_wire::request::Choice;
-use haft_wire::{Message, Part, Reply, Usage};
+use haft_wire::request::ToolChoice;
+use haft_wire::{ContentPart, Message, Reply, Usage};
 use tokio::time::Instant;
 
 use crate::agent::broken::Broken;
@@ -75,9 +75,9 @@ pub enum AgentError {
     /// A skill cannot be loaded or reactivated.
     #[error("skill {name}: {why}")]
     Skill {
-        /// Its name.
+        /// The skill's name.
         name: String,
-        /// The error.
+        /// Why it cannot be used.
         why: String,
     },
 }
@@ -190,14 +190,14 @@ impl Agent {
     /// # Errors
     /// If the model does not answer, the conversation cannot be written, or calls of the last turn have no answer.
     pub async fn run(&mut self, prompt: impl Into<String>) -> Result<Finished, AgentError> {
-        self.run_with(vec![Part::Text(prompt.into())]).await
+        self.run_with(vec![ContentPart::Text(prompt.into())]).await
     }
 
     /// Like [`run`](Self::run), for prompts with more than text.
     ///
     /// # Errors
     /// As for [`run`](Self::run).
-    pub async fn run_with(&mut self, prompt: Vec<Part>) -> Result<Finished, AgentError> {
+    pub async fn run_with(&mut self, prompt: Vec<ContentPart>) -> Result<Finished, AgentError> {
         // Before anything that takes time, so that a cancellation meanwhile takes effect.
         let stop = self.control.begin();
         self.check_closed()?;
@@ -358,7 +358,7 @@ impl Agent {
                 system: &self.system,
                 messages: self.history.messages(),
                 tools: self.offer.now(),
-                choice: &Choice::Auto,
+                choice: &ToolChoice::Auto,
                 parallel: self.options.parallel,
                 max_tokens: self.options.max_tokens,
                 extra: &self.options.extra,

@@ -2,13 +2,13 @@
 
 use haft::Outcome;
 use haft::result::Content;
-use haft_wire::Part;
+use haft_wire::ContentPart;
 
 use crate::conversation::AnswerText;
 
 /// Returns the part of an outcome that the model reads: its text, then images and sounds.
 pub(crate) fn of(outcome: &Outcome) -> AnswerText {
-    let mut parts = vec![Part::Text(outcome.to_model())];
+    let mut parts = vec![ContentPart::Text(outcome.to_model())];
     parts.extend(outcome.content.iter().filter_map(media));
     AnswerText {
         parts,
@@ -17,13 +17,13 @@ pub(crate) fn of(outcome: &Outcome) -> AnswerText {
     }
 }
 
-fn media(content: &Content) -> Option<Part> {
+fn media(content: &Content) -> Option<ContentPart> {
     match content {
-        Content::Image { data, mime_type } => Some(Part::Image {
+        Content::Image { data, mime_type } => Some(ContentPart::Image {
             media_type: mime_type.clone(),
             data: data.clone(),
         }),
-        Content::Audio { data, mime_type } => Some(Part::Audio {
+        Content::Audio { data, mime_type } => Some(ContentPart::Audio {
             media_type: mime_type.clone(),
             data: data.clone(),
         }),
@@ -35,7 +35,7 @@ fn media(content: &Content) -> Option<Part> {
 mod tests {
     use haft::Outcome;
     use haft::testing::rendering::check;
-    use haft_wire::Part;
+    use haft_wire::ContentPart;
 
     use super::of;
 
@@ -43,7 +43,7 @@ mod tests {
     fn a_model_misses_nothing_of_an_answer() {
         check("agent", |outcome: &Outcome| {
             let parts = of(outcome).parts.into_iter().map(|part| match part {
-                Part::Text(text) => text,
+                ContentPart::Text(text) => text,
                 other => format!("{other:?}"),
             });
             parts.collect::<Vec<_>>().join("\n")

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use haft::text::clip;
-use haft_wire::{Answer, Item, Message, Part, Usage};
+use haft_wire::{ContentPart, Message, ToolOutput, TurnItem, Usage};
 use serde::Deserialize;
 
 use crate::history::History;
@@ -45,7 +45,7 @@ pub(crate) struct Long {
 }
 
 /// Returns the long answers of older turns, except those for which `stays` is true.
-pub(crate) fn long_answers(history: &History, stays: impl Fn(&Answer) -> bool) -> Vec<Long> {
+pub(crate) fn long_answers(history: &History, stays: impl Fn(&ToolOutput) -> bool) -> Vec<Long> {
     let places = history.places();
     let old = &places[..places.len().saturating_sub(LAST_TURNS)];
     let mut long = Vec::new();
@@ -57,7 +57,7 @@ pub(crate) fn long_answers(history: &History, stays: impl Fn(&Answer) -> bool) -
             let media = answer
                 .parts
                 .iter()
-                .any(|part| !matches!(part, Part::Text(_)));
+                .any(|part| !matches!(part, ContentPart::Text(_)));
             let text = answer.texts();
             // An answer in the provider's own format is not ours to cut.
             if answer.item.is_none() && !stays(answer) && (media || text.len() > MAX_OLD_ANSWER) {
@@ -137,8 +137,8 @@ fn transcript(message: &Message) -> String {
         Message::Model(turn) => {
             for item in &turn.items {
                 let _ = match item {
-                    Item::Text(said) => writeln!(text, "ASSISTANT: {said}"),
-                    Item::Call(call) => writeln!(
+                    TurnItem::Text(said) => writeln!(text, "ASSISTANT: {said}"),
+                    TurnItem::Call(call) => writeln!(
                         text,
                         "CALL {}: {}",
                         call.name,
@@ -160,12 +160,12 @@ fn transcript(message: &Message) -> String {
     text
 }
 
-fn words(parts: &[Part]) -> String {
+fn words(parts: &[ContentPart]) -> String {
     let texts = parts.iter().map(|part| match part {
-        Part::Text(text) => text.as_str(),
-        Part::Image { .. } => "[picture]",
-        Part::Audio { .. } => "[sound]",
-        Part::File { name, .. } => name,
+        ContentPart::Text(text) => text.as_str(),
+        ContentPart::Image { .. } => "[picture]",
+        ContentPart::Audio { .. } => "[sound]",
+        ContentPart::File { name, .. } => name,
     });
     texts.collect::<Vec<_>>().join("\n")
 }
@@ -246,13 +246,13 @@ fn last_todo(old: &[Message]) -> Option<String> {
         Message::Results(answers) => Some(answers),
         _ => None,
     });
-    let is_todo = |answer: &&Answer| {
+    let is_todo = |answer: &&ToolOutput| {
         matches!(answer.call.name.as_str(), "todo_write" | "todo_read") && !answer.is_error
     };
     answers
         .flat_map(|answers| answers.iter().rev())
         .find(is_todo)
-        .map(Answer::texts)
+        .map(ToolOutput::texts)
 }
 
 #[cfg(test)]

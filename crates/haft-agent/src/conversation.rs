@@ -3,7 +3,7 @@
 use std::io;
 
 use haft::future::BoxFuture;
-use haft_wire::{Part, Stop, Turn, Usage};
+use haft_wire::{ContentPart, StopReason, Turn, Usage};
 
 pub mod file;
 mod line;
@@ -17,16 +17,16 @@ pub use memory::MemoryConversation;
 #[non_exhaustive]
 pub enum Entry {
     /// A prompt of the user.
-    User(Vec<Part>),
+    User(Vec<ContentPart>),
     /// A note of the host to the model.
     Host(String),
     /// A reply of the model.
     Turn {
-        /// The reply's turn.
+        /// The reply's text, calls and other items.
         turn: Turn,
         /// Why the model stopped.
-        stop: Stop,
-        /// The tokens used.
+        stop: StopReason,
+        /// The tokens that the provider reports for it; zero where it reports none.
         usage: Usage,
     },
     /// Calls of the last turn are about to run, by their place in the turn. Written before they run: a call that was started and has
@@ -43,14 +43,14 @@ pub enum Entry {
     Suspended {
         /// Its place in the turn.
         place: usize,
-        /// The approval request.
+        /// The id of the approval request.
         approval: String,
     },
     /// A call of the last turn has its answer.
     Answered {
         /// Its place in the turn.
         place: usize,
-        /// The answer.
+        /// What the model reads as its result, until the answer is shortened.
         answer: AnswerText,
     },
     /// The tools declared from here on, in this order.
@@ -68,7 +68,7 @@ pub enum Entry {
     },
     /// Tokens used for something other than a turn: for a reply that broke off, or for a turn whose provider does not report them.
     Spent {
-        /// The tokens.
+        /// The tokens read and written.
         usage: Usage,
         /// Whether they were estimated from the length of what was read and written.
         is_estimate: bool,
@@ -77,9 +77,10 @@ pub enum Entry {
     Summary {
         /// The first turn that is kept unchanged, counted from 1.
         turn: u32,
-        /// The summary.
+        /// The summary with haft's mark, the last to-do list and the user's last words: the model reads it as a message
+        /// of the user.
         text: String,
-        /// The tokens used.
+        /// The tokens read and written for it.
         usage: Usage,
     },
     /// A denial ended the run; the text says who denied what. Only another prompt continues the conversation.
@@ -90,7 +91,7 @@ pub enum Entry {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AnswerText {
     /// The parts that the model reads.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ContentPart>,
     /// Whether the call failed.
     pub is_error: bool,
     /// Tools found by a search, by their names on the wire.
@@ -103,7 +104,7 @@ impl AnswerText {
     /// Creates an answer with a text.
     pub fn text(text: impl Into<String>) -> Self {
         Self {
-            parts: vec![Part::Text(text.into())],
+            parts: vec![ContentPart::Text(text.into())],
             ..Self::default()
         }
     }

@@ -35,7 +35,7 @@ pub enum End {
     Denied(String),
     /// The model repeated the same failing call.
     Repeating {
-        /// The tool.
+        /// The tool's name.
         tool: String,
         /// How often it failed.
         times: u32,
@@ -108,11 +108,11 @@ fn suspended(calls: &[Waiting]) -> String {
 /// A call that waits for a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Waiting {
-    /// The call.
+    /// The call's id.
     pub call: CallId,
-    /// The tool.
+    /// The tool's name.
     pub tool: String,
-    /// The approval request.
+    /// The id of its approval request.
     pub approval: String,
     /// Whether it is decided: another process carries the decision out.
     pub is_decided: bool,
@@ -122,22 +122,22 @@ pub struct Waiting {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Exceeded {
-    /// Replies to one prompt.
+    /// Replies of the model to one prompt.
     Turns(u32),
-    /// Tokens.
+    /// Tokens read and written in the whole conversation.
     Tokens(u64),
-    /// Money.
+    /// Money in the whole conversation, in the currency of the prices.
     Money(f64),
     /// Money per run or day, set by the policy: no operator let the run continue.
     MoneyOf {
-        /// The budget.
+        /// The budget, in the currency of the prices.
         limit: f64,
         /// The period of the budget.
         period: Period,
     },
-    /// Bytes of the conversation.
+    /// Bytes of the history as sent to the model.
     Bytes(u64),
-    /// Wall-clock time.
+    /// Wall-clock time of one prompt, including the time spent waiting for users.
     Time(Duration),
 }
 

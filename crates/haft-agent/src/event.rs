@@ -25,14 +25,14 @@ pub enum AgentEvent<'a> {
     Retry {
         /// The pause, in milliseconds.
         pause_ms: u64,
-        /// The error.
+        /// Why the request failed.
         why: &'a str,
     },
     /// A call is about to run, or was refused before it could.
     ToolCall {
         /// The id of the call, as in the record and in live output.
         id: &'a CallId,
-        /// The tool.
+        /// The tool's name.
         tool: &'a str,
         /// Its arguments, as the model wrote them.
         arguments: &'a str,
@@ -41,7 +41,7 @@ pub enum AgentEvent<'a> {
     ToolResult {
         /// The id of the call.
         id: &'a CallId,
-        /// The tool.
+        /// The tool's name.
         tool: &'a str,
         /// The outcome; `None` if nothing ran now.
         outcome: Option<&'a Outcome>,
@@ -54,19 +54,19 @@ pub enum AgentEvent<'a> {
     Approval {
         /// The id of the call.
         id: &'a CallId,
-        /// The tool.
+        /// The tool's name.
         tool: &'a str,
-        /// The approval request.
+        /// The id of the approval request.
         approval: &'a str,
     },
     /// Something the loop did besides calls: it suggested tools, moved old results away, or summarized older turns.
     Notice {
-        /// A sentence.
+        /// What it did, in a few words.
         text: &'a str,
     },
     /// The cost of a reply.
     Usage {
-        /// The model.
+        /// The model's name, such as `anthropic:claude-sonnet-4-6`.
         model: &'a str,
         /// The usage of this reply.
         usage: &'a Usage,

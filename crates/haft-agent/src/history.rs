@@ -1,6 +1,6 @@
 //! `History`: the state that the entries of a conversation add up to: the messages for the model, and the calls without an answer.
 
-use haft_wire::{Answer, Call, Item, Message, Part, Stop, Turn, Usage};
+use haft_wire::{Call, ContentPart, Message, StopReason, ToolOutput, Turn, TurnItem, Usage};
 use serde_json::value::RawValue;
 
 use crate::budget::{Prices, Spent};
@@ -14,12 +14,12 @@ pub(crate) struct History {
     /// The number of each turn, and its index among the messages.
     places: Vec<(u32, usize)>,
     turns: u32,
-    stop: Option<Stop>,
+    stop: Option<StopReason>,
     open: Option<OpenTurn>,
     pub(crate) prices: Option<Prices>,
     pub(crate) spent: Spent,
     pub(crate) offered: Vec<String>,
-    /// The active skills.
+    /// The names of the active skills.
     pub(crate) skills: Vec<String>,
     pub(crate) repeats: Repeats,
     /// The denial that ended the run, until the user's next prompt.
@@ -37,7 +37,7 @@ pub(crate) struct OpenTurn {
     /// The place of a call that may be truncated: the reply reached its limit in it.
     pub(crate) cut: Option<usize>,
     /// Answers to the provider's requests for permission to run its own tools.
-    approvals: Vec<Answer>,
+    approvals: Vec<ToolOutput>,
 }
 
 /// The reason why a provider may not run a tool that it asks about.
@@ -47,7 +47,6 @@ const NOT_JUDGED: &str =
 /// A call of a turn.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    /// The call.
     pub(crate) call: Call,
     /// Whether it was about to run.
     pub(crate) begun: bool,
@@ -57,7 +56,6 @@ pub(crate) struct Slot {
     pub(crate) earlier: Vec<String>,
     /// The outcomes of its steps, as JSON text.
     pub(crate) steps: Vec<String>,
-    /// Its answer.
     answer: Option<AnswerText>,
 }
 
@@ -83,9 +81,9 @@ impl Slot {
         self.answer.as_ref().is_some_and(|answer| answer.is_error)
     }
 
-    fn into_answer(self) -> Answer {
+    fn into_answer(self) -> ToolOutput {
         let answer = self.answer.unwrap_or_default();
-        Answer {
+        ToolOutput {
             call: self.call,
             parts: answer.parts,
             is_error: answer.is_error,
@@ -127,7 +125,7 @@ impl History {
     }
 
     /// Returns why the model stopped, if its turn is the last message.
-    pub(crate) fn stop(&self) -> Option<&Stop> {
+    pub(crate) fn stop(&self) -> Option<&StopReason> {
         match self.messages.last() {
             Some(Message::Model(_)) => self.stop.as_ref(),
             _ => None,
@@ -211,18 +209,18 @@ impl History {
         }
     }
 
-    fn turn(&mut self, turn: Turn, stop: Stop, usage: Usage) {
+    fn turn(&mut self, turn: Turn, stop: StopReason, usage: Usage) {
         self.turns += 1;
         self.spent.add(&usage, self.prices.as_ref());
         self.last = usage;
-        let approvals: Vec<Answer> = turn.items.iter().filter_map(refusal).collect();
+        let approvals: Vec<ToolOutput> = turn.items.iter().filter_map(refusal).collect();
         let slots: Vec<Slot> = turn.calls().cloned().map(Slot::new).collect();
         if !slots.is_empty() {
             let last = turn.items.last();
-            let ends_in_call = matches!(last, Some(Item::Call(_)));
+            let ends_in_call = matches!(last, Some(TurnItem::Call(_)));
             self.open = Some(OpenTurn {
                 number: self.turns,
-                cut: (stop == Stop::Length && ends_in_call).then(|| slots.len() - 1),
+                cut: (stop == StopReason::Length && ends_in_call).then(|| slots.len() - 1),
                 slots,
                 approvals: Vec::new(),
             });
@@ -264,7 +262,7 @@ impl History {
             let left = before.saturating_sub(text.len());
             // About four bytes per token, until the next reply reports how many were read.
             self.last.input = self.last.input.saturating_sub(left as u64 / 4);
-            answer.parts = vec![Part::Text(text)];
+            answer.parts = vec![ContentPart::Text(text)];
         }
     }
 
@@ -296,8 +294,9 @@ impl History {
 }
 
 /// Returns whether a prompt has no content.
-pub(crate) fn is_blank(parts: &[Part]) -> bool {
-    let says_nothing = |part: &Part| matches!(part, Part::Text(text) if text.trim().is_empty());
+pub(crate) fn is_blank(parts: &[ContentPart]) -> bool {
+    let says_nothing =
+        |part: &ContentPart| matches!(part, ContentPart::Text(text) if text.trim().is_empty());
     parts.iter().all(says_nothing)
 }
 
@@ -308,7 +307,7 @@ fn bytes(message: &Message) -> usize {
         Message::Host(text) => text.len(),
         Message::Model(turn) => turn.raw.get().len(),
         Message::Results(answers) => {
-            let of = |answer: &Answer| -> usize {
+            let of = |answer: &ToolOutput| -> usize {
                 let item = answer.item.as_ref().map_or(0, |item| item.get().len());
                 answer.parts.iter().map(size).sum::<usize>() + item
             };
@@ -318,17 +317,19 @@ fn bytes(message: &Message) -> usize {
 }
 
 /// Returns the approximate size of a part in a request, in bytes.
-fn size(part: &Part) -> usize {
+fn size(part: &ContentPart) -> usize {
     match part {
-        Part::Text(text) => text.len(),
-        Part::Image { data, .. } | Part::Audio { data, .. } | Part::File { data, .. } => data.len(),
+        ContentPart::Text(text) => text.len(),
+        ContentPart::Image { data, .. }
+        | ContentPart::Audio { data, .. }
+        | ContentPart::File { data, .. } => data.len(),
     }
 }
 
 /// Returns the answer to a provider that asks whether it may run its own tool: haft cannot judge what it would do.
-fn refusal(item: &Item) -> Option<Answer> {
+fn refusal(item: &TurnItem) -> Option<ToolOutput> {
     match item {
-        Item::Approval { id, .. } => Some(Answer::approval(id, false, Some(NOT_JUDGED))),
+        TurnItem::Approval { id, .. } => Some(ToolOutput::approval(id, false, Some(NOT_JUDGED))),
         _ => None,
     }
 }

@@ -5,24 +5,25 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use haft::future::BoxFuture;
-use haft_wire::{Dialect, Limits, Reply, Request};
+use haft_http::direct::Direct;
+use haft_wire::{Dialect, Reply, ReplyLimits, Request};
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::model::{Model, ModelError, ModelEvent, ModelRequest, Watch};
 use crate::provider::ModelName;
 
-pub mod dial;
-mod exchange;
 mod key;
 mod place;
+mod provider_client;
 pub mod retry;
 pub mod timeouts;
 
-use dial::{Dial, Direct};
-use exchange::{Exchange, Post};
+pub use haft_http::dial::{Dial, Io};
+
 use key::ApiKey;
 use place::Place;
+use provider_client::{Post, ProviderClient};
 use retry::Retry;
 use timeouts::Timeouts;
 
@@ -43,7 +44,7 @@ pub struct HttpSettings {
     /// How often a request is retried.
     pub retry: Retry,
     /// Limits on what is read of an answer.
-    pub limits: Limits,
+    pub limits: ReplyLimits,
     /// How connections are made; `None` = directly.
     pub dial: Option<Arc<dyn Dial>>,
 }
@@ -57,7 +58,7 @@ impl Default for HttpSettings {
             stream: true,
             timeouts: Timeouts::default(),
             retry: Retry::default(),
-            limits: Limits::default(),
+            limits: ReplyLimits::default(),
             dial: None,
         }
     }
@@ -72,7 +73,7 @@ pub struct HttpModel {
     headers: HeaderMap,
     key: Option<ApiKey>,
     retry: Retry,
-    exchange: Exchange,
+    client: ProviderClient,
 }
 
 impl HttpModel {
@@ -112,7 +113,7 @@ impl HttpModel {
             headers: headers(provider.dialect, &settings.headers, key.as_ref())?,
             key,
             retry: settings.retry,
-            exchange: Exchange::new(place, dial, settings.timeouts, settings.limits),
+            client: ProviderClient::new(place, dial, settings.timeouts, settings.limits),
         })
     }
 
@@ -147,7 +148,7 @@ impl HttpModel {
                 seen |= matches!(event, ModelEvent::Delta(_));
                 watch(event);
             };
-            let error = match self.exchange.send(&post, &mut show).await {
+            let error = match self.client.send(&post, &mut show).await {
                 Ok(reply) => return Ok(reply),
                 Err(error) => self.without_key(error),
             };

@@ -3,21 +3,23 @@
 use std::time::Duration;
 
 use haft::future::BoxFuture;
-use haft_wire::request::Choice;
+use haft_wire::request::ToolChoice;
 use haft_wire::{Declarations, Delta, Dialect, Message, Reply, Usage, WireError};
 use serde_json::value::RawValue;
+
+pub use haft_http::waits::Wait;
 
 /// The next request to a model.
 #[derive(Debug, Clone, Copy)]
 pub struct ModelRequest<'a> {
     /// The instructions; may be empty.
     pub system: &'a str,
-    /// The history.
+    /// The conversation so far, oldest message first.
     pub messages: &'a [Message],
     /// The tools, declared for the model's dialect.
     pub tools: &'a Declarations,
     /// Which of them the model may or must call.
-    pub choice: &'a Choice,
+    pub choice: &'a ToolChoice,
     /// Whether one turn may hold several calls.
     pub parallel: bool,
     /// Maximum number of tokens to write.
@@ -36,9 +38,9 @@ pub enum ModelEvent {
     Usage(Usage),
     /// The request failed and will be sent again after a pause.
     Retry {
-        /// The pause.
+        /// How long it is.
         pause: Duration,
-        /// The error.
+        /// Why the request failed.
         why: String,
     },
 }
@@ -88,31 +90,6 @@ impl std::fmt::Debug for dyn Model + '_ {
     }
 }
 
-/// The wait of a request that took too long.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wait {
-    /// The connection.
-    Connect,
-    /// The first byte of the answer.
-    FirstByte,
-    /// The next byte of the answer.
-    NextByte,
-    /// The whole answer.
-    Whole,
-}
-
-impl Wait {
-    /// Returns its description in messages.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Connect => "the connection",
-            Self::FirstByte => "the first byte of the answer",
-            Self::NextByte => "the next byte of the answer",
-            Self::Whole => "the whole answer",
-        }
-    }
-}
-
 /// The reason why a model did not answer. No message contains a key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -122,7 +99,7 @@ pub enum ModelError {
     Unreachable {
         /// Host and port.
         place: String,
-        /// The error.
+        /// Why it failed or broke.
         why: String,
     },
     /// A wait took too long.
@@ -132,7 +109,7 @@ pub enum ModelError {
         place: String,
         /// The wait that took too long.
         wait: Wait,
-        /// The limit.
+        /// How long it may take.
         limit: Duration,
     },
     /// The provider refused the request.

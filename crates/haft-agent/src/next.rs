@@ -1,6 +1,6 @@
 //! What a conversation needs next: the model, the calls of its last turn, or nothing.
 
-use haft_wire::Stop;
+use haft_wire::StopReason;
 
 use crate::budget::Budget;
 use crate::end::{End, Exceeded};
@@ -27,17 +27,17 @@ pub(crate) fn next(history: &History, asked: bool) -> Next {
     }
     match history.stop() {
         None if history.messages().is_empty() => Next::End(End::Done),
-        None | Some(Stop::Pause) => Next::Ask,
+        None | Some(StopReason::Pause) => Next::Ask,
         // After a truncated reply, ask again.
-        Some(Stop::Length) if !asked => Next::Ask,
-        Some(Stop::Length) => Next::End(End::Length),
-        Some(Stop::Filter) => Next::End(End::Filtered),
-        Some(Stop::End | Stop::Calls) => Next::End(End::Done),
-        Some(Stop::Other(word)) => Next::End(End::Stopped(word.clone())),
+        Some(StopReason::Length) if !asked => Next::Ask,
+        Some(StopReason::Length) => Next::End(End::Length),
+        Some(StopReason::Filter) => Next::End(End::Filtered),
+        Some(StopReason::End | StopReason::Calls) => Next::End(End::Done),
+        Some(StopReason::Other(word)) => Next::End(End::Stopped(word.clone())),
     }
 }
 
-/// Returns the budget that a conversation has used up, whenever it is continued.
+/// Returns the budget that a conversation has used up. Time is not checked here: each run counts its own.
 pub(crate) fn exceeded(budget: &Budget, history: &History) -> Option<Exceeded> {
     let spent = &history.spent;
     match (budget.turns, budget.tokens, budget.money) {

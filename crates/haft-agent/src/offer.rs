@@ -6,8 +6,8 @@ use std::sync::Arc;
 use haft::spec::Declaration;
 use haft::toolset::{Snapshot, ToolEntry};
 use haft_wire::declared::Function;
-use haft_wire::declarer::Entry;
-use haft_wire::{Declarations, Declared, Declarer, Dialect};
+use haft_wire::declarer::VersionedTool;
+use haft_wire::{Declarations, Declarer, Dialect, ToolDeclaration};
 use serde_json::value::RawValue;
 
 use crate::options::Options;
@@ -31,7 +31,7 @@ pub(crate) struct Offer {
 #[derive(Debug)]
 struct Known {
     hash: String,
-    tool: Declared,
+    tool: ToolDeclaration,
 }
 
 impl Offer {
@@ -99,17 +99,17 @@ impl Offer {
         }
         let usable = |tool: &&Provided| tools.entry(tool.needs()).is_some();
         let provided = self.provided.iter().filter(usable);
-        let provided: Vec<(&str, Declared)> = provided
+        let provided: Vec<(&str, ToolDeclaration)> = provided
             .filter_map(|tool| Some((tool.as_str(), tool.declared()?)))
             .collect();
         let all = self.order.iter().filter_map(|name| self.known.get(name));
-        let all = all.map(|known| Entry {
+        let all = all.map(|known| VersionedTool {
             version: &known.hash,
             tool: &known.tool,
         });
         let first = provided
             .iter()
-            .map(|(version, tool)| Entry { version, tool });
+            .map(|(version, tool)| VersionedTool { version, tool });
         self.now = self.declarer.declare(&first.chain(all).collect::<Vec<_>>());
         for lost in self.now.lost.iter() {
             tracing::debug!(
@@ -148,16 +148,20 @@ fn learn(known: &mut HashMap<String, Known>, entry: &ToolEntry, dialect: Dialect
     }
 }
 
-fn declared(entry: &ToolEntry, dialect: Dialect, strict: bool) -> serde_json::Result<Declared> {
+fn declared(
+    entry: &ToolEntry,
+    dialect: Dialect,
+    strict: bool,
+) -> serde_json::Result<ToolDeclaration> {
     let spec = entry.spec();
     if let Declaration::Provider { specs, .. } = &spec.declaration
         && let Some(own) = specs.get(dialect.as_str())
     {
         let spec = RawValue::from_string(own.to_string())?;
-        return Ok(Declared::Provider { dialect, spec });
+        return Ok(ToolDeclaration::Provider { dialect, spec });
     }
     let parameters = RawValue::from_string(spec.input_schema.to_string())?;
-    Ok(Declared::Function(Function {
+    Ok(ToolDeclaration::Function(Function {
         name: spec.name.to_string(),
         description: spec.description.clone(),
         parameters: parameters.into(),

@@ -11,11 +11,11 @@ use crate::provided::Provided;
 /// How an agent asks its model, and within which limits.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The instructions.
+    /// The instructions before the conversation (the system prompt); empty for none.
     pub system: String,
     /// The limits of the conversation.
     pub budget: Budget,
-    /// The prices of tokens.
+    /// The prices of tokens; without them no money is counted, and a budget of money limits nothing.
     pub prices: Option<Prices>,
     /// Maximum number of tokens per reply.
     pub max_tokens: Option<u32>,

@@ -3,7 +3,7 @@
 //! Nothing here runs anything: each step is a call of the executor, judged by what it does.
 
 use haft::Outcome;
-use haft_wire::{Call, CallKind, Declared, Dialect};
+use haft_wire::{Call, CallKind, Dialect, ToolDeclaration};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -84,7 +84,7 @@ impl Provided {
     }
 
     /// Returns its declaration; `None` if JSON cannot be written.
-    pub(crate) fn declared(self) -> Option<Declared> {
+    pub(crate) fn declared(self) -> Option<ToolDeclaration> {
         let spec = match self {
             Self::ApplyPatch => json!({"type": "apply_patch"}),
             Self::Shell => json!({"type": "shell", "environment": {"type": "local"}}),
@@ -98,7 +98,7 @@ impl Provided {
             Self::ComputerToolset => json!({"type": "computer_toolset_20260801"}),
             Self::BrowserToolset => json!({"type": "browser_toolset_20260801"}),
         };
-        Some(Declared::Provider {
+        Some(ToolDeclaration::Provider {
             dialect: self.dialect(),
             spec: RawValue::from_string(spec.to_string()).ok()?,
         })

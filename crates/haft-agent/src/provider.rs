@@ -9,7 +9,7 @@ use haft_wire::Dialect;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Provider {
-    /// Its name.
+    /// Its name in `PROVIDER:MODEL`, such as `anthropic`.
     pub name: &'static str,
     /// The dialect that it speaks.
     pub dialect: Dialect,

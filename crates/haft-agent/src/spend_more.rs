@@ -11,7 +11,8 @@ use haft::future::BoxFuture;
 use haft::permission::{Effect, Permission};
 use haft::result::ToolResult;
 use haft::spec::{NameError, Risk, ToolName, ToolSpec};
-use haft::tool::Tool;
+use haft::tool::{Depth, Intent, PreparedCall, Tool};
+use haft::workspace::Workspace;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -23,7 +24,7 @@ pub(crate) const SPEND_MORE: &str = "spend_more";
 pub(crate) struct SpendMore {
     /// `run` or `day`.
     pub(crate) period: String,
-    /// The budget.
+    /// The budget, in the currency of the prices.
     pub(crate) limit: f64,
     /// The amount up to which no approval was needed.
     pub(crate) up_to: f64,
@@ -58,7 +59,6 @@ impl SpendMore {
     }
 }
 
-/// The tool.
 #[derive(Debug)]
 struct SpendMoreTool(Arc<ToolSpec>);
 
@@ -91,36 +91,37 @@ pub fn spend_more() -> Result<Arc<dyn Tool>, NameError> {
     Ok(Arc::new(SpendMoreTool(Arc::new(spec))))
 }
 
-fn read(arguments: &Arguments) -> Result<SpendMore, ToolError> {
-    let read = serde_json::from_str(arguments.as_str());
-    read.map_err(|error| ToolError::invalid_arguments(error.to_string()))
-}
-
 impl Tool for SpendMoreTool {
     fn spec(&self) -> &Arc<ToolSpec> {
         &self.0
     }
 
-    fn permissions(&self, arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
-        let effect = Effect::Other {
-            kind: BUDGET_EFFECT.to_owned(),
-            value: read(arguments)?.question(),
-        };
-        // The budget guard asks; no profile has a say in it.
-        Ok(vec![Permission {
-            effect,
-            risk: Risk::Safe,
-        }])
+    fn workspace(&self) -> Option<&Workspace> {
+        None
     }
 
-    fn call<'a>(
-        &'a self,
-        arguments: &'a Arguments,
-        _context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-        Box::pin(async move {
-            let SpendMore { limit, .. } = read(arguments)?;
-            Ok(ToolResult::text(format!("the run may cost {limit} more")))
-        })
+    fn prepare(self: Arc<Self>, arguments: &Arguments) -> Result<Box<dyn PreparedCall>, ToolError> {
+        let read = serde_json::from_str::<SpendMore>(arguments.as_str());
+        let call = read.map_err(|error| ToolError::invalid_arguments(error.to_string()))?;
+        Ok(Box::new(call))
+    }
+}
+
+impl PreparedCall for SpendMore {
+    fn intent(&self, _: Depth) -> Result<Intent, ToolError> {
+        let effect = Effect::Other {
+            kind: BUDGET_EFFECT.to_owned(),
+            value: self.question(),
+        };
+        // The budget guard asks; no profile has a say in it.
+        Ok(Intent::of([Permission {
+            effect,
+            risk: Risk::Safe,
+        }]))
+    }
+
+    fn run(self: Box<Self>, _: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
+        let limit = self.limit;
+        Box::pin(async move { Ok(ToolResult::text(format!("the run may cost {limit} more"))) })
     }
 }

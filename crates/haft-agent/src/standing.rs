@@ -10,12 +10,13 @@ use crate::history::{History, Slot};
 use crate::next::{Next, exceeded, next};
 use crate::options::Options;
 
-/// Returns whether calls of a conversation's last turn have no answer: it is continued before it gets another prompt.
+/// Returns whether calls of a conversation's last turn have no answer: it has to be continued before it gets another
+/// prompt.
 pub fn has_open_calls(entries: Vec<Entry>) -> bool {
     history(entries, None).open().is_some()
 }
 
-/// Returns whether the model has not answered yet: the conversation is continued without another prompt.
+/// Returns whether the model has not answered yet, so that the conversation can be continued without another prompt.
 pub fn owes_reply(entries: Vec<Entry>) -> bool {
     !matches!(next(&history(entries, None), false), Next::End(_))
 }

@@ -7,7 +7,7 @@ use haft::spec::Exposure;
 use haft::text::clip;
 use haft::toolset::view::{Derived, View};
 use haft::toolset::{Snapshot, ToolEntry, Toolset};
-use haft_wire::{Declarations, Message, Part, Usage};
+use haft_wire::{ContentPart, Declarations, Message, Usage};
 use serde::Deserialize;
 
 use crate::model::{Model, ModelError, ModelRequest};
@@ -64,7 +64,7 @@ pub(crate) fn query(messages: &[Message]) -> String {
     });
     let mut query = String::new();
     for part in said.take(PROMPTS).flatten() {
-        if let Part::Text(text) = part {
+        if let ContentPart::Text(text) = part {
             let _ = writeln!(query, "{}", clip(text, PROMPT));
         }
     }
@@ -102,7 +102,7 @@ pub(crate) async fn chosen(
         system: "You choose tools for an assistant. Answer with JSON alone.",
         messages: &messages,
         tools: &declarations,
-        choice: &haft_wire::request::Choice::Auto,
+        choice: &haft_wire::request::ToolChoice::Auto,
         parallel: false,
         max_tokens: Some(500),
         extra: &[],

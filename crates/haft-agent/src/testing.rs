@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use haft::future::BoxFuture;
-use haft_wire::{Call, CallKind, Delta, Dialect, Item, Message, Reply, Stop, Turn, Usage};
+use haft_wire::{
+    Call, CallKind, Delta, Dialect, Message, Reply, StopReason, Turn, TurnItem, Usage,
+};
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 
@@ -28,14 +30,14 @@ enum Line {
 /// A request that the model received.
 #[derive(Debug, Clone)]
 pub struct SeenRequest {
-    /// The instructions.
+    /// The instructions; empty if there are none.
     pub system: String,
-    /// The history.
+    /// The conversation so far, oldest message first.
     pub messages: Vec<Message>,
     /// The declarations, as sent.
     pub tools: String,
     /// Whether tools may be called.
-    pub choice: haft_wire::request::Choice,
+    pub choice: haft_wire::request::ToolChoice,
 }
 
 impl Default for ScriptedModel {
@@ -54,7 +56,7 @@ impl ScriptedModel {
         }
     }
 
-    /// Sets the dialect.
+    /// Sets the dialect in which tools are declared to it.
     pub fn in_dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
         self
@@ -62,20 +64,20 @@ impl ScriptedModel {
 
     /// Adds a reply with this text.
     pub fn says(self, text: &str) -> Self {
-        self.replies(vec![Item::Text(text.to_owned())], Stop::End)
+        self.replies(vec![TurnItem::Text(text.to_owned())], StopReason::End)
     }
 
     /// Adds a reply with these function calls: id, name on the wire, arguments.
     pub fn calls<'a>(self, calls: impl IntoIterator<Item = (&'a str, &'a str, &'a str)>) -> Self {
         let calls = calls
             .into_iter()
-            .map(|(id, name, arguments)| Item::Call(function_call(id, name, arguments)));
+            .map(|(id, name, arguments)| TurnItem::Call(function_call(id, name, arguments)));
         let calls = calls.collect();
-        self.replies(calls, Stop::Calls)
+        self.replies(calls, StopReason::Calls)
     }
 
     /// Adds a reply with these items; it reports ten tokens read and five written.
-    pub fn replies(self, items: Vec<Item>, stop: Stop) -> Self {
+    pub fn replies(self, items: Vec<TurnItem>, stop: StopReason) -> Self {
         let usage = Usage {
             input: 10,
             output: 5,
@@ -85,7 +87,7 @@ impl ScriptedModel {
     }
 
     /// Adds a reply with these items and this usage.
-    pub fn replies_at(self, items: Vec<Item>, stop: Stop, usage: Usage) -> Self {
+    pub fn replies_at(self, items: Vec<TurnItem>, stop: StopReason, usage: Usage) -> Self {
         let turn = Turn {
             dialect: self.dialect,
             items,
@@ -102,7 +104,7 @@ impl ScriptedModel {
         self
     }
 
-    /// Adds a failure.
+    /// Adds a request that fails with this reason.
     pub fn fails(self, why: &str) -> Self {
         self.script.lock().push_back(Line::Fails(why.to_owned()));
         self

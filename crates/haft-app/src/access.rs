@@ -79,8 +79,8 @@ mod written {
     }
 }
 
-/// Returns the current time; if the clock cannot be read, a time at which every token has expired.
-/// Returns the time in whole seconds: it is shown and stored.
+/// Returns the current time in whole seconds, as files and lists have it; if the clock cannot be read, a time at which
+/// every token has expired.
 fn now() -> Timestamp {
     let seconds = i64::try_from(haft::clock::now() / 1_000_000_000);
     let time = seconds
@@ -105,7 +105,7 @@ impl AccessToken {
     }
 }
 
-/// All tokens.
+/// All tokens, as the state folder holds them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AccessTokens {

@@ -28,7 +28,6 @@ use crate::config::Settings;
 use crate::problem::{Problem, ProblemKind};
 use crate::run::{RunHandle, RunOptions};
 
-mod dial;
 mod instructions;
 mod kept;
 mod model;
@@ -145,8 +144,8 @@ impl AgentRun {
         entries.map_err(|e| Problem::failed(format!("cannot read the conversation: {e}")))
     }
 
-    /// Ends this process's part in the run: suspends it if calls are pending approval, finishes it otherwise. It can be resumed in either
-    /// case.
+    /// Ends this process's part in the run: suspends it if calls are pending approval or have no answer yet, finishes
+    /// it otherwise. It can be resumed in either case.
     pub async fn release(self) {
         drop(self.agent);
         self.run.release().await;

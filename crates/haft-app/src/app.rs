@@ -153,7 +153,8 @@ fn archive(at: &Site, settings: &Settings) -> Result<Arc<Archive>, Problem> {
     ))
 }
 
-/// Returns the names of the tools that are on, and warns of names in settings and rules that no tool has.
+/// Returns the names of the tools that are on. A name in a rule that no tool can have is an error; a name that only a
+/// server's tool could have, in rules or settings, is a warning.
 pub(crate) fn on(
     notices: &Notices,
     settings: &Settings,

@@ -181,7 +181,8 @@ impl Texts<'_> {
         read(&sides, ReadOptions::default(), &|_| true)
     }
 
-    /// Opens a changed file as it was recorded. What is in the workspace counts if its hash is the recorded one.
+    /// Opens a changed file with its recorded content: the saved copy, or the workspace's file if that has the recorded
+    /// hash.
     fn content(&self, change: &PathChange<'_>, side: Side) -> io::Result<Content> {
         let (path, state) = (change.path, change.state(side));
         if let (Some(State::File { sha256: None, .. }), Side::After) = (state, side) {

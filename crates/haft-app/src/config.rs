@@ -85,7 +85,7 @@ pub struct SettingEntry {
     pub key: &'static Key,
     /// The value as written: references to secrets stay references.
     pub written: Value,
-    /// The value as used.
+    /// The value as used: references to secrets are replaced by the secrets.
     pub value: Value,
     /// The origin of the value; for a list, the origin of each item.
     pub sources: Vec<Source>,
@@ -93,7 +93,7 @@ pub struct SettingEntry {
     pub beaten: Vec<(Source, Value)>,
 }
 
-/// All settings.
+/// All settings, merged from every layer, with the origin of each value.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     entries: BTreeMap<Vec<String>, SettingEntry>,
@@ -281,7 +281,7 @@ impl Settings {
         self.at(dotted)?.value.as_str()
     }
 
-    /// Returns a flag.
+    /// Returns a flag; `None` if the key has no value.
     pub fn flag(&self, dotted: &str) -> Option<bool> {
         self.at(dotted)?.value.as_bool()
     }
@@ -291,13 +291,13 @@ impl Settings {
         value::amount(&self.entry(path)?.value)
     }
 
-    /// Returns a whole number.
+    /// Returns a whole number; `None` if the key has no value, or a negative one.
     pub fn whole(&self, dotted: &str) -> Option<u64> {
         let number = self.at(dotted)?.value.as_integer()?;
         u64::try_from(number).ok()
     }
 
-    /// Returns a duration.
+    /// Returns a duration, which settings give in seconds; `None` if the key has no value.
     pub fn seconds(&self, dotted: &str) -> Option<Duration> {
         let seconds = value::seconds(&self.at(dotted)?.value)?;
         Some(Duration::from_secs_f64(seconds))

@@ -16,7 +16,7 @@ use crate::problem::{Problem, ProblemKind};
 /// The reason why a decision was rejected.
 #[derive(Debug)]
 pub enum Refused {
-    /// The inbox rejected it.
+    /// The inbox rejected it: there is no such request, it is decided already, or it ended without a decision.
     Inbox(InboxError),
     /// The call would not do here what the request shows.
     Conflict(String),

@@ -123,14 +123,15 @@ impl Haft {
     /// Resumes a run: acts on the decisions in it, or else reruns the script that was interrupted when its process exited.
     ///
     /// # Errors
-    /// There is no such run, it is finished or of another workspace, another process holds it, or nothing in it can be resumed.
+    /// There is no such run, it is finished, of another workspace or an agent's run with a conversation,
+    /// another process holds it, or nothing in it can be resumed.
     pub async fn resume_run(&self, run: &RunId) -> Result<Resumed, Problem> {
         let never = std::future::pending();
         self.0.app.resume(run, RunOptions::new(ENTRY), never).await
     }
 
-    /// Acts on every decision about a suspended call of this workspace, wherever it is made, starting with existing ones, until the
-    /// returned handle is stopped or dropped.
+    /// Acts on every decision about a suspended call of this workspace, wherever it is made, starting with approvals
+    /// that are already there, until the returned handle is stopped or dropped.
     pub fn follow(&self) -> Following {
         let (stop, stopped) = oneshot::channel();
         let task = tokio::spawn(follower::follow(self.0.app.clone(), stopped));

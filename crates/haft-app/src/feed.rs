@@ -19,7 +19,7 @@ const MAX_NAME: usize = 200;
 pub enum FeedEvent {
     /// A run starts, ends or is suspended.
     Run {
-        /// The run.
+        /// The run's id.
         run: RunId,
         /// Its new state.
         state: RunState,
@@ -31,9 +31,9 @@ pub enum FeedEvent {
 /// A call that starts or has ended.
 #[derive(Debug)]
 pub struct CallEvent {
-    /// The run.
+    /// The run's id.
     pub run: RunId,
-    /// The call.
+    /// The call's id.
     pub call: CallId,
     /// The call that made it.
     pub parent: Option<CallId>,

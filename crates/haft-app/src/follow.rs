@@ -58,9 +58,10 @@ impl App {
         }
         if entry.status == RequestStatus::Approved {
             // Checked before the run is resumed: an approval that does not hold here leaves no trace in it.
+            let undone = self.executor().phrases(&entry.request).undone;
             self.check_request(&entry.request)
                 .await
-                .map_err(does_not_apply)?;
+                .map_err(|refused| does_not_apply(refused, undone))?;
         }
         // The answer is claimed before the call looks for it.
         if entry.status == RequestStatus::Answered {
@@ -84,7 +85,8 @@ impl App {
     /// Refuses a request whose tool this application does not have.
     fn check_tool(&self, request: &ApprovalRequest) -> Result<(), Problem> {
         let tool = request.tool.as_str();
-        if self.tools().snapshot().entry(tool).is_some() {
+        let is_internal = self.executor().is_internal(request);
+        if is_internal || self.tools().snapshot().entry(tool).is_some() {
             return Ok(());
         }
         let missing = format!(
@@ -127,7 +129,9 @@ impl App {
         let started = Instant::now();
         loop {
             let entry = self.entry(id).await?;
-            let theirs = entry.attended && !entry.claimed && started.elapsed() < CLIENT_GRACE;
+            let is_over = entry.status == RequestStatus::Withdrawn;
+            let theirs = entry.attended && !entry.claimed && !is_over;
+            let theirs = theirs && started.elapsed() < CLIENT_GRACE;
             if !theirs {
                 return Ok(entry);
             }
@@ -156,7 +160,10 @@ impl App {
         }
         match self.executor().resume(session, id).await {
             Ok(outcome) => Ok(Followed::Ran(Box::new(outcome))),
-            Err(InboxError::Claimed(_)) => Ok(Followed::Elsewhere),
+            // Another call acts on it, has done so, or has withdrawn it meanwhile: the inbox has its state.
+            Err(InboxError::Claimed(_) | InboxError::Decided { .. } | InboxError::Over { .. }) => {
+                Ok(Followed::Elsewhere)
+            }
             Err(error) => Err(Problem::failed(error.to_string())),
         }
     }
@@ -231,10 +238,10 @@ impl App {
 }
 
 /// Returns the problem that an approval does not hold here. It still holds wherever the call is what the request showed.
-fn does_not_apply(refused: Refused) -> Problem {
-    refused.problem().advise(
-        "nothing ran and the approval is still valid: resume it with the tools and the policy of the request",
-    )
+fn does_not_apply(refused: Refused, undone: &str) -> Problem {
+    refused.problem().advise(format!(
+        "{undone}; the approval is still valid: resume it with the tools and the policy of the request"
+    ))
 }
 
 /// Returns the problem that there is no such request.

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{RequestStatus, StoredApproval};
-use haft::call::Origin;
+use haft::audit::runs;
+use haft::call::{Origin, RunId};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::oneshot::Receiver;
 use tokio::task::JoinSet;
 
+use crate::agent::is_kept;
 use crate::app::App;
 use crate::follow::Followed;
 use crate::run::RunOptions;
@@ -20,7 +22,8 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 /// Seconds between attempts to act on a decision: what prevented it, such as an unresponsive database, may pass.
 const RETRY_DELAYS: [u64; 4] = [1, 5, 30, 120];
 
-/// Follows decisions until `stopped` fires or is dropped, starting with those left by processes that exited.
+/// Follows decisions until `stopped` fires or is dropped, starting with decided requests that processes left when they
+/// exited.
 pub async fn follow(app: App, stopped: Receiver<()>) {
     let mut at_work = JoinSet::new();
     tokio::select! {
@@ -49,20 +52,24 @@ async fn decisions(app: &App, at_work: &mut JoinSet<()>) {
     }
 }
 
+/// The statuses of a request that is decided.
+const DECIDED: [RequestStatus; 3] = [
+    RequestStatus::Approved,
+    RequestStatus::Denied,
+    RequestStatus::Answered,
+];
+
 /// Returns whether a request is decided and its call has not run yet.
 fn is_actionable(entry: &StoredApproval) -> bool {
-    let decided = matches!(
-        entry.status,
-        RequestStatus::Approved | RequestStatus::Denied | RequestStatus::Answered
-    );
-    decided && !entry.claimed
+    DECIDED.contains(&entry.status) && !entry.claimed
 }
 
 async fn resume_left_over(app: &App, at_work: &mut JoinSet<()>) {
-    let approved = with_status(RequestStatus::Approved);
-    let looked = visit(app, approved, |entry| take(app, &entry, at_work)).await;
-    if let Err(problem) = looked {
-        tracing::warn!(%problem, "look for decided requests");
+    for status in DECIDED {
+        let looked = visit(app, with_status(status), |entry| take(app, &entry, at_work)).await;
+        if let Err(problem) = looked {
+            tracing::warn!(%problem, "cannot look for decided requests");
+        }
     }
 }
 
@@ -94,10 +101,10 @@ async fn act_on(app: &App, id: &ApprovalId) {
             |problem| problem.to_string(),
         );
         let Some(pause) = pauses.next() else {
-            let run =
-                entry.map_or_else(|_| "RUN".to_owned(), |entry| entry.request.run.to_string());
+            let run = entry.map_or_else(|_| RunId::new("RUN"), |entry| entry.request.run);
+            let again = resume_line(app, &run);
             app.warn(&format!(
-                "act on the decision about {id}: {why}; `haft runs resume {run}` tries again"
+                "act on the decision about {id}: {why}; `{again}` tries again"
             ));
             return;
         };
@@ -105,6 +112,16 @@ async fn act_on(app: &App, id: &ApprovalId) {
             "act on the decision about {id}: {why}; tried again in {pause} s"
         ));
         tokio::time::sleep(Duration::from_secs(pause)).await;
+    }
+}
+
+/// Returns the command that resumes a run: an agent's has its own.
+fn resume_line(app: &App, run: &RunId) -> String {
+    let folder = runs::run_dir(app.home(), run.as_str());
+    if folder.is_ok_and(|folder| is_kept(&folder)) {
+        format!("haft run --resume {run}")
+    } else {
+        format!("haft runs resume {run}")
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use haft_hook::{Agent, Reply, refusal};
-use haft_hook::{Call, Event, Kind, Report, Verdict};
+pub use haft_hook::{Agent, HookReply, refusal};
+use haft_hook::{CallReport, HookCall, HookEvent, HookEventKind, HookVerdict};
 
 use crate::hook::arguments::{announced_forms, arguments, folder_of, input_of};
 use crate::hook::folder::Folder;
@@ -86,7 +86,7 @@ impl Hooks {
     }
 
     /// Returns the answer to an event. Whatever goes wrong denies the call and says why.
-    pub async fn answer(&self, incoming: Incoming<'_>) -> Reply {
+    pub async fn answer(&self, incoming: Incoming<'_>) -> HookReply {
         let event = match haft_hook::read(incoming.agent, incoming.bytes) {
             Ok(event) => event,
             Err(error) => {
@@ -95,23 +95,23 @@ impl Hooks {
             }
         };
         let verdict = match &event.kind {
-            Kind::Before(call) => {
+            HookEventKind::Before(call) => {
                 let judged = self.judge(&event, call, &incoming, Asks::BeforeTool);
                 judged.await.unwrap_or_else(|problem| denial(&problem))
             }
-            Kind::Permission(call) => {
+            HookEventKind::Permission(call) => {
                 let judged = self.judge(&event, call, &incoming, Asks::BeforePrompt);
                 judged.await.unwrap_or_else(|problem| denial(&problem))
             }
-            Kind::After(report) => {
+            HookEventKind::After(report) => {
                 self.report(&event, report, &incoming);
-                Verdict::NoOpinion
+                HookVerdict::NoOpinion
             }
-            Kind::SessionEnd => {
+            HookEventKind::SessionEnd => {
                 self.end(&key(&event, &incoming)).await;
-                Verdict::NoOpinion
+                HookVerdict::NoOpinion
             }
-            _ => Verdict::NoOpinion,
+            _ => HookVerdict::NoOpinion,
         };
         haft_hook::reply(&event, &verdict)
     }
@@ -129,11 +129,11 @@ impl Hooks {
     /// Locates a call and judges it there.
     async fn judge(
         &self,
-        event: &Event,
-        call: &Call,
+        event: &HookEvent,
+        call: &HookCall,
         incoming: &Incoming<'_>,
         asks: Asks,
-    ) -> Result<Verdict, Problem> {
+    ) -> Result<HookVerdict, Problem> {
         let located = self.locate(event, call, incoming).await?;
         let settings = located.folder.settings();
         let answer_within = time_for_answer(event.agent.limits().wait);
@@ -150,8 +150,8 @@ impl Hooks {
     /// Finds the folder and the session that a call belongs to, and states its arguments as rules see them there.
     async fn locate<'e>(
         &self,
-        event: &'e Event,
-        call: &'e Call,
+        event: &'e HookEvent,
+        call: &'e HookCall,
         incoming: &Incoming<'_>,
     ) -> Result<LocatedCall<'e>, Problem> {
         let location = Location::of(event, incoming.folder, &self.folders.site)?;
@@ -171,7 +171,7 @@ impl Hooks {
     }
 
     /// Passes on how a call ended, to the session that follows it.
-    fn report(&self, event: &Event, report: &Report, incoming: &Incoming<'_>) {
+    fn report(&self, event: &HookEvent, report: &CallReport, incoming: &Incoming<'_>) {
         let key = key(event, incoming);
         let location = Location::of(event, incoming.folder, &self.folders.site).ok();
         let first = location.as_ref().map(|location| &*location.workspace);
@@ -193,7 +193,7 @@ impl Hooks {
 }
 
 /// Passes a report to the session that this folder has, if any. False if no call there is the one that ended.
-fn ends_call(folder: &Folder, key: &Key, report: &Report, location: Option<&Location>) -> bool {
+fn ends_call(folder: &Folder, key: &Key, report: &CallReport, location: Option<&Location>) -> bool {
     let Some(session) = folder.known(key) else {
         return false;
     };
@@ -209,7 +209,7 @@ fn ends_call(folder: &Folder, key: &Key, report: &Report, location: Option<&Loca
 }
 
 /// Whether the agent's own prompt asks the user, rather than haft's inbox.
-fn is_asked_by_agent(settings: &HookSettings, event: &Event, headless: bool) -> bool {
+fn is_asked_by_agent(settings: &HookSettings, event: &HookEvent, headless: bool) -> bool {
     let can_ask = event.agent.limits().can_ask;
     match settings.ask.as_str() {
         "agent" => can_ask,
@@ -223,7 +223,7 @@ fn knows_its_user(agent: Agent) -> bool {
     agent != Agent::Gemini
 }
 
-fn key(event: &Event, incoming: &Incoming<'_>) -> Key {
+fn key(event: &HookEvent, incoming: &Incoming<'_>) -> Key {
     let process = incoming
         .process
         .filter(|name| event.session.is_empty() && agent_process::is_name(name));
@@ -241,7 +241,7 @@ fn time_for_answer(wait: Duration) -> Duration {
 }
 
 /// Adds to the reason of a verdict that it follows the previous settings, if the changed ones do not load.
-fn under_settings(folder: &Folder, verdict: Verdict) -> Verdict {
+fn under_settings(folder: &Folder, verdict: HookVerdict) -> HookVerdict {
     let Some(fault) = folder.app.settings_fault() else {
         return verdict;
     };
@@ -251,10 +251,10 @@ fn under_settings(folder: &Folder, verdict: Verdict) -> Verdict {
         )
     };
     match verdict {
-        Verdict::Ask { reason } => Verdict::Ask {
+        HookVerdict::Ask { reason } => HookVerdict::Ask {
             reason: with_fault(&reason),
         },
-        Verdict::Deny { reason } => Verdict::Deny {
+        HookVerdict::Deny { reason } => HookVerdict::Deny {
             reason: with_fault(&reason),
         },
         other => other,
@@ -262,10 +262,10 @@ fn under_settings(folder: &Folder, verdict: Verdict) -> Verdict {
 }
 
 /// The denial of a call that could not be judged.
-fn denial(problem: &Problem) -> Verdict {
+fn denial(problem: &Problem) -> HookVerdict {
     let reason = match problem.advice() {
         Some(advice) => format!("{problem}; {advice}"),
         None => problem.to_string(),
     };
-    Verdict::Deny { reason }
+    HookVerdict::Deny { reason }
 }

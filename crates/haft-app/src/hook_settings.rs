@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use haft_hook::Agent;
-use haft_hook::setup::Condition;
+use haft_hook::setup::PlaceCondition;
 use serde::Serialize;
 
 use crate::clients::Level;
@@ -107,14 +107,14 @@ pub fn uninstall(order: Order<'_>) -> Result<Vec<Edit>, Problem> {
 
 /// Chooses among files that can hold the same hooks: the one that has haft already, else the one with the user's hooks.
 fn choose_places(agent: Agent, places: Vec<Place>) -> Vec<Place> {
-    let is_one = |place: &Place| place.condition != Condition::Always;
+    let is_one = |place: &Place| place.condition != PlaceCondition::Always;
     if !places.iter().any(is_one) {
         return places;
     }
     let fits = |place: &&Place| match place.condition {
-        Condition::FileExists => place.path.exists(),
-        Condition::HasHooks => toml_hooks::has_hooks(&place.path),
-        Condition::Always => true,
+        PlaceCondition::FileExists => place.path.exists(),
+        PlaceCondition::HasHooks => toml_hooks::has_hooks(&place.path),
+        PlaceCondition::Always => true,
     };
     let holds = |place: &&Place| holds(agent, place);
     let found = places.iter().find(holds);

@@ -48,7 +48,7 @@ pub struct Candidate {
     pub original: String,
     /// The client that these settings belong to.
     pub client: &'static str,
-    /// The file.
+    /// The file that it was found in.
     pub file: PathBuf,
     /// The server as haft would configure it; `None` if that is not possible.
     pub server: Option<NewServer>,

@@ -42,14 +42,15 @@ fn path_as_written(path: &Path) -> PathBuf {
 /// The files of the running program, as absolute paths.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct OwnProgramFiles {
-    /// The program's file, the files and folders of the packages that it was installed with, and scripts that start it by its name.
+    /// The program's file, the files and folders of the packages that it was installed with, and scripts that start it
+    /// under its name.
     pub(crate) files: Vec<PathBuf>,
     /// Links on the way to them, and folders that these links pass through and leave again by `..`.
     pub(crate) links: Vec<PathBuf>,
 }
 
 impl OwnProgramFiles {
-    /// Returns those of this process.
+    /// Returns the files of this process's program.
     pub(crate) fn current() -> &'static Self {
         static FOUND: OnceLock<OwnProgramFiles> = OnceLock::new();
         FOUND.get_or_init(|| {
@@ -68,14 +69,14 @@ impl OwnProgramFiles {
         })
     }
 
-    /// Returns those of a program that may be started by other paths too.
+    /// Returns the files of a program, which users may also start by the paths `ways`.
     fn of(program: &Path, ways: &[PathBuf]) -> Self {
         let mut found = Self::default();
         let real = program
             .canonicalize()
             .unwrap_or_else(|_| program.to_owned());
         links_on_way(program, &mut found.links);
-        // By another name, it may be any program.
+        // Any other file of that name may be a different program.
         let same = |path: &&PathBuf| path.canonicalize().is_ok_and(|path| path == real);
         for way in ways.iter().filter(same) {
             links_on_way(way, &mut found.links);
@@ -90,7 +91,7 @@ impl OwnProgramFiles {
         found
     }
 
-    /// Returns all of them.
+    /// Returns the files and the links.
     pub(crate) fn all(&self) -> impl Iterator<Item = &PathBuf> {
         self.files.iter().chain(&self.links)
     }
@@ -105,7 +106,8 @@ fn start_path(name: &OsStr, path: &OsStr) -> Option<PathBuf> {
     files.find(|file| file.is_file())
 }
 
-/// Adds the links on the way to a file, and the folders that these leave by `..`: with a link in their place, the way leads elsewhere.
+/// Adds the links on the way to a file, and the folders that the links leave by `..`: with a link in place of such a
+/// folder, the way would lead elsewhere.
 fn links_on_way(path: &Path, links: &mut Vec<PathBuf>) {
     let mut rest: Vec<PathBuf> = parts(path).rev().collect();
     let mut at = PathBuf::from("/");

@@ -168,7 +168,7 @@ impl Problem {
         self
     }
 
-    /// Returns its kind.
+    /// Returns its kind, from which the exit code follows.
     pub fn kind(&self) -> ProblemKind {
         self.0.kind
     }
@@ -178,7 +178,7 @@ impl Problem {
         &self.0.what
     }
 
-    /// Returns where it happened.
+    /// Returns where it is: in a file, with the position, or in a variable or an option.
     pub fn place(&self) -> Option<&Place> {
         self.0.place.as_ref()
     }

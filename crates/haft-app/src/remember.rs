@@ -25,7 +25,7 @@ pub async fn add(app: &App, scope: Scope, text: Text, by: &str) -> Result<Record
         Scope::Project => Shelf::project(app.workspace()),
         Scope::Agent | Scope::Session => {
             let message = format!(
-                "invalid scope `{}`: expected `user` or `project`",
+                "invalid scope `{}`: a user can add memories only to `user` or `project`",
                 scope.as_str()
             );
             return Err(MemoryError::Invalid(message));

@@ -6,12 +6,14 @@ use haft::audit::runs::{self, Holder};
 use haft::call::RunId;
 use haft::journal::JournalError;
 use haft::result::Outcome;
+use haft::spec::CallPhrases;
 
 use crate::agent;
 use crate::app::App;
 use crate::follow::Followed;
 use crate::problem::{Problem, ProblemKind};
 use crate::run::RunOptions;
+use crate::run::refusal::busy;
 use crate::view::approvals::visit;
 use crate::view::runs as view;
 
@@ -29,8 +31,8 @@ impl App {
     /// which its outcome then says.
     ///
     /// # Errors
-    /// There is no such run, it is finished or of another workspace, another process holds it, its request expired, or nothing in it can
-    /// be resumed.
+    /// There is no such run, it is finished, of another workspace or an agent's run with a conversation,
+    /// another process holds it, its request expired, or nothing in it can be resumed.
     pub async fn resume(
         &self,
         run: &RunId,
@@ -64,7 +66,7 @@ impl App {
                 let outcome = self.resume_chain(run, recorded, options, stop).await?;
                 Ok(Resumed::Ran(Box::new(outcome)))
             }
-            Err(error @ JournalError::Busy(_)) => Err(run_is_busy(&error)),
+            Err(JournalError::Busy(_)) => Err(busy(self.home(), run)),
             Err(error) => Err(Problem::failed(error.to_string())),
         }
     }
@@ -80,7 +82,7 @@ impl App {
         options: RunOptions,
     ) -> Result<Outcome, Problem> {
         let entry = self.entry(id).await?;
-        check_decided(&entry)?;
+        check_decided(&entry, self.executor().phrases(&entry.request))?;
         match self.follow(id, options).await? {
             Followed::Ran(outcome) => Ok(*outcome),
             Followed::Foreign => {
@@ -126,9 +128,7 @@ impl App {
             view::check_workspace(self, run, "resume").await?;
             return match self.follow(&entry.request.id, options.clone()).await? {
                 Followed::Ran(outcome) => Ok(Some(Resumed::Ran(outcome))),
-                Followed::Elsewhere | Followed::Foreign => Err(Problem::usage(format!(
-                    "run {run} is already being resumed by another haft process"
-                ))),
+                Followed::Elsewhere | Followed::Foreign => Err(busy(self.home(), run)),
                 Followed::Agents => Err(agents(&format!("run {run} is a session"))),
             };
         }
@@ -151,7 +151,7 @@ impl App {
     async fn nothing_to_resume(&self, run: &RunId) -> Result<Problem, Problem> {
         let holder = runs::holder(self.home(), run.as_str()).map_err(|e| view::problem(&e))?;
         if holder != Holder::Free {
-            return Ok(run_is_busy(&JournalError::Busy(run.clone())));
+            return Ok(busy(self.home(), run));
         }
         let report = view::verify(self, run.as_str()).await?;
         let calls = report.in_doubt.iter();
@@ -174,7 +174,7 @@ impl App {
 }
 
 /// Checks that a request is decided and that no call has run on it.
-fn check_decided(entry: &StoredApproval) -> Result<(), Problem> {
+fn check_decided(entry: &StoredApproval, phrases: CallPhrases) -> Result<(), Problem> {
     let id = &entry.request.id;
     let what = match entry.status {
         RequestStatus::Approved | RequestStatus::Denied | RequestStatus::Answered
@@ -184,7 +184,7 @@ fn check_decided(entry: &StoredApproval) -> Result<(), Problem> {
         }
         RequestStatus::Pending => {
             return Err(Problem::usage(format!("approval {id} is pending"))
-                .advise("nothing ran; decide it first"));
+                .advise(format!("{}; decide it first", phrases.undone)));
         }
         RequestStatus::Expired => format!("approval {id} expired: no one decided in time"),
         RequestStatus::Withdrawn => {
@@ -192,16 +192,13 @@ fn check_decided(entry: &StoredApproval) -> Result<(), Problem> {
             format!("approval {id} was withdrawn{}", why.unwrap_or_default())
         }
         RequestStatus::InDoubt => {
-            format!("approval {id} was claimed by a process that exited; the call may have run")
+            let may_have = phrases.in_doubt;
+            format!("approval {id} was claimed by a process that exited; {may_have}")
         }
         _ => format!("the call of approval {id} has already run, or is running"),
     };
     Err(Problem::usage(what)
         .advise("if the call is still needed, make it again to request approval again"))
-}
-
-fn run_is_busy(error: &JournalError) -> Problem {
-    Problem::usage(error.to_string()).advise("end that process, or wait for it")
 }
 
 /// Returns the refusal to resume what belongs to a coding agent.

@@ -3,8 +3,8 @@
 //! ```text
 //! prepare ──► prepared ──start──► running ──finish──► finished
 //!                                  ▲   │
-//!                            resume│   │suspend     requests of the run are pending, or a call of it can be resumed
-//!                                  │   ▼
+//!                            resume│   │suspend     requests are pending, a call can be resumed,
+//!                                  │   ▼            or calls of a conversation have no answer
 //!     a process that died ──► suspended or interrupted
 //! ```
 //!
@@ -37,13 +37,14 @@ use haft_builtins::skills::SKILL_TOOLS;
 use parking_lot::{Mutex, RwLock};
 use tokio::task::JoinSet;
 
+use crate::conversation_file;
 use crate::feed::Feed;
 use crate::notices::Notices;
 use crate::problem::Problem;
 use crate::run::ending::{ReleaseMode, end, release};
 use crate::run::live::{HeldRun, Live};
 use crate::run::phase::{Event, Phase};
-use crate::run::refusal::{busy, not_started, principal_of};
+use crate::run::refusal::{busy, not_started, over, principal_of};
 use crate::run::tally::Tally;
 
 mod change_count;
@@ -250,7 +251,7 @@ impl Runs {
         let known = known.map_err(|e| Problem::failed(format!("cannot look up run {run}: {e}")))?;
         options.principal = principal_of(run, known.as_ref(), options.principal)?;
         if self.parts.live.get(run).is_some() {
-            return Err(busy(run));
+            return Err(busy(self.parts.archive.home(), run));
         }
         let unreadable = |e: runs::RunsError| Problem::failed(e.to_string());
         let home = self.parts.archive.home();
@@ -520,8 +521,9 @@ impl RunHandle {
         executor.execute_all(&self.life.session, calls).await
     }
 
-    /// Ends this process's part in the run, and waits until that is recorded: a run with pending requests or with a call that can be
-    /// resumed is suspended, any other is finished. If that cannot be recorded, the application warns.
+    /// Ends this process's part in the run, and waits until that is recorded. A run with pending requests, with a call
+    /// that can be resumed or with a conversation whose calls have no answer is suspended, if requests outlive the
+    /// process; any other is finished. If that cannot be recorded, the application warns.
     pub async fn release(self) {
         release(&self.runs.parts, &self.life).await;
     }
@@ -552,10 +554,15 @@ impl RunHandle {
             let _ = parts.archive.suspend(session.run()).await;
         }
         held.map_err(|why| {
-            let holder = runs::holder(parts.archive.home(), session.run().as_str());
-            match holder {
-                Ok(Holder::Owner | Holder::Resumer) => busy(session.run()),
-                Ok(Holder::Free) | Err(_) => not_started(why),
+            let (home, run) = (parts.archive.home(), session.run());
+            match runs::holder(home, run.as_str()) {
+                Ok(Holder::Owner | Holder::Resumer) => busy(home, run),
+                Ok(Holder::Free) | Err(_) => match self.folder() {
+                    Ok(folder) if matches!(runs::closed(&folder), Ok(Some(_))) => {
+                        over(run, conversation_file::is_kept(&folder))
+                    }
+                    _ => not_started(why),
+                },
             }
         })?;
         phase.transition(Event::Record);

@@ -139,9 +139,9 @@ pub struct Servers(BTreeMap<String, Arc<Server>>);
 /// What a server offers now, compared with its pin.
 #[derive(Debug)]
 pub struct Look {
-    /// The current manifest.
+    /// What the server offers now.
     pub now: Manifest,
-    /// The pinned manifest.
+    /// What it offered when it was pinned; `None` if it was not.
     pub pinned: Option<Manifest>,
     /// The changes since it was pinned; everything is new if it was not.
     pub drift: Drift,

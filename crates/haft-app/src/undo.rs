@@ -39,7 +39,7 @@ pub enum StepAction {
 /// One step of an undo.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// The action.
+    /// What happens at the path.
     pub action: StepAction,
     /// Its path, after the undo.
     pub path: String,

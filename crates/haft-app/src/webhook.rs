@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use haft::approval::preview::Aspect;
 use haft::approval::{Answer, ApprovalRequest, Approver};
 use haft::audit::redact::Redactor;
 use haft::clock;
@@ -25,7 +26,7 @@ pub const SIGNATURE: &str = "x-haft-signature";
 const MIN_SECRET: usize = 16;
 /// How long the address may take to accept a request.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum number of files and meanings that it is told.
+/// Maximum number of files in a message, and of meanings.
 const MAX_FILES: usize = 100;
 /// Maximum size of its response, in bytes; the content does not matter.
 const MAX_RESPONSE: usize = 64 * 1024;
@@ -186,6 +187,9 @@ fn files(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Value> {
         let mut facts = json!({"path": redactor.redact(&file.path), "action": file.action});
         if let Some((added, removed)) = file.lines() {
             (facts["added"], facts["removed"]) = (added.into(), removed.into());
+        }
+        if file.aspect != Aspect::Content {
+            facts["aspect"] = json!(file.aspect);
         }
         if let Some(count) = file.files {
             facts["files"] = count.into();

@@ -90,13 +90,13 @@ async fn a_suspended_agent_goes_on_in_its_run_after_the_call_ran_elsewhere() {
     };
     let run = agent.id().clone();
     let id = ApprovalId::new(waiting[0].approval.clone());
-    // A run that is in use is not resumed beside it.
+    // A second agent cannot resume a run that is in use.
     let task = || AgentTask {
         resume: Some(run.clone()),
         ..AgentTask::of_model(&model)
     };
     let busy = haft.agent(task()).await.unwrap_err();
-    assert!(busy.to_string().contains("already being resumed"), "{busy}");
+    assert!(busy.to_string().contains("in use in this"), "{busy}");
     agent.release().await;
     haft.shut().await;
 
@@ -114,7 +114,7 @@ async fn a_suspended_agent_goes_on_in_its_run_after_the_call_ran_elsewhere() {
     }
     agent.release().await;
     assert_eq!(SENT.load(Ordering::Relaxed), 1);
-    // What a finished run is continued by is found from each of them.
+    // The newest of the runs that continue it is found from each of them.
     let mut known = vec![run.clone()];
     for _ in 0..2 {
         let agent = other.agent(task()).await.unwrap();

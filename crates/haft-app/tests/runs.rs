@@ -122,6 +122,19 @@ async fn a_run_is_suspended_where_something_of_it_waits_and_finished_elsewhere()
     app.shut().await;
 }
 
+/// As for the one of two processes that comes second.
+#[tokio::test]
+async fn a_run_that_has_ended_is_refused_as_ended() {
+    let (_folder, app) = scene();
+    let run = app.runs().start(options()).await.unwrap();
+    let done = run.call(read()).await;
+    run.release().await;
+    let refused = app.runs().resume(&done.run, 0, options()).await;
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("has ended"), "{refused}");
+    app.shut().await;
+}
+
 #[tokio::test]
 async fn a_parent_s_token_ends_a_run() {
     let (_folder, app) = scene();

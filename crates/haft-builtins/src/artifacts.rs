@@ -8,7 +8,7 @@ use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::result::ToolResult;
 use haft::spec::ToolSpec;
-use haft::tool::TypedTool;
+use haft::tool::{Depth, Intent, TypedTool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +69,10 @@ impl TypedTool for ReadArtifact {
 
     fn describe(spec: ToolSpec) -> ToolSpec {
         read_only(builtin::<ReadArtifactData>(spec, "artifacts"))
+    }
+
+    fn intent(&self, _: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
+        Ok(Intent::call_only())
     }
 
     async fn run(

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use haft::context::CallContext;
 use haft::error::{ErrorKind, ToolError};
-use haft::permission::{Condition, Effect, Permission};
+use haft::permission::{Effect, Permission};
 use haft::result::{Artifact, ToolResult};
 use haft::spec::{Risk, Suspension, ToolSpec};
-use haft::tool::TypedTool;
+use haft::tool::{Depth, Intent, TypedTool};
 use haft::workspace::Workspace;
-use haft_sandbox::{Exit, Running};
+use haft_sandbox::{Exit, RunningCommand};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,6 @@ mod covers;
 pub(crate) mod git;
 mod git_changes;
 mod git_command;
-mod git_file;
 mod git_folders;
 mod git_scope;
 mod git_sections;
@@ -223,7 +222,7 @@ fn guard_events(exit: &Exit) -> String {
 /// A started command and its network connections.
 #[derive(Debug, Clone)]
 pub(crate) struct Started {
-    pub(crate) running: Running,
+    pub(crate) running: RunningCommand,
     pub(crate) connected: Connected,
     /// True if the command may change the workspace directly.
     pub(crate) direct: bool,
@@ -347,20 +346,8 @@ impl TypedTool for RunCommand {
         Some(self.0.workspace())
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
-        self.0.permissions(input)
-    }
-
-    fn stated(&self, input: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
-        // The words describe a command without shell syntax completely. A line with pipes, input or substitutions is more than its parts.
-        match Commands::words(input) {
-            Ok((_, Some(_))) => &["command", "argv"],
-            Ok((_, None)) | Err(_) => &[],
-        }
-    }
-
-    fn conditions(&self, _: &Self::Input) -> Vec<Condition> {
-        self.0.conditions()
+    fn intent(&self, input: &Self::Input, depth: Depth) -> Result<Intent, ToolError> {
+        self.0.intent(input, depth)
     }
 
     async fn run(

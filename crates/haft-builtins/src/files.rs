@@ -1,5 +1,6 @@
 //! `Files`: what the file tools share: the workspace, the options, and the files that each run has read.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use haft::call::{Origin, RunId};
@@ -28,6 +29,7 @@ pub mod write;
 use check::{Check, Checker};
 use haft::text::hex;
 use seen::Seen;
+pub use seen::continue_reads;
 
 /// Options of the file tools (settings `files.*`).
 #[derive(Debug, Clone, Default)]
@@ -37,6 +39,8 @@ pub struct FileOptions {
     pub read_before_write: Option<bool>,
     /// Checkers to run in the jail after a write: a path glob, and the command as argv, in which `{path}` stands for the file.
     pub check: Vec<(String, Vec<String>)>,
+    /// haft's state folder, in which a run's folder keeps what the run has read; `None` to know it only as long as this process runs.
+    pub home: Option<PathBuf>,
 }
 
 /// The caller of a file tool.
@@ -137,8 +141,8 @@ impl Files {
     ) -> Self {
         Self {
             workspace,
+            seen: Arc::new(Seen::kept_in(options.home.clone())),
             options: Arc::new(options),
-            seen: Arc::default(),
             checker,
         }
     }

@@ -10,7 +10,7 @@ use haft::error::ToolError;
 use haft::permission::{Effect, Permission};
 use haft::result::{Content, ToolResult};
 use haft::spec::{Annotations, Risk, ToolSpec};
-use haft::tool::TypedTool;
+use haft::tool::{Depth, Intent, TypedTool};
 use haft::workspace::{FileStamp, Place, Workspace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -178,22 +178,16 @@ impl TypedTool for ViewImage {
         Some(&self.files.workspace)
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
-        match source(input)? {
-            Source::Path(path) => {
-                let claim = self.files.workspace.claim(path)?;
-                Ok(vec![Permission::read(claim)])
-            }
+    fn intent(&self, input: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
+        let permission = match source(input)? {
+            Source::Path(path) => Permission::read(self.files.workspace.claim(path)?),
             Source::Url(url) => {
                 let effect = connection(url)?;
                 let risk = Risk::High;
-                Ok(vec![Permission { effect, risk }])
+                Permission { effect, risk }
             }
-        }
-    }
-
-    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
-        &["path", "url"]
+        };
+        Ok(Intent::of([permission]).with_stated(&["path", "url"]))
     }
 
     async fn run(

@@ -26,21 +26,6 @@ pub(crate) fn goes_down_and_up(path: &Path) -> bool {
     parts.any(|part| part == Component::ParentDir)
 }
 
-/// Removes `.` and `..` from a path. Returns `None` if it does not stay below its start.
-#[cfg(feature = "commands")]
-pub(crate) fn normalize_relative(path: &Path) -> Option<PathBuf> {
-    let mut clean = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::Normal(name) => clean.push(name),
-            Component::CurDir => {}
-            Component::ParentDir if clean.pop() => {}
-            _ => return None,
-        }
-    }
-    (clean != Path::new("")).then_some(clean)
-}
-
 /// Returns where a new link at a path of the workspace leads, as a claim states it, if rules may apply to that.
 pub(crate) fn target_of_link(root: &Path, path: &Path, text: &Path) -> Option<String> {
     let folder = path.parent().unwrap_or(Path::new(""));

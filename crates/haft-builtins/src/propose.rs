@@ -6,7 +6,7 @@ use haft::permission::{Effect, Permission};
 use haft::policy::{Classes, PROPOSED_RULE, RuleText, refuse_proposal};
 use haft::result::ToolResult;
 use haft::spec::{Risk, ToolSpec};
-use haft::tool::TypedTool;
+use haft::tool::{Depth, Intent, TypedTool};
 use haft::workspace::Workspace;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,7 @@ impl TypedTool for ProposeRule {
         known_as(spec, &["request_permission", "add_permission"])
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+    fn intent(&self, input: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
         let rule = input.rule.trim();
         if let Some(why) = refuse_proposal(rule, &self.classes, self.workspace.secret_names()) {
             return Err(ToolError::denied(format!(
@@ -73,10 +73,10 @@ impl TypedTool for ProposeRule {
             ))
             .with_advice("propose a narrower rule, or continue without one"));
         }
-        Ok(vec![Permission {
+        Ok(Intent::of([Permission {
             effect: proposal_effect(rule),
             risk: Risk::Critical,
-        }])
+        }]))
     }
 
     async fn run(

@@ -17,7 +17,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_sandbox::{Outlet, Serving};
+use haft_http::upstream::UpstreamProxy;
+use haft_sandbox::{Outlet, ServeFuture};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -38,7 +39,6 @@ use crate::proxy::tunnel::Tunnel;
 use crate::web::http::{Http, HttpError, Reached};
 use crate::web::network::{Network, OwnListeners};
 use crate::web::target::Target;
-use crate::web::upstream::UpstreamProxy;
 
 /// Maximum size of a request's head, in bytes.
 const MAX_HEAD: usize = 16 << 10;
@@ -132,7 +132,7 @@ struct CommandProxy {
 }
 
 impl Outlet for CommandProxy {
-    fn serve(&self, connection: TcpStream) -> Serving {
+    fn serve(&self, connection: TcpStream) -> ServeFuture {
         let moved = Traffic::default();
         let way = Self {
             moved: moved.clone(),

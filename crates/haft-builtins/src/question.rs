@@ -11,7 +11,8 @@ use haft::future::BoxFuture;
 use haft::plural::counted;
 use haft::result::ToolResult;
 use haft::spec::{NameError, ToolName, ToolSpec};
-use haft::tool::{Tool, input_schema};
+use haft::tool::{Depth, Intent, PreparedCall, Tool, input_schema};
+use haft::workspace::Workspace;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -85,19 +86,38 @@ impl Tool for AskUser {
         &self.0
     }
 
-    fn call<'a>(
-        &'a self,
-        arguments: &'a Arguments,
-        context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+    fn workspace(&self) -> Option<&Workspace> {
+        None
+    }
+
+    fn prepare(self: Arc<Self>, arguments: &Arguments) -> Result<Box<dyn PreparedCall>, ToolError> {
+        Ok(Box::new(AskUserCall {
+            input: arguments.parse()?,
+            arguments: arguments.clone(),
+        }))
+    }
+}
+
+/// A call of `ask_user`.
+struct AskUserCall {
+    input: AskUserInput,
+    arguments: Arguments,
+}
+
+impl PreparedCall for AskUserCall {
+    fn intent(&self, _: Depth) -> Result<Intent, ToolError> {
+        Ok(Intent::call_only())
+    }
+
+    fn run(self: Box<Self>, context: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
-            let input: AskUserInput = arguments.parse()?;
+            let Self { input, arguments } = *self;
             let form = Form {
                 title: input.title,
                 questions: input.questions,
             };
             let wait = Duration::from_secs(input.wait_s.clamp(1, MAX_WAIT_S));
-            let answers = context.ask(arguments, form.clone(), wait).await?;
+            let answers = context.ask(&arguments, form.clone(), wait).await?;
             let (answers, unanswered) = form.with_defaults(answers);
             result(&AskUserData {
                 answers,

@@ -8,7 +8,7 @@ use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::result::ToolResult;
 use haft::spec::ToolSpec;
-use haft::tool::TypedTool;
+use haft::tool::{Depth, Intent, TypedTool};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -179,6 +179,10 @@ impl TypedTool for TodoWrite {
         idempotent(builtin::<TodoData>(spec, "todo"))
     }
 
+    fn intent(&self, _: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
+        Ok(Intent::call_only())
+    }
+
     async fn run(
         &self,
         input: Self::Input,
@@ -204,6 +208,10 @@ impl TypedTool for TodoRead {
 
     fn describe(spec: ToolSpec) -> ToolSpec {
         read_only(builtin::<TodoData>(spec, "todo"))
+    }
+
+    fn intent(&self, _: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
+        Ok(Intent::call_only())
     }
 
     async fn run(&self, _: Self::Input, context: &CallContext) -> Result<ToolResult, ToolError> {

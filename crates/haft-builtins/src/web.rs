@@ -12,12 +12,11 @@ pub(crate) mod redirects;
 mod robots;
 #[cfg(feature = "web")]
 pub mod search;
-pub mod stream;
 pub mod target;
-pub mod upstream;
 #[cfg(feature = "web")]
 pub(crate) mod options;
 
+pub use haft_http::upstream;
 #[cfg(feature = "web")]
 pub use options::Web;
 

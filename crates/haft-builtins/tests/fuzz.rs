@@ -11,8 +11,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use haft::TypedTool;
 use haft::workspace::Workspace;
+use haft::{Depth, TypedTool};
 use haft_builtins::files::patch::{ApplyPatchInput, apply_patch};
 use haft_builtins::files::tools::ApplyPatch;
 use haft_builtins::files::{Caller, FileOptions, Files};
@@ -111,12 +111,12 @@ fn fuzz_a_patch_is_applied_or_changes_nothing() {
             patch: String::from_utf8_lossy(input).into_owned(),
         };
         let applied = ApplyPatch(files.clone())
-            .permissions(&input)
-            .and_then(|cleared| {
+            .intent(&input, Depth::Permissions)
+            .and_then(|intent| {
                 apply_patch(
                     &files,
                     &input,
-                    &Caller::cleared_for(cleared, &files),
+                    &Caller::cleared_for(intent.permissions, &files),
                     &|| false,
                 )
             });

@@ -4,13 +4,13 @@ pub mod frame;
 pub mod message;
 pub mod reply;
 
-/// Maximum length of a frame: kind, flags, id and body together, one datagram.
+/// Maximum length of a frame, in bytes: kind, flags, id and body together, one datagram.
 pub const FRAME: usize = 64 << 10;
-/// Maximum length of a frame's body.
+/// Maximum length of a frame's body, in bytes.
 pub const BODY: usize = FRAME - 6;
-/// Maximum length of a script's message other than `put`: a call with its arguments.
+/// Maximum length of a script's message other than `put`, in bytes: a call with its arguments.
 pub const MESSAGE: usize = 16 << 20;
-/// Maximum size of an artifact that a script may put: the largest file that it can write.
+/// Maximum size of an artifact that a script may put, in bytes: the largest file that it can write.
 pub const PUT: usize = 64 << 20;
 /// Maximum number of bytes that a script may send in total, not counting what it prints.
 pub const TOTAL: u64 = 256 << 20;

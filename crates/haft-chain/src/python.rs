@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 use haft::future::BoxFuture;
-use haft_sandbox::code::{CodeJail, Kind, Script};
+use haft_sandbox::code::{CodeJail, LibrarySet, Script};
 
 use crate::engine::{Engine, EngineError, Worker};
 
@@ -48,7 +48,7 @@ impl PythonEngine {
 }
 
 /// Returns the data kind if a script imports a package that only the data interpreter has.
-fn kind(code: &str) -> Kind {
+fn kind(code: &str) -> LibrarySet {
     let imports = |line: &str| {
         let line = line.trim_start();
         let rest = line
@@ -59,9 +59,9 @@ fn kind(code: &str) -> Kind {
         roots.any(|root| DATA.contains(&root))
     };
     if code.lines().any(imports) {
-        Kind::Data
+        LibrarySet::Data
     } else {
-        Kind::Plain
+        LibrarySet::Plain
     }
 }
 
@@ -80,7 +80,11 @@ impl Engine for PythonEngine {
                     advice: Some(missing.fix.clone()),
                 });
             }
-            let wanted = if probe.data { kind(code) } else { Kind::Plain };
+            let wanted = if probe.data {
+                kind(code)
+            } else {
+                LibrarySet::Plain
+            };
             let script = self.jail.take(wanted).await.map_err(|error| EngineError {
                 message: error.to_string(),
                 advice: None,
@@ -135,12 +139,15 @@ mod tests {
     #[test]
     fn a_script_gets_the_interpreter_that_it_imports_for() {
         for (code, expect) in [
-            ("print(1)", Kind::Plain),
-            ("import json, re", Kind::Plain),
-            ("import numpy as np", Kind::Data),
-            ("import json, pandas", Kind::Data),
-            ("def f():\n    from numpy.linalg import norm", Kind::Data),
-            ("# import numpy\nx = 'numpy'", Kind::Plain),
+            ("print(1)", LibrarySet::Plain),
+            ("import json, re", LibrarySet::Plain),
+            ("import numpy as np", LibrarySet::Data),
+            ("import json, pandas", LibrarySet::Data),
+            (
+                "def f():\n    from numpy.linalg import norm",
+                LibrarySet::Data,
+            ),
+            ("# import numpy\nx = 'numpy'", LibrarySet::Plain),
         ] {
             assert_eq!(kind(code), expect, "{code}");
         }

@@ -13,7 +13,8 @@ const MAX_TOOLS: usize = 100;
 /// Maximum number of pieces of one tool's line, as [`pieces`] counts them; what is not needed for a call is left out first.
 /// It keeps the lines of the standard tools at 40 tokens (o200k), which a test checks.
 const MAX_PIECES: usize = 33;
-/// Maximum length of a line, in bytes, if the required arguments take more than that.
+/// Maximum length in bytes of a tool's name with its required arguments, which are shown even if they have more than
+/// [`MAX_PIECES`] pieces; what is longer is cut off.
 const MAX_LINE: usize = 400;
 /// The number of letters of a word that make about one token.
 const LETTERS: usize = 8;

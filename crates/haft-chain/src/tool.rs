@@ -12,10 +12,11 @@ use haft::journal::{ChainStart, Journal, JournalError, Recorded};
 use haft::result::ToolResult;
 use haft::session::{LimitsError, RunLimits};
 use haft::spec::{Annotations, NameError, Suspension, ToolName, ToolSpec};
-use haft::tool::Tool;
+use haft::tool::{Depth, Intent, PreparedCall, Tool};
 use haft::toolset::Toolset;
 use haft::toolset::registry::BUILTIN;
 use haft::toolset::view::View as _;
+use haft::workspace::Workspace;
 use haft_sandbox::Spool;
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::Deserialize;
@@ -183,14 +184,41 @@ impl Tool for ChainTool {
         &self.spec
     }
 
-    fn call<'a>(
-        &'a self,
-        arguments: &'a Arguments,
-        context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+    fn workspace(&self) -> Option<&Workspace> {
+        None
+    }
+
+    fn prepare(self: Arc<Self>, arguments: &Arguments) -> Result<Box<dyn PreparedCall>, ToolError> {
+        Ok(Box::new(ChainCall {
+            shared: Arc::clone(&self.shared),
+            input: arguments.parse()?,
+            arguments: arguments.clone(),
+        }))
+    }
+}
+
+/// A call of `tool_chain`.
+struct ChainCall {
+    shared: Arc<Shared>,
+    input: Input,
+    /// As the journal keeps them.
+    arguments: Arguments,
+}
+
+impl PreparedCall for ChainCall {
+    fn intent(&self, _: Depth) -> Result<Intent, ToolError> {
+        // The calls of the script are judged one by one.
+        Ok(Intent::call_only())
+    }
+
+    fn run(self: Box<Self>, context: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
-            let input: Input = arguments.parse()?;
-            self.shared.run(input, arguments.as_str(), context).await
+            let Self {
+                shared,
+                input,
+                arguments,
+            } = *self;
+            shared.run(input, arguments.as_str(), context).await
         })
     }
 }

@@ -25,7 +25,7 @@ pub(crate) const DIM: Style = Style::new().dimmed();
 /// The style for the deciding fact.
 pub(crate) const BOLD: Style = Style::new().bold();
 
-/// The width if the width of the screen is unknown.
+/// The width, in columns, if that of the terminal is unknown.
 const WIDTH: usize = 100;
 
 /// Where a command prints.
@@ -173,7 +173,8 @@ pub(crate) fn columns() -> usize {
     columns_of(io::stderr()).unwrap_or(WIDTH)
 }
 
-/// Returns the width of a terminal in columns; `None` if the stream is not a terminal. A width of 0 means that it was never set.
+/// Returns the width of a terminal in columns; `None` if the stream is not a terminal, or if the width is below 20: 0
+/// means that it was never set.
 fn columns_of(stream: impl std::os::fd::AsFd) -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(stream).ok()?;
     Some(usize::from(size.ws_col)).filter(|columns| *columns >= 20)

@@ -98,7 +98,8 @@ impl Approver for Terminal {
     }
 }
 
-/// Reports, when the prompt is removed before it was answered, that its answer is no longer needed.
+/// Says with `--verbose` that the request is settled, once its prompt ends: answered here, or removed because it was
+/// decided elsewhere.
 struct Gone<'a>(Screen, &'a ApprovalId);
 
 impl Drop for Gone<'_> {

@@ -7,9 +7,9 @@ use serde_json::value::RawValue;
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Action {
+pub enum CallAction {
     /// A command is started.
-    Command(Command),
+    Command(AgentCommand),
     /// A file is read, or the files below a folder. A search also gives its patterns here, as paths.
     Read {
         /// The path as the agent wrote it: absolute, or relative to the event's folder.
@@ -20,7 +20,7 @@ pub enum Action {
         /// The path as the agent wrote it: absolute, or relative to the event's folder.
         path: String,
         /// What happens to it.
-        change: Change,
+        change: EditKind,
     },
     /// A page is fetched, or a host reached.
     Fetch {
@@ -49,7 +49,7 @@ pub enum Action {
 
 /// A command that an agent would start.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct Command {
+pub struct AgentCommand {
     /// The line, for a shell to read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<String>,
@@ -67,14 +67,14 @@ pub struct Command {
 /// What happens to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Change {
+pub enum EditKind {
     /// It is created or changed.
     Write,
     /// It is removed, or moved away.
     Remove,
 }
 
-impl Action {
+impl CallAction {
     /// An unknown action, and why it is unknown.
     pub(crate) fn other(why: &'static str) -> Self {
         Self::Other { why }
@@ -82,19 +82,19 @@ impl Action {
 
     /// A shell line.
     pub(crate) fn line(line: String, cwd: Option<String>) -> Self {
-        Self::Command(Command {
+        Self::Command(AgentCommand {
             line: Some(line),
             cwd,
-            ..Command::default()
+            ..AgentCommand::default()
         })
     }
 
     /// A command that cannot be read.
     pub(crate) fn unknown_command(line: Option<String>, why: &'static str) -> Self {
-        Self::Command(Command {
+        Self::Command(AgentCommand {
             line,
             why_unknown: Some(why),
-            ..Command::default()
+            ..AgentCommand::default()
         })
     }
 }

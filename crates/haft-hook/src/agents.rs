@@ -3,8 +3,8 @@
 use crate::agent::Agent;
 use crate::envelope::Envelope;
 use crate::error::ReadError;
-use crate::event::Event;
-use crate::limits::Limits;
+use crate::event::HookEvent;
+use crate::limits::AgentLimits;
 use crate::setup::Setup;
 
 pub(crate) mod amp;
@@ -26,7 +26,7 @@ pub(crate) fn read(
     agent: Agent,
     invoked_as: Agent,
     event: &Envelope<'_>,
-) -> Result<Event, ReadError> {
+) -> Result<HookEvent, ReadError> {
     match agent {
         Agent::Claude => claude::read(event),
         Agent::Codex => codex::read(event),
@@ -45,7 +45,7 @@ pub(crate) fn read(
 
 impl Agent {
     /// Returns what this agent lets a hook do.
-    pub fn limits(self) -> Limits {
+    pub fn limits(self) -> AgentLimits {
         match self {
             Self::Claude => claude::LIMITS,
             Self::Codex => codex::LIMITS,

@@ -3,8 +3,8 @@
 use serde_json::value::RawValue;
 
 use crate::agent::Agent;
-use crate::event::{Dialect, Event, Kind};
-use crate::verdict::Verdict;
+use crate::event::{HookEvent, HookEventKind, ReplyDialect};
+use crate::verdict::HookVerdict;
 
 /// Maximum length of a reason that an agent gets, in bytes.
 pub const MAX_REASON: usize = 4 * 1024;
@@ -14,7 +14,7 @@ pub(crate) const CLINE_CLI_CALL: &str = "tool_call";
 
 /// A verdict that the agent can carry out.
 #[derive(Debug)]
-pub(crate) enum Decision<'v> {
+pub(crate) enum AgentDecision<'v> {
     Nothing,
     Allow(Option<&'v RawValue>),
     Ask(String),
@@ -23,7 +23,7 @@ pub(crate) enum Decision<'v> {
 
 /// How an agent can be made to ask its user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum WayToAsk {
+enum AskMethod {
     /// The answer can say so.
     ByAnswer,
     /// It is about to ask anyway, so no opinion makes it ask.
@@ -32,59 +32,64 @@ enum WayToAsk {
     Never,
 }
 
-fn way_to_ask(event: &Event) -> WayToAsk {
-    let is_permission = matches!(event.kind, Kind::Permission(_));
+fn way_to_ask(event: &HookEvent) -> AskMethod {
+    let is_permission = matches!(event.kind, HookEventKind::Permission(_));
     match event.dialect {
-        Dialect::Nested if is_permission && event.agent == Agent::Claude => WayToAsk::ByItself,
-        Dialect::Codex if is_permission => WayToAsk::ByItself,
-        Dialect::Nested | Dialect::Gemini | Dialect::Copilot if !is_permission => {
-            WayToAsk::ByAnswer
+        ReplyDialect::Nested if is_permission && event.agent == Agent::Claude => {
+            AskMethod::ByItself
         }
-        Dialect::Plugin if event.agent == Agent::Amp => WayToAsk::ByAnswer,
-        _ => WayToAsk::Never,
+        ReplyDialect::Codex if is_permission => AskMethod::ByItself,
+        ReplyDialect::Nested | ReplyDialect::Gemini | ReplyDialect::Copilot if !is_permission => {
+            AskMethod::ByAnswer
+        }
+        ReplyDialect::Plugin if event.agent == Agent::Amp => AskMethod::ByAnswer,
+        _ => AskMethod::Never,
     }
 }
 
 /// Whether the answer to this event can change the input of the call.
-pub(crate) fn can_rewrite(event: &Event) -> bool {
-    let is_permission = matches!(event.kind, Kind::Permission(_));
+pub(crate) fn can_rewrite(event: &HookEvent) -> bool {
+    let is_permission = matches!(event.kind, HookEventKind::Permission(_));
     match event.dialect {
         // Copilot reads a verdict in Claude Code's form. Whether it reads a changed input there is not documented.
-        Dialect::Nested => event.agent == Agent::Claude,
-        Dialect::Codex | Dialect::Droid | Dialect::Gemini | Dialect::Copilot => !is_permission,
-        Dialect::Cursor => event.name.eq_ignore_ascii_case("preToolUse"),
+        ReplyDialect::Nested => event.agent == Agent::Claude,
+        ReplyDialect::Codex
+        | ReplyDialect::Droid
+        | ReplyDialect::Gemini
+        | ReplyDialect::Copilot => !is_permission,
+        ReplyDialect::Cursor => event.name.eq_ignore_ascii_case("preToolUse"),
         // The extension has no way to say it.
-        Dialect::Cline => event.name == CLINE_CLI_CALL,
-        Dialect::Plugin => true,
-        Dialect::ExitCode | Dialect::Block => false,
+        ReplyDialect::Cline => event.name == CLINE_CLI_CALL,
+        ReplyDialect::Plugin => true,
+        ReplyDialect::ExitCode | ReplyDialect::Block => false,
     }
 }
 
-impl<'v> Decision<'v> {
+impl<'v> AgentDecision<'v> {
     /// Reduces a verdict to what the agent can carry out at this event. The result is never more permissive.
-    pub(crate) fn of(event: &Event, verdict: &'v Verdict) -> Self {
+    pub(crate) fn of(event: &HookEvent, verdict: &'v HookVerdict) -> Self {
         match verdict {
-            Verdict::NoOpinion => Self::Nothing,
-            Verdict::Allow { input: None } => Self::Allow(None),
-            Verdict::Allow { input: Some(input) } => {
+            HookVerdict::NoOpinion => Self::Nothing,
+            HookVerdict::Allow { input: None } => Self::Allow(None),
+            HookVerdict::Allow { input: Some(input) } => {
                 if can_rewrite(event) && input.get().trim_ascii_start().starts_with('{') {
                     return Self::Allow(Some(input));
                 }
                 Self::Deny(format!(
-                    "haft lets this call run with a changed input alone, and {} cannot change the input of this call",
+                    "haft lets this call run only with a changed input, and {} cannot change the input of this call",
                     event.agent
                 ))
             }
-            Verdict::Ask { reason } => match way_to_ask(event) {
-                WayToAsk::ByAnswer => Self::Ask(limit_reason(reason)),
-                WayToAsk::ByItself => Self::Nothing,
-                WayToAsk::Never => Self::Deny(limit_reason(&format!(
+            HookVerdict::Ask { reason } => match way_to_ask(event) {
+                AskMethod::ByAnswer => Self::Ask(limit_reason(reason)),
+                AskMethod::ByItself => Self::Nothing,
+                AskMethod::Never => Self::Deny(limit_reason(&format!(
                     "{} cannot ask its user from a hook, so haft denied a call that its user must approve: {}",
                     event.agent,
                     or_default(reason)
                 ))),
             },
-            Verdict::Deny { reason } => Self::Deny(limit_reason(reason)),
+            HookVerdict::Deny { reason } => Self::Deny(limit_reason(reason)),
         }
     }
 }

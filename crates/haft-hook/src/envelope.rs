@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::agent::Agent;
 use crate::error::ReadError;
-use crate::input::Input;
+use crate::input::ScannedJson;
 
 /// An object with unique names, whose members are looked up by name.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl<'t> Envelope<'t> {
                 return Err(ReadError::Ambiguous {
                     agent,
                     member: shorten(&name),
-                    reason: "it comes twice".to_owned(),
+                    reason: "it appears twice".to_owned(),
                 });
             }
         }
@@ -121,13 +121,13 @@ impl<'t> Envelope<'t> {
     }
 
     /// Returns the input of a tool, once it is certain that every reader reads it alike; `null` if there is none.
-    pub(crate) fn input(&self, name: &str) -> Result<Input<'t>, ReadError> {
+    pub(crate) fn input(&self, name: &str) -> Result<ScannedJson<'t>, ReadError> {
         let text = self.raw(name).map_or("null", RawValue::get);
         self.scan_input(name, Cow::Borrowed(text))
     }
 
     /// Returns the input of a tool that is an object, or a string that holds one.
-    pub(crate) fn unpacked_input(&self, name: &str) -> Result<Input<'t>, ReadError> {
+    pub(crate) fn unpacked_input(&self, name: &str) -> Result<ScannedJson<'t>, ReadError> {
         let outer = self.input(name)?;
         let Some(inner) = outer.inner_json() else {
             return Ok(outer);
@@ -135,13 +135,13 @@ impl<'t> Envelope<'t> {
         self.scan_input(name, Cow::Owned(inner))
     }
 
-    fn scan_input(&self, name: &str, text: Cow<'t, str>) -> Result<Input<'t>, ReadError> {
+    fn scan_input(&self, name: &str, text: Cow<'t, str>) -> Result<ScannedJson<'t>, ReadError> {
         scan(&text).map_err(|error| ReadError::Ambiguous {
             agent: self.agent,
             member: name.to_owned(),
             reason: error.to_string(),
         })?;
-        Ok(Input::new(text))
+        Ok(ScannedJson::new(text))
     }
 }
 

@@ -16,10 +16,10 @@ pub enum ReadError {
         /// The limit, in bytes.
         limit: usize,
     },
-    /// It is not UTF-8.
+    /// It is not UTF-8; up to this byte it is.
     #[error("the event is not UTF-8 (byte {0}); check what runs between the agent and `haft hook`")]
     NotUtf8(usize),
-    /// It is not one JSON object.
+    /// It is not one JSON object; why.
     #[error(
         "the event is not a JSON object: {0}; check what runs between the agent and `haft hook`"
     )]
@@ -29,7 +29,7 @@ pub enum ReadError {
     Ambiguous {
         /// The agent that sent it.
         agent: Agent,
-        /// The member.
+        /// The member's name, shortened if it is long.
         member: String,
         /// What is wrong with it.
         reason: String,
@@ -41,7 +41,7 @@ pub enum ReadError {
     Missing {
         /// The agent that sent it.
         agent: Agent,
-        /// The member.
+        /// The member's name.
         member: &'static str,
         /// What it should be: `a text`, `an object`.
         expected: &'static str,

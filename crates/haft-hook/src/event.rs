@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::action::Action;
+use crate::action::CallAction;
 use crate::agent::Agent;
 
 /// What an agent sent to its hook.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
-pub struct Event {
+pub struct HookEvent {
     /// The agent that sent it. It may differ from the one in `haft hook NAME`: Cursor, Copilot and Devin also run Claude Code's hooks.
     pub agent: Agent,
     /// The form that the answer must have.
-    pub dialect: Dialect,
+    pub dialect: ReplyDialect,
     /// The event's name as it was sent.
     pub name: String,
     /// The agent's id of the session; empty if it sends none.
@@ -40,20 +40,20 @@ pub struct Event {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subagent: Option<String>,
     /// What the event is about.
-    pub kind: Kind,
+    pub kind: HookEventKind,
 }
 
 /// What an event is about.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Kind {
+pub enum HookEventKind {
     /// A tool is about to run. The answer decides.
-    Before(Call),
+    Before(HookCall),
     /// The agent is about to ask its user about a call. The answer decides instead.
-    Permission(Call),
+    Permission(HookCall),
     /// A call ended. There is nothing to decide.
-    After(Report),
+    After(CallReport),
     /// A session starts or is resumed.
     SessionStart,
     /// A session ends.
@@ -67,7 +67,7 @@ pub enum Kind {
 /// A call that is about to run.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
-pub struct Call {
+pub struct HookCall {
     /// The agent's id of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
@@ -76,14 +76,14 @@ pub struct Call {
     /// The tool's input, byte for byte; `null` if there is none. It has passed the strict scan of `haft-json`.
     pub input: Box<RawValue>,
     /// What the call would do; never empty.
-    pub actions: Vec<Action>,
+    pub actions: Vec<CallAction>,
 }
 
-impl Call {
+impl HookCall {
     /// Returns the arguments of an action that calls a tool of an MCP server; `None` for any other action.
-    pub fn arguments<'a>(&'a self, action: &'a Action) -> Option<&'a RawValue> {
+    pub fn arguments<'a>(&'a self, action: &'a CallAction) -> Option<&'a RawValue> {
         match action {
-            Action::Mcp { arguments, .. } => Some(arguments.as_deref().unwrap_or(&self.input)),
+            CallAction::Mcp { arguments, .. } => Some(arguments.as_deref().unwrap_or(&self.input)),
             _ => None,
         }
     }
@@ -92,7 +92,7 @@ impl Call {
 /// How a call ended, as the agent reports it.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
-pub struct Report {
+pub struct CallReport {
     /// The agent's id of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
@@ -102,14 +102,14 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Box<RawValue>>,
     /// How it ended.
-    pub status: Status,
+    pub status: CallStatus,
     /// How long it took, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// The result, byte for byte. It is unchecked and may hold what a strict reader refuses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<Box<RawValue>>,
-    /// What went wrong.
+    /// What went wrong, in the agent's words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -118,7 +118,7 @@ pub struct Report {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Status {
+pub enum CallStatus {
     /// It ran.
     Ok,
     /// It ran and failed, or could not run.
@@ -133,7 +133,7 @@ pub enum Status {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
-pub enum Dialect {
+pub enum ReplyDialect {
     /// Claude Code: an object in `hookSpecificOutput`.
     Nested,
     /// Codex: the same, with only the keys that it knows.
@@ -156,11 +156,11 @@ pub enum Dialect {
     Plugin,
 }
 
-impl Event {
+impl HookEvent {
     /// Returns the call to decide, if the event is about one.
-    pub fn call(&self) -> Option<&Call> {
+    pub fn call(&self) -> Option<&HookCall> {
         match &self.kind {
-            Kind::Before(call) | Kind::Permission(call) => Some(call),
+            HookEventKind::Before(call) | HookEventKind::Permission(call) => Some(call),
             _ => None,
         }
     }

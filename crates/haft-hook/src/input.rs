@@ -7,20 +7,20 @@ use serde_json::value::RawValue;
 
 /// JSON that passed the strict scan.
 #[derive(Debug)]
-pub(crate) struct Input<'t> {
+pub(crate) struct ScannedJson<'t> {
     text: Cow<'t, str>,
 }
 
 /// The texts in several members of an input that spell the same thing.
 #[derive(Debug, Default)]
-pub(crate) struct Texts {
+pub(crate) struct MemberTexts {
     /// The texts, in the order of the members' names. None is empty.
     pub(crate) texts: Vec<String>,
     /// Whether a member holds anything else, which the agent may read in a way that haft does not know.
     pub(crate) is_odd: bool,
 }
 
-impl<'t> Input<'t> {
+impl<'t> ScannedJson<'t> {
     pub(crate) fn new(text: Cow<'t, str>) -> Self {
         Self { text }
     }
@@ -66,8 +66,8 @@ impl<'t> Input<'t> {
     }
 
     /// Collects the texts of all these members, which may be strings or lists of strings.
-    pub(crate) fn texts(&self, names: &[&str]) -> Texts {
-        let mut all = Texts::default();
+    pub(crate) fn texts(&self, names: &[&str]) -> MemberTexts {
+        let mut all = MemberTexts::default();
         for member in names.iter().filter_map(|name| self.get(name)) {
             all.add(member);
         }
@@ -103,7 +103,7 @@ fn opens_json(text: &str) -> bool {
     text.starts_with(['[', '{'])
 }
 
-impl Texts {
+impl MemberTexts {
     fn add(&mut self, member: View<'_>) {
         if let Some(text) = member.as_str() {
             self.push(&text);

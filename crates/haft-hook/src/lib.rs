@@ -45,14 +45,14 @@ mod shape;
 mod stage;
 mod tools;
 
-pub use action::{Action, Change, Command};
+pub use action::{AgentCommand, CallAction, EditKind};
 pub use agent::Agent;
 pub use agents::{gaps, registrations};
 pub use decision::MAX_REASON;
 pub use error::ReadError;
-pub use event::{Call, Dialect, Event, Kind, Report, Status};
-pub use limits::Limits;
+pub use event::{CallReport, CallStatus, HookCall, HookEvent, HookEventKind, ReplyDialect};
+pub use limits::AgentLimits;
 pub use read::{MAX_EVENT, read};
 pub use reply::{refusal, reply, rewrite_line};
 pub use setup::Setup;
-pub use verdict::{Reply, Verdict};
+pub use verdict::{HookReply, HookVerdict};

@@ -11,7 +11,7 @@ use serde::Serialize;
     clippy::struct_excessive_bools,
     reason = "each is a trait of its own that readers ask for by name"
 )]
-pub struct Limits {
+pub struct AgentLimits {
     /// How long the agent waits for an answer: the timeout in haft's entry, or the agent's own if none can be set.
     pub wait: Duration,
     /// Whether the call runs if the hook crashes, is missing or is late, in at least one of these cases.

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use crate::action::Action;
+use crate::action::CallAction;
 
 /// Maximum number of ways to read one name. A name with more is not read.
 const MAX_READINGS: usize = 8;
@@ -13,9 +13,9 @@ const MAX_NAME: usize = 1024;
 /// Returns the actions of a tool called `SERVER__TOOL`. If the name can be read in several ways, there is an action for each.
 ///
 /// `server` is the server's name if the agent says it. Only the reading that fits it counts then.
-pub(crate) fn double_underscore(name: &str, server: Option<&str>) -> Vec<Action> {
+pub(crate) fn double_underscore(name: &str, server: Option<&str>) -> Vec<CallAction> {
     if name.len() > MAX_NAME {
-        return vec![Action::other("its name is too long")];
+        return vec![CallAction::other("its name is too long")];
     }
     if let Some(server) = server
         && let Some(tool) = name
@@ -34,18 +34,18 @@ pub(crate) fn double_underscore(name: &str, server: Option<&str>) -> Vec<Action>
             actions.push(tool_of(Some(&name[..at]), tool));
         }
         if actions.len() > MAX_READINGS {
-            return vec![Action::other("its name can be read in too many ways")];
+            return vec![CallAction::other("its name can be read in too many ways")];
         }
     }
     if actions.is_empty() {
-        return vec![Action::other("its name holds no server and tool")];
+        return vec![CallAction::other("its name holds no server and tool")];
     }
     actions
 }
 
 /// A call of a server's tool whose arguments are the whole input.
-pub(crate) fn tool_of(server: Option<&str>, tool: &str) -> Action {
-    Action::Mcp {
+pub(crate) fn tool_of(server: Option<&str>, tool: &str) -> CallAction {
+    CallAction::Mcp {
         server: server.map(str::to_owned),
         tool: tool.to_owned(),
         arguments: None,
@@ -53,8 +53,8 @@ pub(crate) fn tool_of(server: Option<&str>, tool: &str) -> Action {
 }
 
 /// A call of a server's tool with its own arguments.
-pub(crate) fn tool_with(server: Option<String>, tool: String, arguments: &str) -> Action {
-    Action::Mcp {
+pub(crate) fn tool_with(server: Option<String>, tool: String, arguments: &str) -> CallAction {
+    CallAction::Mcp {
         server,
         tool,
         arguments: Some(RawValue::from_string(arguments.to_owned()).unwrap_or_default()),
@@ -94,7 +94,7 @@ mod tests {
             let words: Vec<String> = actions
                 .iter()
                 .map(|action| match action {
-                    crate::Action::Mcp { server, tool, .. } => {
+                    crate::CallAction::Mcp { server, tool, .. } => {
                         format!("{}.{tool}", server.as_deref().unwrap_or_default())
                     }
                     _ => "-".to_owned(),

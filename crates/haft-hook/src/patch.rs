@@ -1,18 +1,18 @@
 //! The files that a patch in the format of `apply_patch` names.
 
-use crate::action::{Action, Change};
+use crate::action::{CallAction, EditKind};
 
 /// The lines of a patch that name a file, and what happens to it.
-const HEADERS: [(&str, Change); 4] = [
-    ("*** Add File:", Change::Write),
-    ("*** Update File:", Change::Write),
-    ("*** Delete File:", Change::Remove),
-    ("*** Move to:", Change::Write),
+const HEADERS: [(&str, EditKind); 4] = [
+    ("*** Add File:", EditKind::Write),
+    ("*** Update File:", EditKind::Write),
+    ("*** Delete File:", EditKind::Remove),
+    ("*** Move to:", EditKind::Write),
 ];
 
 /// Returns an action for every file of a patch. Readers of patches differ in how they treat blanks, so a line counts as a header if the
 /// most lenient of them takes it for one: a file too many may be judged, but none is missed. A patch that names no file is unknown.
-pub(crate) fn files(patch: &str) -> Vec<Action> {
+pub(crate) fn files(patch: &str) -> Vec<CallAction> {
     let mut actions = Vec::new();
     let mut updated: Option<String> = None;
     for line in patch.lines() {
@@ -27,29 +27,29 @@ pub(crate) fn files(patch: &str) -> Vec<Action> {
         let exact = rest.strip_prefix(' ').unwrap_or(rest);
         for path in [exact, rest.trim()] {
             if path.is_empty() {
-                return vec![Action::other("a patch names a file without a path")];
+                return vec![CallAction::other("a patch names a file without a path")];
             }
             push(&mut actions, path, change);
         }
         if mark == "*** Move to:"
             && let Some(old) = updated.take()
         {
-            push(&mut actions, &old, Change::Remove);
+            push(&mut actions, &old, EditKind::Remove);
         }
         updated = (mark == "*** Update File:").then(|| rest.trim().to_owned());
     }
     if actions.is_empty() {
-        return vec![Action::other("a patch that names no file")];
+        return vec![CallAction::other("a patch that names no file")];
     }
     actions
 }
 
 /// Adds a file unless it is there with the same change.
-fn push(actions: &mut Vec<Action>, path: &str, change: Change) {
-    let same = |action: &Action| matches!(action, Action::Edit { path: other, change: its } if other == path && *its == change);
+fn push(actions: &mut Vec<CallAction>, path: &str, change: EditKind) {
+    let same = |action: &CallAction| matches!(action, CallAction::Edit { path: other, change: its } if other == path && *its == change);
     // Only the last few can be the same file in another spelling, so a patch of many files need not be compared in full.
     if !actions.iter().rev().take(4).any(same) {
-        actions.push(Action::Edit {
+        actions.push(CallAction::Edit {
             path: path.to_owned(),
             change,
         });

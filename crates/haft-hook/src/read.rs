@@ -5,7 +5,7 @@ use crate::agents;
 use crate::caller;
 use crate::envelope::Envelope;
 use crate::error::ReadError;
-use crate::event::Event;
+use crate::event::HookEvent;
 
 /// Maximum size of an event in bytes: 16 MiB. The largest tool inputs seen from agents have 10 MB.
 pub const MAX_EVENT: usize = 16 * 1024 * 1024;
@@ -30,7 +30,7 @@ pub const MAX_EVENT: usize = 16 * 1024 * 1024;
 /// The bytes are more than [`MAX_EVENT`], not UTF-8, or not one JSON object; a required member is missing; or two readers could read the
 /// event differently (a name comes twice, the tool's input fails the strict scan of `haft-json`). The call must be denied then;
 /// [`refusal`](crate::refusal) does so.
-pub fn read(invoked_as: Agent, bytes: &[u8]) -> Result<Event, ReadError> {
+pub fn read(invoked_as: Agent, bytes: &[u8]) -> Result<HookEvent, ReadError> {
     const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
     if bytes.len() > MAX_EVENT {
         return Err(ReadError::TooLarge {

@@ -4,14 +4,14 @@ use serde_json::value::RawValue;
 
 use haft_json::amend::Amended;
 
-use crate::action::{Action, Command};
+use crate::action::{AgentCommand, CallAction};
 use crate::agent::Agent;
 use crate::agents::{
     claude, cline, codex, copilot, cursor, droid, gemini, goose, plugin, windsurf,
 };
-use crate::decision::{self, Decision, limit_reason};
-use crate::event::{Dialect, Event};
-use crate::verdict::{Reply, Verdict};
+use crate::decision::{self, AgentDecision, limit_reason};
+use crate::event::{HookEvent, ReplyDialect};
+use crate::verdict::{HookReply, HookVerdict};
 
 /// Returns the answer that gives an agent this verdict about this event.
 ///
@@ -32,39 +32,39 @@ use crate::verdict::{Reply, Verdict};
 /// );
 /// # Ok::<(), haft_hook::ReadError>(())
 /// ```
-pub fn reply(event: &Event, verdict: &Verdict) -> Reply {
+pub fn reply(event: &HookEvent, verdict: &HookVerdict) -> HookReply {
     let decision = match event.call() {
-        Some(_) => Decision::of(event, verdict),
-        None => Decision::Nothing,
+        Some(_) => AgentDecision::of(event, verdict),
+        None => AgentDecision::Nothing,
     };
     match event.dialect {
-        Dialect::Nested => claude::answer(event, &decision),
-        Dialect::Codex => codex::answer(event, &decision),
-        Dialect::Droid => droid::answer(event, &decision),
-        Dialect::Cursor => cursor::answer(&decision),
-        Dialect::Gemini => gemini::answer(&decision),
-        Dialect::Copilot => copilot::answer(event, &decision),
-        Dialect::Cline => cline::answer(&decision),
-        Dialect::ExitCode => windsurf::answer(event, &decision),
-        Dialect::Block => goose::answer(&decision),
-        Dialect::Plugin => plugin::answer(&decision),
+        ReplyDialect::Nested => claude::answer(event, &decision),
+        ReplyDialect::Codex => codex::answer(event, &decision),
+        ReplyDialect::Droid => droid::answer(event, &decision),
+        ReplyDialect::Cursor => cursor::answer(&decision),
+        ReplyDialect::Gemini => gemini::answer(&decision),
+        ReplyDialect::Copilot => copilot::answer(event, &decision),
+        ReplyDialect::Cline => cline::answer(&decision),
+        ReplyDialect::ExitCode => windsurf::answer(event, &decision),
+        ReplyDialect::Block => goose::answer(&decision),
+        ReplyDialect::Plugin => plugin::answer(&decision),
     }
 }
 
 /// Returns the denial of a call whose event could not be read, or that haft failed to judge. It has the form that the agent honours
 /// whatever the event was.
-pub fn refusal(invoked_as: Agent, reason: &str) -> Reply {
+pub fn refusal(invoked_as: Agent, reason: &str) -> HookReply {
     let reason = limit_reason(reason);
     match invoked_as {
         // Agents that read only some of Claude Code's JSON also run its hooks. All of them read exit code 2.
         Agent::Claude | Agent::Codex | Agent::Copilot | Agent::Droid | Agent::Windsurf => {
-            Reply::block(&reason)
+            HookReply::block(&reason)
         }
         Agent::Cursor => cursor::refusal(reason),
         Agent::Gemini => gemini::refusal(reason),
-        Agent::Cline => cline::answer(&Decision::Deny(reason)),
+        Agent::Cline => cline::answer(&AgentDecision::Deny(reason)),
         Agent::Devin | Agent::Goose => goose::refusal(reason),
-        Agent::OpenCode | Agent::Amp => plugin::answer(&Decision::Deny(reason)),
+        Agent::OpenCode | Agent::Amp => plugin::answer(&AgentDecision::Deny(reason)),
     }
 }
 
@@ -79,10 +79,10 @@ pub fn refusal(invoked_as: Agent, reason: &str) -> Reply {
 /// assert_eq!(input.get(), r#"{"command":"haft exec -- ls", "timeout":1.0}"#);
 /// # Ok::<(), haft_hook::ReadError>(())
 /// ```
-pub fn rewrite_line(event: &Event, line: &str) -> Option<Box<RawValue>> {
+pub fn rewrite_line(event: &HookEvent, line: &str) -> Option<Box<RawValue>> {
     let call = event.call()?;
     let [
-        Action::Command(Command {
+        CallAction::Command(AgentCommand {
             line: Some(now),
             argv: None,
             why_unknown: None,

@@ -12,7 +12,7 @@ use crate::agent::Agent;
 #[non_exhaustive]
 pub struct Setup {
     /// The places, best first. Of each scope, the first place whose [`Condition`] holds is used.
-    pub places: Vec<Place>,
+    pub places: Vec<RegistrationPlace>,
     /// What the user still has to do or know, one sentence each.
     pub steps: &'static [&'static str],
 }
@@ -20,19 +20,19 @@ pub struct Setup {
 /// A place where haft can be registered, with all of its files.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
-pub struct Place {
+pub struct RegistrationPlace {
     /// The users that it counts for.
-    pub scope: Scope,
+    pub scope: RegistrationScope,
     /// When it is used.
-    pub condition: Condition,
+    pub condition: PlaceCondition,
     /// Its files.
-    pub files: Vec<SettingsFile>,
+    pub files: Vec<AgentFile>,
 }
 
 /// The users that a file counts for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Scope {
+pub enum RegistrationScope {
     /// The user, in every folder.
     User,
     /// All users of this project.
@@ -44,7 +44,7 @@ pub enum Scope {
 /// When a place is used rather than the next one of its scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Condition {
+pub enum PlaceCondition {
     /// Always.
     Always,
     /// Its file exists: the agent then reads no other file, or warns about two.
@@ -56,20 +56,20 @@ pub enum Condition {
 /// A file of an agent.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
-pub struct SettingsFile {
+pub struct AgentFile {
     /// Its path below the user's home folder or the project.
     pub path: &'static str,
     /// The variable that moves it if set.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub moved_by: Option<MovedBy>,
-    /// Its content.
-    pub content: Content,
+    pub moved_by: Option<FolderVariable>,
+    /// What haft writes into it.
+    pub content: AgentFileContent,
 }
 
 /// A variable that names another folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct MovedBy {
-    /// Its name.
+pub struct FolderVariable {
+    /// Its name, such as `CODEX_HOME`.
     pub variable: &'static str,
     /// The beginning of the path that its value replaces.
     pub replaces: &'static str,
@@ -78,19 +78,19 @@ pub struct MovedBy {
 /// The content of a file.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Content {
+pub enum AgentFileContent {
     /// Settings that haft shares with the user and other programs. haft adds its entries after the existing ones.
     Shared {
         /// The file's format.
-        format: Format,
+        format: SettingsFormat,
         /// Members that must be at the top, with the value that haft adds if they are missing.
         root: Vec<(&'static str, Value)>,
         /// The entries that haft adds.
-        entries: Vec<Entry>,
+        entries: Vec<HookEntry>,
     },
     /// A file that belongs to haft as a whole.
     Own {
-        /// Its text.
+        /// Its whole text.
         text: String,
         /// Whether the agent starts it as a program.
         executable: bool,
@@ -100,7 +100,7 @@ pub enum Content {
 /// The format of a settings file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Format {
+pub enum SettingsFormat {
     /// JSON. The agent refuses comments.
     Json,
     /// JSON with comments.
@@ -112,12 +112,12 @@ pub enum Format {
 /// An entry for one event, which is an element of a list.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
-pub struct Entry {
-    /// The event.
+pub struct HookEntry {
+    /// The agent's name for the event.
     pub event: &'static str,
     /// The keys that lead from the top to the list.
     pub keys: Vec<&'static str>,
-    /// The element.
+    /// The element to add to the list.
     pub value: Value,
 }
 
@@ -128,28 +128,28 @@ pub const OWN_FILE: &str = "haft-hook 1";
 const ANY_OWN_FILE: &str = "haft-hook ";
 
 impl Setup {
-    pub(crate) fn new(places: Vec<Place>, steps: &'static [&'static str]) -> Self {
+    pub(crate) fn new(places: Vec<RegistrationPlace>, steps: &'static [&'static str]) -> Self {
         Self { places, steps }
     }
 }
 
-impl Place {
-    pub(crate) fn new(scope: Scope, files: Vec<SettingsFile>) -> Self {
+impl RegistrationPlace {
+    pub(crate) fn new(scope: RegistrationScope, files: Vec<AgentFile>) -> Self {
         Self {
             scope,
-            condition: Condition::Always,
+            condition: PlaceCondition::Always,
             files,
         }
     }
 
-    pub(crate) fn when(mut self, condition: Condition) -> Self {
+    pub(crate) fn when(mut self, condition: PlaceCondition) -> Self {
         self.condition = condition;
         self
     }
 }
 
-impl SettingsFile {
-    pub(crate) fn new(path: &'static str, content: Content) -> Self {
+impl AgentFile {
+    pub(crate) fn new(path: &'static str, content: AgentFileContent) -> Self {
         Self {
             path,
             moved_by: None,
@@ -158,11 +158,15 @@ impl SettingsFile {
     }
 
     /// Shared settings that need no members at the top.
-    pub(crate) fn shared(path: &'static str, format: Format, entries: Vec<Entry>) -> Self {
+    pub(crate) fn shared(
+        path: &'static str,
+        format: SettingsFormat,
+        entries: Vec<HookEntry>,
+    ) -> Self {
         let root = Vec::new();
         Self::new(
             path,
-            Content::Shared {
+            AgentFileContent::Shared {
                 format,
                 root,
                 entries,
@@ -171,12 +175,12 @@ impl SettingsFile {
     }
 
     pub(crate) fn moved_by(mut self, variable: &'static str, replaces: &'static str) -> Self {
-        self.moved_by = Some(MovedBy { variable, replaces });
+        self.moved_by = Some(FolderVariable { variable, replaces });
         self
     }
 }
 
-impl Entry {
+impl HookEntry {
     /// An entry below the key `hooks`.
     pub(crate) fn new(event: &'static str, value: Value) -> Self {
         Self {
@@ -206,8 +210,8 @@ pub(crate) fn group(handler: &Value) -> Value {
 pub(crate) fn plain_entries(
     agent: Agent,
     program: &str,
-    entry: fn(&'static str, Value) -> Entry,
-) -> Vec<Entry> {
+    entry: fn(&'static str, Value) -> HookEntry,
+) -> Vec<HookEntry> {
     let command = command_line(program, agent);
     let events = [
         ("PreToolUse", agent.limits().wait.as_secs()),

@@ -2,23 +2,23 @@
 
 use std::path::PathBuf;
 
-use crate::action::Action;
+use crate::action::CallAction;
 use crate::agent::Agent;
 use crate::envelope::Envelope;
 use crate::error::ReadError;
-use crate::event::{Call, Dialect, Event, Kind, Report, Status};
-use crate::input::Input;
-use crate::stage::Stage;
+use crate::event::{CallReport, CallStatus, HookCall, HookEvent, HookEventKind, ReplyDialect};
+use crate::input::ScannedJson;
+use crate::stage::EventStage;
 
 /// States what a call would do, from the tool's name, its input, and the event with whatever else it says.
-pub(crate) type Actions = fn(&str, &Input<'_>, &Envelope<'_>) -> Vec<Action>;
+pub(crate) type ActionReader = fn(&str, &ScannedJson<'_>, &Envelope<'_>) -> Vec<CallAction>;
 
 /// An agent's variant of the layout.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Shape {
+pub(crate) struct EventLayout {
     pub(crate) agent: Agent,
-    pub(crate) dialect: Dialect,
-    pub(crate) actions: Actions,
+    pub(crate) dialect: ReplyDialect,
+    pub(crate) actions: ActionReader,
     /// The member with the event's name.
     pub(crate) name: &'static str,
     /// The member with the tool's name.
@@ -31,9 +31,9 @@ pub(crate) struct Shape {
     pub(crate) result: &'static [&'static str],
 }
 
-impl Shape {
+impl EventLayout {
     /// The layout with Claude Code's names.
-    pub(crate) const fn new(agent: Agent, dialect: Dialect, actions: Actions) -> Self {
+    pub(crate) const fn new(agent: Agent, dialect: ReplyDialect, actions: ActionReader) -> Self {
         Self {
             agent,
             dialect,
@@ -47,11 +47,11 @@ impl Shape {
     }
 
     /// Reads an event whose name tells its stage.
-    pub(crate) fn read(&self, event: &Envelope<'_>) -> Result<Event, ReadError> {
+    pub(crate) fn read(&self, event: &Envelope<'_>) -> Result<HookEvent, ReadError> {
         let name = event.needs(self.name)?;
-        let stage = match Stage::of(&name) {
+        let stage = match EventStage::of(&name) {
             // Whatever a version calls it, an event with a tool and its input but no result comes before a tool.
-            Stage::Other if self.is_about_to_run(event) => Stage::Before,
+            EventStage::Other if self.is_about_to_run(event) => EventStage::Before,
             stage => stage,
         };
         self.read_as(event, stage, name)
@@ -66,25 +66,30 @@ impl Shape {
     pub(crate) fn read_as(
         &self,
         event: &Envelope<'_>,
-        stage: Stage,
+        stage: EventStage,
         name: String,
-    ) -> Result<Event, ReadError> {
+    ) -> Result<HookEvent, ReadError> {
         let kind = match stage {
-            Stage::Before => Kind::Before(self.call(event)?),
-            Stage::Permission => Kind::Permission(self.call(event)?),
-            Stage::After => Kind::After(self.report(event, Status::Ok)?),
-            Stage::Failed => Kind::After(self.report(event, Status::Failed)?),
-            Stage::Refused => Kind::After(self.report(event, Status::Refused)?),
-            Stage::SessionStart => Kind::SessionStart,
-            Stage::SessionEnd => Kind::SessionEnd,
-            Stage::Prompt => Kind::Prompt,
-            Stage::Verdict | Stage::Other => Kind::Other(name.clone()),
+            EventStage::Before => HookEventKind::Before(self.call(event)?),
+            EventStage::Permission => HookEventKind::Permission(self.call(event)?),
+            EventStage::After => HookEventKind::After(self.report(event, CallStatus::Ok)?),
+            EventStage::Failed => HookEventKind::After(self.report(event, CallStatus::Failed)?),
+            EventStage::Refused => HookEventKind::After(self.report(event, CallStatus::Refused)?),
+            EventStage::SessionStart => HookEventKind::SessionStart,
+            EventStage::SessionEnd => HookEventKind::SessionEnd,
+            EventStage::Prompt => HookEventKind::Prompt,
+            EventStage::Verdict | EventStage::Other => HookEventKind::Other(name.clone()),
         };
         Ok(self.event(event, name, kind))
     }
 
     /// Builds an event with the members that every kind has.
-    pub(crate) fn event(&self, event: &Envelope<'_>, name: String, kind: Kind) -> Event {
+    pub(crate) fn event(
+        &self,
+        event: &Envelope<'_>,
+        name: String,
+        kind: HookEventKind,
+    ) -> HookEvent {
         const SESSION: [&str; 5] = [
             "session_id",
             "sessionId",
@@ -93,7 +98,7 @@ impl Shape {
             "taskId",
         ];
         let mode = event.any_text(&["permission_mode"]);
-        Event {
+        HookEvent {
             agent: self.agent,
             dialect: self.dialect,
             name,
@@ -108,10 +113,10 @@ impl Shape {
         }
     }
 
-    fn call(&self, event: &Envelope<'_>) -> Result<Call, ReadError> {
+    fn call(&self, event: &Envelope<'_>) -> Result<HookCall, ReadError> {
         let tool = event.needs(self.tool)?;
         let input = event.unpacked_input(self.input)?;
-        Ok(Call {
+        Ok(HookCall {
             id: event.any_text(self.id),
             actions: (self.actions)(&tool, &input, event),
             input: input.to_raw(),
@@ -119,10 +124,10 @@ impl Shape {
         })
     }
 
-    fn report(&self, event: &Envelope<'_>, status: Status) -> Result<Report, ReadError> {
+    fn report(&self, event: &Envelope<'_>, status: CallStatus) -> Result<CallReport, ReadError> {
         let stopped = event.flag("is_interrupt").unwrap_or_default();
         let results = self.result.iter();
-        Ok(Report {
+        Ok(CallReport {
             id: event.any_text(self.id),
             tool: event.needs(self.tool)?,
             // The call ran. An input that cannot be read is no reason to lose how it ended.
@@ -130,7 +135,11 @@ impl Shape {
                 .unpacked_input(self.input)
                 .ok()
                 .map(|input| input.to_raw()),
-            status: if stopped { Status::Interrupted } else { status },
+            status: if stopped {
+                CallStatus::Interrupted
+            } else {
+                status
+            },
             duration_ms: event.milliseconds(&["duration_ms", "duration"]),
             result: results
                 .filter_map(|name| event.raw(name))

@@ -2,7 +2,7 @@
 
 /// The point at which an event comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(crate) enum EventStage {
     Before,
     Permission,
     After,
@@ -16,7 +16,7 @@ pub(crate) enum Stage {
     Other,
 }
 
-impl Stage {
+impl EventStage {
     /// Returns the stage of an event. Agents that run each other's hooks keep their own spelling of names, so case, `_`, `-` and `.` are
     /// ignored.
     pub(crate) fn of(name: &str) -> Self {

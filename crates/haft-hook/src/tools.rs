@@ -5,8 +5,8 @@
 
 use haft_json::view::View;
 
-use crate::action::{Action, Change, Command};
-use crate::input::{Input, Texts, is_json};
+use crate::action::{AgentCommand, CallAction, EditKind};
+use crate::input::{MemberTexts, ScannedJson, is_json};
 use crate::patch;
 
 /// Members that hold one path.
@@ -70,25 +70,29 @@ pub(crate) const JSON_COMMAND: &str = "the command is JSON, not a line of a shel
 
 /// A tool that starts a command. In this agent's tools the members `names` hold the command and `folders` hold where it starts. Another
 /// spelling of such a folder may or may not count in an unknown version, so it makes the call unknown.
-pub(crate) fn command(input: &Input<'_>, names: &[&str], folders: &[&str]) -> Vec<Action> {
+pub(crate) fn command(
+    input: &ScannedJson<'_>,
+    names: &[&str],
+    folders: &[&str],
+) -> Vec<CallAction> {
     let known = input.texts(folders);
     let cwd = known.texts.first();
     let mut actions = Vec::new();
     for member in names.iter().filter_map(|name| input.get(name)) {
         match member.as_str() {
             Some(line) if line.trim().is_empty() => {}
-            Some(line) if is_json(&line) => actions.push(Action::unknown_command(
+            Some(line) if is_json(&line) => actions.push(CallAction::unknown_command(
                 Some(line.into_owned()),
                 JSON_COMMAND,
             )),
-            Some(line) => actions.push(Action::line(line.into_owned(), cwd.cloned())),
+            Some(line) => actions.push(CallAction::line(line.into_owned(), cwd.cloned())),
             None => actions.push(argv(member, cwd)),
         }
     }
     let mut others = STARTS_IN.iter().filter(|name| !folders.contains(name));
     let is_odd = known.is_odd || known.texts.len() > 1;
     if is_odd || others.any(|name| input.get(name).is_some()) {
-        actions.push(Action::other(
+        actions.push(CallAction::other(
             "it may start in another folder than haft knows",
         ));
     }
@@ -96,30 +100,30 @@ pub(crate) fn command(input: &Input<'_>, names: &[&str], folders: &[&str]) -> Ve
 }
 
 /// A program and its arguments, as a list of strings.
-fn argv(member: View<'_>, cwd: Option<&String>) -> Action {
+fn argv(member: View<'_>, cwd: Option<&String>) -> CallAction {
     let words = member.items().map(|item| Some(item.as_str()?.into_owned()));
     match words.collect::<Option<Vec<String>>>() {
-        Some(words) if !words.is_empty() => Action::Command(Command {
+        Some(words) if !words.is_empty() => CallAction::Command(AgentCommand {
             argv: Some(words),
             cwd: cwd.cloned(),
-            ..Command::default()
+            ..AgentCommand::default()
         }),
-        _ => Action::unknown_command(None, "the command is neither a line nor a list of words"),
+        _ => CallAction::unknown_command(None, "the command is neither a line nor a list of words"),
     }
 }
 
 /// A tool that starts commands in a shell that haft does not read.
-pub(crate) fn foreign_command(input: &Input<'_>, why: &'static str) -> Vec<Action> {
-    vec![Action::unknown_command(
+pub(crate) fn foreign_command(input: &ScannedJson<'_>, why: &'static str) -> Vec<CallAction> {
+    vec![CallAction::unknown_command(
         input.any_text(&["command", "input"]),
         why,
     )]
 }
 
 /// A tool that reads files.
-pub(crate) fn read(input: &Input<'_>, names: &[&str]) -> Vec<Action> {
-    let Texts { texts, is_odd } = input.texts(names);
-    let actions = texts.into_iter().map(|path| Action::Read { path });
+pub(crate) fn read(input: &ScannedJson<'_>, names: &[&str]) -> Vec<CallAction> {
+    let MemberTexts { texts, is_odd } = input.texts(names);
+    let actions = texts.into_iter().map(|path| CallAction::Read { path });
     finish(
         actions.collect(),
         is_odd,
@@ -128,47 +132,49 @@ pub(crate) fn read(input: &Input<'_>, names: &[&str]) -> Vec<Action> {
 }
 
 /// A tool that changes files.
-pub(crate) fn edit(input: &Input<'_>, change: Change) -> Vec<Action> {
-    let Texts { texts, is_odd } = input.texts(&PATHS);
-    let actions = texts.into_iter().map(|path| Action::Edit { path, change });
+pub(crate) fn edit(input: &ScannedJson<'_>, change: EditKind) -> Vec<CallAction> {
+    let MemberTexts { texts, is_odd } = input.texts(&PATHS);
+    let actions = texts
+        .into_iter()
+        .map(|path| CallAction::Edit { path, change });
     let why = "it changes a file that it does not name";
     finish(actions.collect(), is_odd, why)
 }
 
 /// A tool that lists or searches the files below folders, by patterns of paths. In this agent's tools the members `own` hold the folder;
 /// without one the tool searches the folder that the agent works in.
-pub(crate) fn search(input: &Input<'_>, own: &[&str]) -> Vec<Action> {
+pub(crate) fn search(input: &ScannedJson<'_>, own: &[&str]) -> Vec<CallAction> {
     below(input, own, &PATTERNS)
 }
 
 /// A tool that lists files by a `pattern` of paths.
-pub(crate) fn glob(input: &Input<'_>, own: &[&str]) -> Vec<Action> {
+pub(crate) fn glob(input: &ScannedJson<'_>, own: &[&str]) -> Vec<CallAction> {
     let mut names = PATTERNS.to_vec();
     names.push("pattern");
     below(input, own, &names)
 }
 
 /// A tool that reads every file that patterns match, without a folder of its own.
-pub(crate) fn read_patterns(input: &Input<'_>, names: &[&str]) -> Vec<Action> {
-    let Texts { texts, is_odd } = input.texts(names);
+pub(crate) fn read_patterns(input: &ScannedJson<'_>, names: &[&str]) -> Vec<CallAction> {
+    let MemberTexts { texts, is_odd } = input.texts(names);
     let mut actions = Vec::new();
     for pattern in texts {
         if reaches_by_choice(&pattern) {
-            actions.push(Action::other("a pattern with a choice of folders"));
+            actions.push(CallAction::other("a pattern with a choice of folders"));
         }
         if pattern.contains(['*', '?', '[', '{']) {
-            actions.push(Action::Read {
+            actions.push(CallAction::Read {
                 path: fixed_part(&pattern),
             });
         }
-        actions.push(Action::Read { path: pattern });
+        actions.push(CallAction::Read { path: pattern });
     }
     finish(actions, is_odd, "it reads files that it does not name")
 }
 
-fn below(input: &Input<'_>, own: &[&str], names: &[&str]) -> Vec<Action> {
+fn below(input: &ScannedJson<'_>, own: &[&str], names: &[&str]) -> Vec<CallAction> {
     if !input.is_object() {
-        return vec![Action::other("its input is not an object")];
+        return vec![CallAction::other("its input is not an object")];
     }
     let patterns = input.texts(names);
     let folders = input.texts(&FOLDERS);
@@ -177,22 +183,22 @@ fn below(input: &Input<'_>, own: &[&str], names: &[&str]) -> Vec<Action> {
     if input.any_text(own).is_none() {
         folders.push(".".to_owned());
     }
-    let mut actions: Vec<Action> = Vec::new();
+    let mut actions: Vec<CallAction> = Vec::new();
     for pattern in &patterns.texts {
         if reaches_by_choice(pattern) {
-            actions.push(Action::other("a pattern with a choice of folders"));
+            actions.push(CallAction::other("a pattern with a choice of folders"));
         }
         for folder in &folders {
             let path = join(folder, pattern);
             if leaves(pattern) {
-                actions.push(Action::Read {
+                actions.push(CallAction::Read {
                     path: fixed_part(&path),
                 });
             }
-            actions.push(Action::Read { path });
+            actions.push(CallAction::Read { path });
         }
     }
-    actions.extend(folders.into_iter().map(|path| Action::Read { path }));
+    actions.extend(folders.into_iter().map(|path| CallAction::Read { path }));
     finish(
         actions,
         is_odd,
@@ -238,9 +244,9 @@ fn fixed_part(pattern: &str) -> String {
 }
 
 /// A tool that fetches pages by their URLs.
-pub(crate) fn fetch(input: &Input<'_>, names: &[&str]) -> Vec<Action> {
-    let Texts { texts, is_odd } = input.texts(names);
-    let actions = texts.into_iter().map(|url| Action::Fetch { url });
+pub(crate) fn fetch(input: &ScannedJson<'_>, names: &[&str]) -> Vec<CallAction> {
+    let MemberTexts { texts, is_odd } = input.texts(names);
+    let actions = texts.into_iter().map(|url| CallAction::Fetch { url });
     finish(
         actions.collect(),
         is_odd,
@@ -249,10 +255,10 @@ pub(crate) fn fetch(input: &Input<'_>, names: &[&str]) -> Vec<Action> {
 }
 
 /// Finds the URLs in a text that a model wrote.
-pub(crate) fn addresses(text: &str) -> Vec<Action> {
+pub(crate) fn addresses(text: &str) -> Vec<CallAction> {
     let words = text.split_whitespace();
     let urls = words.filter(|word| word.contains("://"));
-    urls.map(|word| Action::Fetch {
+    urls.map(|word| CallAction::Fetch {
         url: address_in(word).to_owned(),
     })
     .collect()
@@ -270,50 +276,50 @@ fn address_in(word: &str) -> &str {
 }
 
 /// A tool that applies a patch.
-pub(crate) fn apply_patch(input: &Input<'_>) -> Vec<Action> {
+pub(crate) fn apply_patch(input: &ScannedJson<'_>) -> Vec<CallAction> {
     if let Some(text) = input.view().as_str() {
         return patch::files(&text);
     }
-    let Texts { texts, is_odd } = input.texts(&PATCHES);
+    let MemberTexts { texts, is_odd } = input.texts(&PATCHES);
     let actions = texts.iter().flat_map(|text| patch::files(text)).collect();
     finish(actions, is_odd, "a patch without its text")
 }
 
 /// A tool that touches nothing outside the conversation, if its input has one of these members. Without names, its input must be an empty
 /// object.
-pub(crate) fn note(input: &Input<'_>, names: &[&str]) -> Vec<Action> {
+pub(crate) fn note(input: &ScannedJson<'_>, names: &[&str]) -> Vec<CallAction> {
     let fits = match names {
         [] => input.is_object() && input.view().members().next().is_none(),
         names => names.iter().any(|name| input.get(name).is_some()),
     };
     if fits {
-        return vec![Action::Note];
+        return vec![CallAction::Note];
     }
-    vec![Action::other("its input is not what this tool takes")]
+    vec![CallAction::other("its input is not what this tool takes")]
 }
 
 /// A tool that this crate does not know.
-pub(crate) fn unknown() -> Vec<Action> {
-    vec![Action::other("the tool is not known to haft")]
+pub(crate) fn unknown() -> Vec<CallAction> {
+    vec![CallAction::other("the tool is not known to haft")]
 }
 
 /// A known tool whose effects no rule of haft can cover.
-pub(crate) fn ungoverned() -> Vec<Action> {
-    vec![Action::other("no kind of rule covers this tool")]
+pub(crate) fn ungoverned() -> Vec<CallAction> {
+    vec![CallAction::other("no kind of rule covers this tool")]
 }
 
-fn finish(mut actions: Vec<Action>, is_odd: bool, why: &'static str) -> Vec<Action> {
+fn finish(mut actions: Vec<CallAction>, is_odd: bool, why: &'static str) -> Vec<CallAction> {
     if is_odd {
-        actions.push(Action::other(
+        actions.push(CallAction::other(
             "a member of its input is of an unexpected type",
         ));
     }
     or_other(actions, why)
 }
 
-pub(crate) fn or_other(actions: Vec<Action>, why: &'static str) -> Vec<Action> {
+pub(crate) fn or_other(actions: Vec<CallAction>, why: &'static str) -> Vec<CallAction> {
     if actions.is_empty() {
-        return vec![Action::other(why)];
+        return vec![CallAction::other(why)];
     }
     actions
 }

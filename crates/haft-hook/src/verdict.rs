@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 /// What haft decides about a call.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum Verdict {
+pub enum HookVerdict {
     /// The agent does what it would do without a hook.
     NoOpinion,
     /// The call runs, without a question to the user if the agent lets a hook say so.
@@ -29,16 +29,16 @@ pub enum Verdict {
 
 /// What `haft hook` prints and how it exits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Reply {
+pub struct HookReply {
     /// Nothing, or one JSON object.
     pub stdout: String,
     /// Nothing, or a text.
     pub stderr: String,
-    /// The exit code.
+    /// The exit code: 0, or 2 to block the call.
     pub exit: u8,
 }
 
-impl Reply {
+impl HookReply {
     /// No output and exit code 0.
     pub(crate) fn silent() -> Self {
         Self::default()

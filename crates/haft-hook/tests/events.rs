@@ -8,31 +8,31 @@
 use std::fs;
 use std::path::Path;
 
-use haft_hook::{Agent, Event, Verdict, read, refusal, reply, rewrite_line};
+use haft_hook::{Agent, HookEvent, HookVerdict, read, refusal, reply, rewrite_line};
 use serde_json::{Map, Value, json};
 
 /// Returns the verdicts to reply with to an event of a call.
-fn verdicts(event: &Event) -> Vec<(&'static str, Verdict)> {
+fn verdicts(event: &HookEvent) -> Vec<(&'static str, HookVerdict)> {
     let reason = "the rule says so".to_owned();
     let mut verdicts = vec![
-        ("no_opinion", Verdict::NoOpinion),
-        ("allow", Verdict::Allow { input: None }),
+        ("no_opinion", HookVerdict::NoOpinion),
+        ("allow", HookVerdict::Allow { input: None }),
         (
             "ask",
-            Verdict::Ask {
+            HookVerdict::Ask {
                 reason: reason.clone(),
             },
         ),
-        ("deny", Verdict::Deny { reason }),
+        ("deny", HookVerdict::Deny { reason }),
     ];
     if let Some(input) = rewrite_line(event, "haft exec -- true") {
-        verdicts.push(("rewritten", Verdict::Allow { input: Some(input) }));
+        verdicts.push(("rewritten", HookVerdict::Allow { input: Some(input) }));
     }
     verdicts
 }
 
 /// Returns a reply as the files hold it: the output as JSON if it is JSON, and the other parts unless empty.
-fn reply_as_json(reply: &haft_hook::Reply) -> Value {
+fn reply_as_json(reply: &haft_hook::HookReply) -> Value {
     let mut members = Map::new();
     if !reply.stdout.is_empty() {
         let stdout = serde_json::from_str(&reply.stdout).unwrap();

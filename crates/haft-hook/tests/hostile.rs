@@ -2,8 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test stops where it cannot go on")]
 
 use haft_hook::{
-    Action, Agent, Event, Kind, MAX_EVENT, MAX_REASON, ReadError, Reply, Verdict, read, refusal,
-    reply, rewrite_line,
+    Agent, CallAction, HookEvent, HookEventKind, HookReply, HookVerdict, MAX_EVENT, MAX_REASON,
+    ReadError, read, refusal, reply, rewrite_line,
 };
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -119,24 +119,24 @@ fn before(agent: Agent, tool: &str, input: &Value) -> Value {
     }
 }
 
-fn verdicts() -> Vec<Verdict> {
+fn verdicts() -> Vec<HookVerdict> {
     let long = "\u{1b}\u{0}ä\n".repeat(10_000);
-    let mut verdicts = vec![Verdict::NoOpinion, Verdict::Allow { input: None }];
+    let mut verdicts = vec![HookVerdict::NoOpinion, HookVerdict::Allow { input: None }];
     for reason in [String::new(), "no".to_owned(), long] {
-        verdicts.push(Verdict::Ask {
+        verdicts.push(HookVerdict::Ask {
             reason: reason.clone(),
         });
-        verdicts.push(Verdict::Deny { reason });
+        verdicts.push(HookVerdict::Deny { reason });
     }
     for input in ["{}", r#"{"command":"true"}"#, "[]", "\"x\""] {
         let input = serde_json::from_str(input).unwrap();
-        verdicts.push(Verdict::Allow { input: Some(input) });
+        verdicts.push(HookVerdict::Allow { input: Some(input) });
     }
     verdicts
 }
 
 /// Checks that a reply is empty or one object, with non-empty reasons of limited length, and exits with 0 or 2.
-fn check_reply(reply: &Reply) {
+fn check_reply(reply: &HookReply) {
     assert!(matches!(reply.exit, 0 | 2), "{reply:?}");
     assert!(
         reply.exit == 0 || !reply.stderr.trim().is_empty(),
@@ -179,7 +179,7 @@ fn check_texts(value: &Value) {
 }
 
 /// Returns whether the agent lets the call run.
-fn lets_run(event: &Event, reply: &Reply) -> bool {
+fn lets_run(event: &HookEvent, reply: &HookReply) -> bool {
     let answer: Value = serde_json::from_str(&reply.stdout).unwrap_or_default();
     let denies = [
         &answer["hookSpecificOutput"]["permissionDecision"],
@@ -196,7 +196,7 @@ fn lets_run(event: &Event, reply: &Reply) -> bool {
     !denies && reply.exit != 2 && answer["cancel"] != true
 }
 
-fn check_event(event: &Event) {
+fn check_event(event: &HookEvent) {
     if let Some(call) = event.call() {
         assert!(!call.actions.is_empty(), "{call:?}");
     }
@@ -208,9 +208,9 @@ fn check_event(event: &Event) {
             continue;
         }
         match &verdict {
-            Verdict::Deny { .. } => assert!(!lets_run(event, &reply), "{reply:?}"),
+            HookVerdict::Deny { .. } => assert!(!lets_run(event, &reply), "{reply:?}"),
             // A call that may only run with another input never runs with its own.
-            Verdict::Allow { input: Some(input) } if lets_run(event, &reply) => {
+            HookVerdict::Allow { input: Some(input) } if lets_run(event, &reply) => {
                 assert!(reply.stdout.contains(input.get()), "{event:?} {reply:?}");
             }
             _ => {}
@@ -218,10 +218,10 @@ fn check_event(event: &Event) {
     }
 }
 
-fn is_note(event: &Event) -> bool {
+fn is_note(event: &HookEvent) -> bool {
     let actions = event.call().map(|call| call.actions.as_slice());
     let mut actions = actions.unwrap_or_default().iter();
-    actions.any(|action| matches!(action, Action::Note))
+    actions.any(|action| matches!(action, CallAction::Note))
 }
 
 proptest! {
@@ -262,7 +262,7 @@ proptest! {
             let event = read(agent, before(agent, tool, &input).to_string().as_bytes()).unwrap();
             check_event(&event);
             prop_assert!(!is_note(&event), "{event:?}");
-            prop_assert!(matches!(event.kind, Kind::Before(_)));
+            prop_assert!(matches!(event.kind, HookEventKind::Before(_)));
         }
     }
 
@@ -271,7 +271,7 @@ proptest! {
         for agent in Agent::ALL {
             let event = read(agent, before(agent, &tool, &input).to_string().as_bytes()).unwrap();
             let actions = &event.call().unwrap().actions;
-            prop_assert!(matches!(&actions[..], [Action::Other { .. }]), "{agent}: {actions:?}");
+            prop_assert!(matches!(&actions[..], [CallAction::Other { .. }]), "{agent}: {actions:?}");
         }
     }
 }
@@ -288,11 +288,11 @@ fn what_is_no_event_is_named() {
         (b"null", "not a JSON object"),
         (
             br#"{"a":1,"a":2}"#,
-            "`a` in a form that haft refuses: it comes twice",
+            "`a` in a form that haft refuses: it appears twice",
         ),
         (
             br#"{"a":1,"\u0061":2}"#,
-            "`a` in a form that haft refuses: it comes twice",
+            "`a` in a form that haft refuses: it appears twice",
         ),
     ];
     for agent in Agent::ALL {
@@ -311,7 +311,7 @@ fn a_result_that_no_strict_reader_takes_still_closes_its_call() {
             r#"{{"hook_event_name":"PostToolUse","tool_name":"Bash","tool_use_id":"t","tool_input":{{"a":1,"a":2}},"tool_response":{result}}}"#
         );
         let event = read(Agent::Claude, text.as_bytes()).unwrap();
-        let Kind::After(report) = &event.kind else {
+        let HookEventKind::After(report) = &event.kind else {
             panic!("{event:?}")
         };
         assert_eq!(report.id.as_deref(), Some("t"));
@@ -330,7 +330,7 @@ fn an_input_is_kept_byte_for_byte() {
     assert_eq!(event.call().unwrap().input.get(), input);
     let other = rewrite_line(&event, "a \"b\"").unwrap();
     assert_eq!(other.get(), input.replace(r#""ls""#, r#""a \"b\"""#));
-    let allow = Verdict::Allow {
+    let allow = HookVerdict::Allow {
         input: Some(other.clone()),
     };
     assert!(reply(&event, &allow).stdout.contains(other.get()));

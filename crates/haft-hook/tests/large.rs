@@ -4,7 +4,7 @@
 
 use std::fs;
 
-use haft_hook::{Agent, MAX_REASON, Verdict, read, reply, rewrite_line};
+use haft_hook::{Agent, HookVerdict, MAX_REASON, read, reply, rewrite_line};
 
 const SIZE: usize = 10 * 1024 * 1024;
 
@@ -66,7 +66,7 @@ fn inputs() -> Vec<(&'static str, String)> {
 fn grown_by(agent: Agent, text: &str) -> usize {
     let before = peak();
     let event = read(agent, text.as_bytes()).unwrap();
-    let deny = Verdict::Deny {
+    let deny = HookVerdict::Deny {
         reason: "x".repeat(SIZE),
     };
     let reply = reply(&event, &deny);

@@ -15,9 +15,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use haft_hook::setup::Content;
+use haft_hook::setup::AgentFileContent;
 use haft_hook::{
-    Action, Agent, Event, Kind, Status, Verdict, read, registrations, reply, rewrite_line,
+    Agent, CallAction, CallStatus, HookEvent, HookEventKind, HookVerdict, read, registrations,
+    reply, rewrite_line,
 };
 use serde_json::{Value, json};
 
@@ -87,7 +88,7 @@ impl Scene {
         fs::write(&program, text).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let setup = registrations(agent, program.to_str().unwrap());
-        let Content::Own { text, .. } = &setup.places[0].files[0].content else {
+        let AgentFileContent::Own { text, .. } = &setup.places[0].files[0].content else {
             panic!("{setup:?}");
         };
         assert!(text.contains("DECIDE_MS = 600_000"), "{text}");
@@ -121,7 +122,7 @@ impl Scene {
     }
 
     /// Returns what the plugin sent, as this crate reads it.
-    fn event(&self) -> Event {
+    fn event(&self) -> HookEvent {
         let args = fs::read_to_string(self.path("args")).unwrap();
         assert_eq!(args.trim(), format!("hook {}", self.agent.name()));
         read(self.agent, &fs::read(self.path("event")).unwrap()).unwrap()
@@ -142,7 +143,7 @@ fn prints(text: &str) -> String {
 }
 
 /// Returns an event before a call, as the plugin of an agent sends it.
-fn sample(agent: Agent) -> Event {
+fn sample(agent: Agent) -> HookEvent {
     let scene = Scene::new(agent, "exit 1");
     scene.run("no");
     scene.event()
@@ -165,7 +166,7 @@ fn a_plugin_sends_what_is_read_here() {
         assert_eq!(Path::new(ran_in.trim_end()), work);
         let call = event.call().unwrap();
         assert_eq!(call.id.as_deref(), Some("c1"));
-        let line = |action: &Action| matches!(action, Action::Command(command) if command.line.as_deref() == Some("ls"));
+        let line = |action: &CallAction| matches!(action, CallAction::Command(command) if command.line.as_deref() == Some("ls"));
         assert!(
             matches!(&call.actions[..], [action] if line(action)),
             "{call:?}"
@@ -174,7 +175,7 @@ fn a_plugin_sends_what_is_read_here() {
         let scene = Scene::new(agent, &prints(r#"{"decision":"none"}"#));
         scene.run("after");
         let event = scene.event();
-        let Kind::After(report) = &event.kind else {
+        let HookEventKind::After(report) = &event.kind else {
             panic!("{event:?}")
         };
         assert_eq!(report.id.as_deref(), Some("c1"));
@@ -189,14 +190,14 @@ fn the_plugin_of_opencode_says_how_a_call_ended_once() {
         return;
     }
     for (word, status, error) in [
-        ("exit", Status::Failed, Some("exit code 3")),
-        ("error", Status::Failed, Some("no such file")),
-        ("twice", Status::Ok, None),
+        ("exit", CallStatus::Failed, Some("exit code 3")),
+        ("error", CallStatus::Failed, Some("no such file")),
+        ("twice", CallStatus::Ok, None),
     ] {
         let scene = Scene::new(Agent::OpenCode, &prints(r#"{"decision":"allow"}"#));
         scene.run(word);
         let event = scene.event();
-        let Kind::After(report) = &event.kind else {
+        let HookEventKind::After(report) = &event.kind else {
             panic!("{word}: {event:?}")
         };
         assert_eq!(report.status, status, "{word}");
@@ -223,16 +224,16 @@ fn a_verdict_is_what_happens_in_opencode() {
     let input = rewrite_line(&event, "haft exec -- ls");
     let reason = || "no <b>\"quotes\"</b>".to_owned();
     for (verdict, thrown, args) in [
-        (Verdict::NoOpinion, None, &unchanged),
-        (Verdict::Allow { input: None }, None, &unchanged),
-        (Verdict::Allow { input }, None, &jailed),
+        (HookVerdict::NoOpinion, None, &unchanged),
+        (HookVerdict::Allow { input: None }, None, &unchanged),
+        (HookVerdict::Allow { input }, None, &jailed),
         (
-            Verdict::Deny { reason: reason() },
+            HookVerdict::Deny { reason: reason() },
             Some("no <b>\"quotes\"</b>"),
             &unchanged,
         ),
         (
-            Verdict::Ask { reason: reason() },
+            HookVerdict::Ask { reason: reason() },
             Some("OpenCode cannot ask its user"),
             &unchanged,
         ),
@@ -259,17 +260,17 @@ fn a_verdict_is_what_happens_in_amp() {
     let allow = json!({"action": "allow"});
     let jailed = json!({"action": "modify", "input": {"cmd": "haft exec -- ls"}});
     let input = rewrite_line(&event, "haft exec -- ls");
-    let ask = || Verdict::Ask {
+    let ask = || HookVerdict::Ask {
         reason: "it pushes".to_owned(),
     };
-    let deny = Verdict::Deny {
+    let deny = HookVerdict::Deny {
         reason: "it pushes".to_owned(),
     };
     let rejected = |message: &str| json!({"action": "reject-and-continue", "message": message});
     for (verdict, user, expect) in [
-        (Verdict::NoOpinion, "no", allow.clone()),
-        (Verdict::Allow { input: None }, "no", allow.clone()),
-        (Verdict::Allow { input }, "no", jailed),
+        (HookVerdict::NoOpinion, "no", allow.clone()),
+        (HookVerdict::Allow { input: None }, "no", allow.clone()),
+        (HookVerdict::Allow { input }, "no", jailed),
         (deny, "yes", rejected("it pushes")),
         (ask(), "yes", allow),
         (

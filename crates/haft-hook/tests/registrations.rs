@@ -3,13 +3,15 @@
 
 use std::collections::BTreeSet;
 
-use haft_hook::setup::{Condition, Content, Scope, SettingsFile, is_own, is_own_file};
+use haft_hook::setup::{
+    AgentFile, AgentFileContent, PlaceCondition, RegistrationScope, is_own, is_own_file,
+};
 use haft_hook::{Agent, gaps, registrations};
 use serde_json::Value;
 
 const PROGRAM: &str = "/opt/my tools/haft";
 
-fn files(agent: Agent) -> Vec<SettingsFile> {
+fn files(agent: Agent) -> Vec<AgentFile> {
     let places = registrations(agent, PROGRAM).places;
     places.into_iter().flat_map(|place| place.files).collect()
 }
@@ -27,10 +29,10 @@ fn what_is_written_is_recognised_as_own_by_its_agent_alone() {
     for agent in Agent::ALL {
         for file in files(agent) {
             match &file.content {
-                Content::Own { text, .. } => {
+                AgentFileContent::Own { text, .. } => {
                     assert!(is_own_file(agent, text), "{agent}: {}", file.path);
                 }
-                Content::Shared { entries, .. } => {
+                AgentFileContent::Shared { entries, .. } => {
                     for entry in entries {
                         for handler in handlers(&entry.value) {
                             let owners = Agent::ALL.into_iter().filter(|one| is_own(*one, handler));
@@ -76,12 +78,12 @@ fn lists(agent: Agent) -> Vec<(String, Value)> {
     let mut lists = Vec::new();
     for file in files(agent) {
         match file.content {
-            Content::Shared { entries, .. } => {
+            AgentFileContent::Shared { entries, .. } => {
                 for entry in entries {
                     lists.push((entry.event.to_owned(), entry.value));
                 }
             }
-            Content::Own { text, .. } => {
+            AgentFileContent::Own { text, .. } => {
                 let Ok(json) = serde_json::from_str::<Value>(&text) else {
                     continue;
                 };
@@ -144,15 +146,19 @@ fn the_hook_that_decides_waits_as_long_as_the_limits_say_and_fails_closed_where_
 fn each_scope_ends_with_a_place_that_always_counts() {
     for agent in Agent::ALL {
         let places = registrations(agent, PROGRAM).places;
-        for scope in [Scope::User, Scope::Project, Scope::Private] {
+        for scope in [
+            RegistrationScope::User,
+            RegistrationScope::Project,
+            RegistrationScope::Private,
+        ] {
             let mut own = places.iter().filter(|place| place.scope == scope);
             let Some(last) = own.next_back() else {
-                assert_eq!(scope, Scope::Private, "{agent}");
+                assert_eq!(scope, RegistrationScope::Private, "{agent}");
                 continue;
             };
-            assert_eq!(last.condition, Condition::Always, "{agent}");
+            assert_eq!(last.condition, PlaceCondition::Always, "{agent}");
             assert!(
-                own.all(|place| place.condition != Condition::Always),
+                own.all(|place| place.condition != PlaceCondition::Always),
                 "{agent}"
             );
         }

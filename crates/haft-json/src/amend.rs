@@ -29,7 +29,6 @@ pub struct Amended<'a> {
     more: Vec<u8>,
 }
 
-/// What happens to a member.
 #[derive(Debug, Default)]
 struct MemberChange {
     is_gone: bool,

@@ -177,7 +177,6 @@ impl<'t> Parts<'t> {
         Some((&self.lexer, key.ok()?))
     }
 
-    /// Returns the next value.
     fn next_view(&self) -> View<'t> {
         View {
             text: self.lexer.text(),

@@ -91,6 +91,14 @@ pub(crate) fn typed_tool(
 
             #page
 
+            fn intent(
+                &self,
+                _: &HaftToolInput,
+                _: ::haft::tool::Depth,
+            ) -> ::core::result::Result<::haft::tool::Intent, ::haft::error::ToolError> {
+                Ok(::haft::tool::Intent::call_only())
+            }
+
             #run
         }
     })

@@ -30,7 +30,7 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 struct Anywhere(String, u16);
 
 impl Dial for Anywhere {
-    fn dial(&self) -> BoxFuture<'_, io::Result<Box<dyn Io>>> {
+    fn dial<'a>(&'a self, _: &'a str, _: u16, _: bool) -> BoxFuture<'a, io::Result<Box<dyn Io>>> {
         Box::pin(async move {
             let stream = TcpStream::connect((self.0.as_str(), self.1)).await?;
             Ok(Box::new(stream) as Box<dyn Io>)

@@ -61,7 +61,7 @@ pub(crate) struct PendingQuestion {
     pub(crate) id: ApprovalId,
     /// The `params` of its `elicitation/create`.
     pub(crate) params: Value,
-    /// The end of its life, in nanoseconds since 1970.
+    /// When the request expires, in nanoseconds since 1970; until then it can be decided.
     pub(crate) expires: i128,
     way: Way,
 }

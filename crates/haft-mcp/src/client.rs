@@ -21,7 +21,6 @@ use tokio::sync::{broadcast, watch};
 use crate::era::{Era, Revision};
 
 mod changes;
-mod connections;
 mod courier;
 mod endpoint;
 mod error;
@@ -43,8 +42,8 @@ mod tasks;
 mod tools;
 mod wire;
 
-pub use connections::{Dial, Io};
 pub use error::ClientError;
+pub use haft_http::dial::{Dial, Io};
 pub use news::News;
 pub use offers::Offers;
 pub use respond::{Respond, Responder, default_values};
@@ -90,7 +89,7 @@ pub struct ServerRecord {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// Its instructions for users.
+    /// What it tells its clients and their models about its use (`instructions`).
     pub instructions: Option<String>,
     /// Whether it has tools.
     pub has_tools: bool,
@@ -235,7 +234,6 @@ impl Client {
         }
     }
 
-    /// Returns the limits.
     pub(crate) fn limits(&self) -> ClientLimits {
         self.limits
     }

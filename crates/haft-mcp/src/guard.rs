@@ -26,7 +26,7 @@ pub struct HostGuard {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Foreign {
     /// A header that must be unambiguous is not.
-    #[error("the header {0} is there twice or is not plain text")]
+    #[error("the header {0} appears twice or is not plain text")]
     Unclear(HeaderName),
     /// It names no host.
     #[error("the request names no host")]

@@ -78,9 +78,7 @@ struct Post {
 
 /// The next step for a POST whose body is no longer needed.
 enum Step {
-    /// The response.
     Answered(Response<McpBody>),
-    /// Work to do.
     Work(RunJob),
 }
 

@@ -51,7 +51,6 @@ impl InFlight {
         }
     }
 
-    /// Cancels all requests.
     pub(crate) fn cancel_all(&self) {
         for cancel in self.lock().values_mut() {
             let (spent, _) = oneshot::channel();

@@ -18,7 +18,6 @@ use haft::text::clip;
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// A requested job.
 #[derive(Debug)]
 pub(crate) enum Job {
     /// The handshake, with the client's name and capabilities.

@@ -47,7 +47,7 @@ struct Trace<'a> {
     run: &'a RunId,
     call: &'a CallId,
     status: Status,
-    /// Why it failed, as a word (contract §3), so that programs need not read the text.
+    /// Why the call did not succeed, as a word (contract §3), so that programs need not read the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorKind>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,7 +100,8 @@ struct Link<'a> {
     size: Option<u64>,
 }
 
-/// Writes the result. A call that failed is a result too, with `isError`, never a protocol error.
+/// Writes the result. A call that did not succeed, because it failed, was denied or still waits for approval, is a result too,
+/// with `isError`, never a protocol error.
 pub(crate) fn write(
     out: &mut Vec<u8>,
     outcome: &Outcome,

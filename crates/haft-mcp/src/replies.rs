@@ -32,7 +32,6 @@ pub(crate) struct Replies {
 #[derive(Debug)]
 pub(crate) struct Expected {
     replies: Arc<Replies>,
-    /// The request's id.
     pub(crate) id: Id,
     answer: oneshot::Receiver<Reply>,
 }

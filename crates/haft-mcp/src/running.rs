@@ -52,7 +52,6 @@ struct SpawnedCall(JoinHandle<Outcome>);
 
 /// What happens next with a call.
 pub(crate) enum Step {
-    /// It ended.
     Ended(Box<Outcome>),
     /// It waits for its client, which has to be asked.
     Asks,

@@ -398,7 +398,6 @@ impl Followed {
         (!ids.is_empty()).then_some(Self { ids, changes })
     }
 
-    /// Returns their ids.
     pub(crate) fn ids(&self) -> &[String] {
         &self.ids
     }

@@ -5,7 +5,6 @@ use crate::asking::InputRequest;
 /// What a call's client is told besides the outcome.
 #[derive(Debug)]
 pub(crate) enum Then {
-    /// Nothing.
     Nothing,
     /// The address where a user can decide.
     Decide(String),

@@ -17,7 +17,11 @@ use std::time::Duration;
 
 use haft::error::ToolError;
 use haft::future::BoxFuture;
+use haft::permission::{Condition, Effect, Permission};
 use haft::result::ToolResult;
+use haft::spec::Risk;
+use haft::tool::{Depth, Intent};
+use haft::untrusted::SERVER_EFFECT;
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, broadcast};
 use tokio::time::timeout;
@@ -253,8 +257,19 @@ impl Upstream {
         })
     }
 
-    /// Calls a tool over a connection that was checked against what is pinned. Repeats the call only if nothing can have been
-    /// done, or if repeating it is harmless.
+    /// Returns what a call that reaches this server would do, at this risk: what the server then does, haft cannot know.
+    fn intent(&self, risk: Risk, depth: Depth) -> Intent {
+        let effect = Effect::Other {
+            kind: SERVER_EFFECT.to_owned(),
+            value: self.name.clone(),
+        };
+        Intent::of([Permission { effect, risk }]).with_conditions(depth, || {
+            vec![Condition::new("server", self.manifest.place.clone())]
+        })
+    }
+
+    /// Calls a tool over a connection that was checked against what is pinned. Repeats the call once, and only if nothing can have
+    /// been done, or if the tool is idempotent (`repeatable`).
     async fn call(
         &self,
         tool: &PinnedTool,

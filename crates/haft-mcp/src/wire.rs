@@ -135,7 +135,6 @@ pub(crate) struct Response<'a> {
     pub(crate) error: Option<&'a RawValue>,
 }
 
-/// A request.
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
     pub(crate) id: Id,
@@ -143,7 +142,6 @@ pub(crate) struct Request<'a> {
     pub(crate) params: Option<&'a RawValue>,
 }
 
-/// A notification.
 #[derive(Debug)]
 pub(crate) struct Notification<'a> {
     pub(crate) method: Cow<'a, str>,

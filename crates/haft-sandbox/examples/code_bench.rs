@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use haft_sandbox::code::{CodeConfig, CodeJail, Kind, Script};
+use haft_sandbox::code::{CodeConfig, CodeJail, LibrarySet, Script};
 use haft_sandbox::{Config, Sandbox};
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
@@ -101,7 +101,7 @@ async fn measure(rounds: usize) -> Fallible<()> {
             // The pool fills meanwhile.
             tokio::time::sleep(Duration::from_millis(15)).await;
             let started = Instant::now();
-            let script = warm.take(Kind::Plain).await?;
+            let script = warm.take(LibrarySet::Plain).await?;
             job(&script, calls).await?;
             times.push(started.elapsed());
         }
@@ -116,7 +116,7 @@ async fn measure(rounds: usize) -> Fallible<()> {
     let mut times = Vec::new();
     for _ in 0..rounds.min(20) {
         let started = Instant::now();
-        let script = fresh.take(Kind::Plain).await?;
+        let script = fresh.take(LibrarySet::Plain).await?;
         job(&script, "10").await?;
         times.push(started.elapsed());
     }
@@ -125,7 +125,7 @@ async fn measure(rounds: usize) -> Fallible<()> {
 
 /// Prints the private memory of a warmed child.
 async fn idle_memory(jail: &CodeJail) -> Fallible<()> {
-    let script = jail.take(Kind::Plain).await?;
+    let script = jail.take(LibrarySet::Plain).await?;
     let path = format!("/proc/{}/smaps_rollup", script.pid());
     let text = std::fs::read_to_string(path)?;
     let mut out = std::io::stdout().lock();
@@ -148,7 +148,7 @@ async fn sustained(jail: &CodeJail, rounds: usize) -> Fallible<()> {
             tokio::spawn(async move {
                 for _ in 0..many {
                     let script = jail
-                        .take(Kind::Plain)
+                        .take(LibrarySet::Plain)
                         .await
                         .map_err(|error| error.to_string())?;
                     job(&script, "1").await.map_err(|error| error.to_string())?;
@@ -175,7 +175,7 @@ async fn on_demand(rounds: usize) -> Fallible<()> {
     let mut times = Vec::new();
     for _ in 0..rounds {
         let started = Instant::now();
-        let script = cold.take(Kind::Plain).await?;
+        let script = cold.take(LibrarySet::Plain).await?;
         job(&script, "10").await?;
         times.push(started.elapsed());
     }
@@ -183,13 +183,13 @@ async fn on_demand(rounds: usize) -> Fallible<()> {
     if cold.probe().await.data {
         data(&cold, rounds).await?;
     }
-    let script = cold.take(Kind::Plain).await?;
+    let script = cold.take(LibrarySet::Plain).await?;
     let started = Instant::now();
     job(&script, "20000").await?;
     say("one call of 20,000", &mut [started.elapsed() / 20_000])?;
     let mut times = Vec::new();
     for _ in 0..rounds {
-        let script = cold.take(Kind::Plain).await?;
+        let script = cold.take(LibrarySet::Plain).await?;
         let started = Instant::now();
         script.kill();
         script.ended().await;
@@ -203,12 +203,12 @@ async fn on_demand(rounds: usize) -> Fallible<()> {
 /// Measures starts with numpy and pandas imported beforehand.
 async fn data(jail: &CodeJail, rounds: usize) -> Fallible<()> {
     let started = Instant::now();
-    jail.take(Kind::Data).await?;
+    jail.take(LibrarySet::Data).await?;
     say("first data zygote ready", &mut [started.elapsed()])?;
     let mut times = Vec::new();
     for _ in 0..rounds {
         let started = Instant::now();
-        let script = jail.take(Kind::Data).await?;
+        let script = jail.take(LibrarySet::Data).await?;
         if !script.engine().ends_with("(zygote)") {
             return Err(script.engine().into());
         }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use haft_sandbox::{CommandSpec, Config, Guard, Mounts, Sandbox};
+use haft_sandbox::{CommandSpec, Config, Mounts, PathGuard, Sandbox};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     haft_sandbox::enter();
@@ -30,11 +30,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let Some(line) = line else { return Ok(()) };
         let mut mounts = Mounts::workspace(&workspace);
         mounts.guards = vec![
-            Guard::protect_dir(".git").at_any_depth(),
-            Guard::protect_file("haft.toml"),
-            Guard::protect_dir(".agents/skills"),
-            Guard::hide_dir(".haft"),
-            Guard::hide_file("secret.txt"),
+            PathGuard::protect_dir(".git").at_any_depth(),
+            PathGuard::protect_file("haft.toml"),
+            PathGuard::protect_dir(".agents/skills"),
+            PathGuard::hide_dir(".haft"),
+            PathGuard::hide_file("secret.txt"),
         ];
         let running = sandbox
             .start(CommandSpec::line(&line, &workspace).with_mounts(mounts))

@@ -6,7 +6,7 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use haft_sandbox::{Backend, CommandSpec, Config, Guard, Mounts, Sandbox};
+use haft_sandbox::{Backend, CommandSpec, Config, Mounts, PathGuard, Sandbox};
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -34,11 +34,11 @@ async fn compare(rounds: usize) -> Fallible<()> {
     let plain = spec.clone().with_mounts(Mounts::workspace(&folder));
     let mut guarded = plain.clone();
     guarded.mounts.guards = vec![
-        Guard::protect_dir(".git").at_any_depth(),
-        Guard::protect_dir(".vscode"),
-        Guard::protect_dir(".claude"),
-        Guard::protect_file(".envrc"),
-        Guard::protect_file("haft.toml"),
+        PathGuard::protect_dir(".git").at_any_depth(),
+        PathGuard::protect_dir(".vscode"),
+        PathGuard::protect_dir(".claude"),
+        PathGuard::protect_file(".envrc"),
+        PathGuard::protect_file("haft.toml"),
     ];
     let mut times: [Vec<Duration>; 4] = Default::default();
     for _ in 0..rounds + 5 {

@@ -52,12 +52,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::chosen::Inner;
+use self::chosen::CodeJailState;
 pub use self::script::Script;
-use crate::strength::{Missing, Strength};
+use crate::strength::{MissingFeature, Strength};
 use crate::{Sandbox, StartError};
 
-/// How scripts run.
+/// The configuration of a [`CodeJail`]: the interpreter, the limits of a script, and the children kept ready.
 #[derive(Debug, Clone)]
 pub struct CodeConfig {
     /// The interpreter; `None` = the first that works of those on this process's `PATH`,
@@ -100,7 +100,7 @@ impl Default for CodeConfig {
 
 /// The libraries that a script needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum LibrarySet {
     /// The standard library.
     #[default]
     Plain,
@@ -125,7 +125,7 @@ pub struct CodeProbe {
     /// How scripts are confined.
     pub strength: Strength,
     /// What is missing if there is no interpreter or no jail, and how to get it.
-    pub missing: Option<Missing>,
+    pub missing: Option<MissingFeature>,
     /// Interpreters that are not used, each with the reason, for example that it lies where tools write.
     pub passed_over: Vec<String>,
 }
@@ -133,14 +133,14 @@ pub struct CodeProbe {
 /// Hands out locked interpreters; clones share the pool.
 #[derive(Debug, Clone)]
 pub struct CodeJail {
-    inner: Arc<Inner>,
+    inner: Arc<CodeJailState>,
 }
 
 impl CodeJail {
     /// Creates a jail for scripts; nothing is started yet. What the sandbox's configuration requires and allows applies here too.
     pub fn new(sandbox: &Sandbox, config: CodeConfig) -> Self {
         Self {
-            inner: Arc::new(Inner::new(sandbox.clone(), config)),
+            inner: Arc::new(CodeJailState::new(sandbox.clone(), config)),
         }
     }
 
@@ -157,7 +157,7 @@ impl CodeJail {
         let inner = Arc::clone(&self.inner);
         tokio::spawn(async move {
             inner.chosen().await;
-            inner.fill(Kind::Plain).await;
+            inner.fill(LibrarySet::Plain).await;
         });
     }
 
@@ -166,7 +166,7 @@ impl CodeJail {
     /// # Errors
     /// [`StartError::NoInterpreter`] if this machine has none, [`StartError::TooWeak`] if the jail is weaker than required,
     /// [`StartError::Shut`] after [`shut`](Self::shut), [`StartError::Interpreter`] if it does not start.
-    pub async fn take(&self, kind: Kind) -> Result<Script, StartError> {
+    pub async fn take(&self, kind: LibrarySet) -> Result<Script, StartError> {
         if tokio::runtime::Handle::try_current().is_err() {
             return Err(StartError::NoRuntime);
         }
@@ -180,7 +180,7 @@ impl CodeJail {
         self.inner.shut().await;
     }
 
-    fn refill(&self, kind: Kind) {
+    fn refill(&self, kind: LibrarySet) {
         let inner = Arc::clone(&self.inner);
         tokio::spawn(async move { inner.fill(kind).await });
     }

@@ -106,7 +106,7 @@ pub enum GuardKind {
 
 /// A path in the workspace that the command must not change (or see).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Guard {
+pub struct PathGuard {
     /// Relative to the workspace; compared byte by byte.
     pub path: PathBuf,
     /// What is forbidden.
@@ -115,15 +115,30 @@ pub struct Guard {
     pub folder: bool,
     /// For a single name: whether it is also guarded below other folders, where it exists when the command starts.
     pub any_depth: bool,
+    /// What keeps the command from creating it while it is absent.
+    pub absent: AbsentGuard,
 }
 
-impl Guard {
+/// What keeps a command from creating what a guard is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AbsentGuard {
+    /// A placeholder holds the place.
+    #[default]
+    Placeholder,
+    /// Nothing holds the place, because an empty file there would mean something: what appears is renamed.
+    Renamed,
+    /// The guard is about new entries of the folder, which are renamed. What is there when the command starts it may change.
+    NewEntries,
+}
+
+impl PathGuard {
     fn new(path: impl Into<PathBuf>, kind: GuardKind, folder: bool) -> Self {
         Self {
             path: path.into(),
             kind,
             folder,
             any_depth: false,
+            absent: AbsentGuard::default(),
         }
     }
 
@@ -147,6 +162,19 @@ impl Guard {
         Self::new(path, GuardKind::Hidden, false)
     }
 
+    /// Creates a guard for a folder that exists and gets no new entries: what is in it then must have guards of its own, or guards in it.
+    pub fn no_new_entries(path: impl Into<PathBuf>) -> Self {
+        let mut guard = Self::protect_dir(path);
+        guard.absent = AbsentGuard::NewEntries;
+        guard
+    }
+
+    /// Lets nothing hold the place of an absent name: what appears there is renamed.
+    pub fn without_placeholder(mut self) -> Self {
+        self.absent = AbsentGuard::Renamed;
+        self
+    }
+
     /// Guards the name wherever it lies in the workspace, not only at the top.
     pub fn at_any_depth(mut self) -> Self {
         self.any_depth = true;
@@ -160,7 +188,7 @@ pub struct Mounts {
     /// The folder it may change (unless [`only_reads`](Self::only_reads)), seen at its own absolute path; `None` = only `/tmp`.
     pub workspace: Option<PathBuf>,
     /// The paths inside the workspace that it must not change or see.
-    pub guards: Vec<Guard>,
+    pub guards: Vec<PathGuard>,
     /// Links and folders (relative to the workspace) that it must not remove, rename or replace; nothing lifts that. What lies in
     /// such a folder, or where such a link leads, it may change.
     pub pinned: Vec<PathBuf>,
@@ -177,7 +205,7 @@ pub struct Mounts {
     pub only_reads: bool,
     /// The copy-on-write view of the workspace that the command works on; the workspace itself does not change. Needs a root file
     /// system of the command's own: refused below [`Strength::NoProc`](crate::Strength::NoProc).
-    pub view: Option<View>,
+    pub view: Option<OverlayFolders>,
     /// Folders of the user's home; the command sees copies of them below its own `HOME`. Refused below
     /// [`Strength::NoProc`](crate::Strength::NoProc), and for folders that a jail must not show.
     pub home: Vec<HomeFolder>,
@@ -191,13 +219,13 @@ pub struct HomeFolder {
     /// Where the command sees it, relative to its `HOME`.
     pub at: PathBuf,
     /// Where its changes go. Unlike a view of the workspace, it may hold those of earlier commands.
-    pub view: View,
+    pub view: OverlayFolders,
 }
 
 /// Where the changes of a command that works on a view go: the folders of an overlay over another folder. Both are empty,
 /// on one file system, and outside of that other folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct View {
+pub struct OverlayFolders {
     /// Holds everything that the command changed, in the format of overlayfs with `userxattr`.
     pub upper: PathBuf,
     /// The kernel's working folder; to be removed together with `upper`.

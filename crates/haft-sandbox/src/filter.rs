@@ -12,17 +12,17 @@ use seccompiler::{
     SeccompRule, TargetArch, sock_filter,
 };
 
-use self::tree::Answer;
+use self::tree::SyscallVerdict;
 
 pub(crate) type Error = seccompiler::BackendError;
-pub(crate) type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+pub(crate) type SyscallRules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// The first Landlock ABI that separates a command's abstract sockets from the host's.
 pub(crate) const SCOPES: u32 = 6;
 
 /// The environment of a confined process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Around {
+pub(crate) enum Isolation {
     /// A root and namespaces of its own: it can reach no file, process or socket of the host.
     Own,
     /// The host's. Landlock controls access to the content of files, and keeps signals inside.
@@ -31,7 +31,7 @@ pub(crate) enum Around {
     HostOfOld,
 }
 
-impl Around {
+impl Isolation {
     /// Returns the environment of a process for its level and Landlock ABI.
     pub(crate) fn of(namespaces: bool, landlock: u32) -> Self {
         match (namespaces, landlock >= SCOPES) {
@@ -119,13 +119,13 @@ fn is_null(index: u8) -> Result<SeccompCondition, Error> {
 }
 
 /// Adds a rule that matches if all conditions hold.
-fn rule(rules: &mut Rules, call: i64, all: Vec<SeccompCondition>) -> Result<(), Error> {
+fn rule(rules: &mut SyscallRules, call: i64, all: Vec<SeccompCondition>) -> Result<(), Error> {
     rules.entry(call).or_default().push(SeccompRule::new(all)?);
     Ok(())
 }
 
 /// Adds rules that match if the argument has one of these values.
-fn is_one_of(rules: &mut Rules, call: i64, index: u8, values: &[u64]) -> Result<(), Error> {
+fn is_one_of(rules: &mut SyscallRules, call: i64, index: u8, values: &[u64]) -> Result<(), Error> {
     for value in values {
         rule(rules, call, vec![is(index, value & 0xFFFF_FFFF)?])?;
     }
@@ -142,28 +142,28 @@ fn wide(values: &[i32]) -> Vec<u64> {
 /// Assembles the whole filter: by call number if that decides, else by `rules`: the answer is `matched` if one matches,
 /// and the opposite answer if none does.
 fn assemble(
-    mut answers: BTreeMap<i64, Answer>,
-    otherwise: Answer,
-    mut rules: Rules,
-    matched: Answer,
+    mut answers: BTreeMap<i64, SyscallVerdict>,
+    otherwise: SyscallVerdict,
+    mut rules: SyscallRules,
+    matched: SyscallVerdict,
 ) -> Result<BpfProgram, Error> {
-    answers.extend(ABSENT.iter().map(|call| (*call, Answer::Absent)));
+    answers.extend(ABSENT.iter().map(|call| (*call, SyscallVerdict::Absent)));
     for (call, conditions) in &rules {
         let answer = if conditions.is_empty() {
             matched
         } else {
-            Answer::ByArguments
+            SyscallVerdict::ByArguments
         };
         answers.insert(*call, answer);
     }
     rules.retain(|_, conditions| !conditions.is_empty());
     let action = |answer| match answer {
-        Answer::Allowed => SeccompAction::Allow,
+        SyscallVerdict::Allowed => SeccompAction::Allow,
         _ => SeccompAction::Errno(libc::EPERM.cast_unsigned()),
     };
     let unmatched = match matched {
-        Answer::Allowed => Answer::Denied,
-        _ => Answer::Allowed,
+        SyscallVerdict::Allowed => SyscallVerdict::Denied,
+        _ => SyscallVerdict::Allowed,
     };
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     let conditions = SeccompFilter::new(rules, action(unmatched), action(matched), arch)?;

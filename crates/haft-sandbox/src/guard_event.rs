@@ -18,13 +18,13 @@ pub enum GuardEvent {
     /// A program outside replaced or removed the path, which lifts its guard for a moment; it is guarded again. In that moment the
     /// command could change the file that is there now.
     Replaced {
-        /// The path.
+        /// The guarded path.
         path: PathBuf,
     },
     /// A program outside replaced a hidden path, or a protected one in a way that leaves it open to the command, which was killed:
     /// it may have read or changed the file that is there now.
     Exposed {
-        /// The path.
+        /// The guarded path.
         path: PathBuf,
     },
     /// There were more events than are listed. If the command was still running, it was killed.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use crate::jail::sys::keep_from_programs;
-use crate::spawn::{self, Start};
+use crate::spawn::{self, ResolvedCommand};
 
 /// How often to check whether a program with a time limit has exited.
 const LOOK: Duration = Duration::from_millis(10);
@@ -143,7 +143,7 @@ impl HostProgram {
     ///
     /// # Errors
     /// If it cannot be started.
-    pub fn detach(self) -> io::Result<Detached> {
+    pub fn detach(self) -> io::Result<DetachedProgram> {
         let mut child = self.spawn()?;
         let pid = child.id();
         let (tell, ended) = sync_channel(1);
@@ -156,7 +156,7 @@ impl HostProgram {
                     let _ = tell.send(status);
                 }
             })?;
-        Ok(Detached { pid, ended })
+        Ok(DetachedProgram { pid, ended })
     }
 
     fn spawn(self) -> io::Result<Child> {
@@ -164,7 +164,7 @@ impl HostProgram {
     }
 
     fn spawn_with(self, stdout: Stdio) -> io::Result<Child> {
-        let start = Start {
+        let start = ResolvedCommand {
             program: &self.program,
             argv: &self.argv,
             env: &self.env,
@@ -193,12 +193,12 @@ fn end(child: &mut Child) -> io::Result<ExitStatus> {
 
 /// A program that was started and left running.
 #[derive(Debug)]
-pub struct Detached {
+pub struct DetachedProgram {
     pid: u32,
     ended: Receiver<ExitStatus>,
 }
 
-impl Detached {
+impl DetachedProgram {
     /// Returns its process ID.
     pub fn pid(&self) -> u32 {
         self.pid

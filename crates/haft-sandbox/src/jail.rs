@@ -39,22 +39,22 @@ use tokio::io::{AsyncWriteExt, Interest};
 
 use self::guards::Guards;
 pub(crate) use self::lock::NO_CORE;
-use self::plan::{Bind, Caps, Entry, Grant, Net, Plan};
+use self::plan::{BindMode, JailNetwork, KernelLimits, LandlockGrant, RootEntry, SupervisorPlan};
 pub(crate) use self::probe::probe;
-use self::report::{Held, Report, receive, send_file};
-use self::spare::{Spare, Supervisor};
+use self::report::{ActiveMechanisms, JailReport, receive, send_file};
+use self::spare::{SpareSupervisor, Supervisor};
 use self::system::{SYSTEM_PATH, SystemList};
-use self::watch::names::Names;
-use crate::command::{CommandSpec, Mounts, Network, ProcessLimits, Stdin, View};
-use crate::filter::command::{Differs, Sockets};
-use crate::filter::{self, Around};
+use self::watch::names::GuardedNames;
+use crate::command::{CommandSpec, Mounts, Network, OverlayFolders, ProcessLimits, Stdin};
+use crate::filter::command::{FilterVariant, SocketPolicy};
+use crate::filter::{self, Isolation};
 use crate::memory::MemoryBound;
-use crate::memory::cgroup::Groups;
-use crate::outlet::Gate;
-use crate::places::{Places, Wanted};
-use crate::running::Started;
+use crate::memory::cgroup::ControlGroups;
+use crate::outlet::RunningOutlet;
+use crate::places::{PathPurpose, Places};
+use crate::running::StartedCommand;
 use crate::strength::{Probe, Strength};
-use crate::tree::Tree;
+use crate::tree::ProcessTree;
 use crate::{Config, StartError};
 
 /// The supervisor's `argv[0]`, in place of a program name.
@@ -87,7 +87,7 @@ pub(crate) async fn start(
     machine: &Machine,
     spec: &CommandSpec,
     input: Option<OwnedFd>,
-) -> Result<Started, StartError> {
+) -> Result<StartedCommand, StartError> {
     if spec.words().first().is_none_or(|word| word.is_empty()) {
         return Err(StartError::Spec("no program".into()));
     }
@@ -102,7 +102,7 @@ pub(crate) async fn start(
             return Err(StartError::NoView(probe.strength));
         }
     }
-    let level = Level {
+    let level = JailLevel {
         strength: probe.level,
         landlock: probe.landlock_abi,
         memory: probe.memory,
@@ -119,16 +119,17 @@ pub(crate) async fn start(
 #[derive(Debug)]
 pub(crate) struct Machine {
     system: SystemList,
-    groups: Option<Groups>,
-    spare: Arc<Spare>,
+    groups: Option<ControlGroups>,
+    spare: Arc<SpareSupervisor>,
 }
 
 impl Machine {
-    /// Inspects the machine.
+    /// Finds what every jail shows of the system and, if the configuration wants them, where control groups can be
+    /// created.
     pub(crate) fn find(config: &Config) -> Self {
         Self {
             system: SystemList::find(config),
-            groups: config.cgroups.then(Groups::find).flatten(),
+            groups: config.cgroups.then(ControlGroups::find).flatten(),
             spare: Arc::default(),
         }
     }
@@ -138,7 +139,7 @@ const MIB: u64 = 1 << 20;
 
 /// The level at which a jail is set up.
 #[derive(Debug, Clone, Copy)]
-struct Level {
+struct JailLevel {
     strength: Strength,
     /// The Landlock ABI; 0 = none, or not known yet.
     landlock: u32,
@@ -146,10 +147,10 @@ struct Level {
 }
 
 /// Returns the tree of a supervisor and the socket over which it receives its plan.
-fn watched_tree(supervisor: Supervisor) -> Result<(Tree, UnixStream), StartError> {
+fn watched_tree(supervisor: Supervisor) -> Result<(ProcessTree, UnixStream), StartError> {
     let Supervisor { child, link } = supervisor;
     let held = link.try_clone().map_err(failed("make a socket"))?;
-    let tree = Tree::jail(child, held).map_err(failed("watch the supervisor"))?;
+    let tree = ProcessTree::jail(child, held).map_err(failed("watch the supervisor"))?;
     Ok((tree, link))
 }
 
@@ -157,10 +158,10 @@ fn watched_tree(supervisor: Supervisor) -> Result<(Tree, UnixStream), StartError
 async fn set_up(
     config: &Config,
     machine: &Machine,
-    level: Level,
+    level: JailLevel,
     spec: &CommandSpec,
     input: Option<OwnedFd>,
-) -> Result<(Started, Held), StartError> {
+) -> Result<(StartedCommand, ActiveMechanisms), StartError> {
     let own_network = level.strength > Strength::LandlockSeccomp && spec.network != Network::Host;
     let mut supervisor = match own_network.then(|| machine.spare.take()).flatten() {
         Some(spare) => spare,
@@ -193,7 +194,7 @@ async fn set_up(
         _ => MemoryBound::Process,
     };
     let gate = gate(spec, listener).map_err(failed("open the outlet"))?;
-    let started = Started {
+    let started = StartedCommand {
         tree,
         stdout: Some(stdout.into()),
         stderr: stderr.into(),
@@ -205,7 +206,13 @@ async fn set_up(
 }
 
 /// Limits the memory of the whole tree: by a control group, else by watching it, as far as the probe found that to work.
-fn bound_memory(tree: &mut Tree, plan: &mut Plan, machine: &Machine, level: Level, bytes: u64) {
+fn bound_memory(
+    tree: &mut ProcessTree,
+    plan: &mut SupervisorPlan,
+    machine: &Machine,
+    level: JailLevel,
+    bytes: u64,
+) {
     if level.memory == MemoryBound::Process {
         return;
     }
@@ -225,10 +232,10 @@ fn failed(step: &'static str) -> impl FnOnce(io::Error) -> StartError {
 /// Launches a jail with this plan; the two descriptors become the output of its first program.
 pub(crate) async fn launch(
     config: &Config,
-    plan: &Plan,
+    plan: &SupervisorPlan,
     stdout: OwnedFd,
     stderr: OwnedFd,
-) -> Result<Tree, StartError> {
+) -> Result<ProcessTree, StartError> {
     let supervisor = Supervisor::start(config, stdout.into(), stderr.into())?;
     let (tree, link) = watched_tree(supervisor)?;
     ready(link, plan, None).await?;
@@ -238,9 +245,9 @@ pub(crate) async fn launch(
 /// Sends a supervisor its plan and receives the first report, with the listener that may come with it.
 async fn ready(
     link: UnixStream,
-    plan: &Plan,
+    plan: &SupervisorPlan,
     input: Option<OwnedFd>,
-) -> Result<(Held, Option<OwnedFd>), StartError> {
+) -> Result<(ActiveMechanisms, Option<OwnedFd>), StartError> {
     let report = tokio::time::timeout(SETUP, talk(link, &plan.encode(), input)).await;
     let (report, listener) = match report {
         Ok(Ok((report, listener))) => (Ok(report), listener),
@@ -248,19 +255,19 @@ async fn ready(
         Err(_) => (Err(io::ErrorKind::TimedOut.into()), None),
     };
     match report {
-        Ok(Report::Ready(held)) => Ok((held, listener)),
-        Ok(Report::NoProgram { errno }) => Err(StartError::Program {
+        Ok(JailReport::Ready(held)) => Ok((held, listener)),
+        Ok(JailReport::NoProgram { errno }) => Err(StartError::Program {
             program: plan
                 .argv
                 .first()
                 .map_or_else(String::new, |name| name.display().to_string()),
             source: io::Error::from_raw_os_error(errno),
         }),
-        Ok(Report::Failed { step, errno }) => Err(StartError::Jail {
+        Ok(JailReport::Failed { step, errno }) => Err(StartError::Jail {
             step,
             source: io::Error::from_raw_os_error(errno),
         }),
-        Ok(Report::Ended { .. } | Report::TooMuch { .. } | Report::Guard(_)) => {
+        Ok(JailReport::Ended { .. } | JailReport::TooMuch { .. } | JailReport::Guard(_)) => {
             Err(StartError::Spec("the jail ended early".into()))
         }
         Err(source) => Err(StartError::Jail {
@@ -271,12 +278,12 @@ async fn ready(
 }
 
 /// Opens the outlet if the command has one; a jail that handed over no listener is an error.
-fn gate(spec: &CommandSpec, listener: Option<OwnedFd>) -> io::Result<Option<Gate>> {
+fn gate(spec: &CommandSpec, listener: Option<OwnedFd>) -> io::Result<Option<RunningOutlet>> {
     let Network::Outlet(outlet) = &spec.network else {
         return Ok(None);
     };
     let listener = listener.ok_or(io::ErrorKind::NotConnected)?;
-    Gate::open(listener, Arc::clone(outlet)).map(Some)
+    RunningOutlet::open(listener, Arc::clone(outlet)).map(Some)
 }
 
 /// Sends the plan and reads the first report, with the listener that may come with it.
@@ -284,7 +291,7 @@ async fn talk(
     link: UnixStream,
     plan: &[u8],
     input: Option<OwnedFd>,
-) -> io::Result<(Report, Option<OwnedFd>)> {
+) -> io::Result<(JailReport, Option<OwnedFd>)> {
     link.set_nonblocking(true)?;
     let mut link = tokio::net::UnixStream::from_std(link)?;
     link.write_all(plan).await?;
@@ -294,11 +301,11 @@ async fn talk(
     }
     // Reads the first report and nothing after it: the next one reports the exit. Dropping the stream leaves the
     // connection open, because the tree holds another handle to it.
-    let (mut bytes, mut listener) = (vec![0; Report::HEAD], None);
+    let (mut bytes, mut listener) = (vec![0; JailReport::HEAD], None);
     receive(&link, &mut bytes, &mut listener).await?;
-    bytes.resize(Report::HEAD + Report::text_length(&bytes), 0);
-    receive(&link, &mut bytes[Report::HEAD..], &mut listener).await?;
-    let report = Report::decode(&bytes).map(|(report, _)| report);
+    bytes.resize(JailReport::HEAD + JailReport::text_length(&bytes), 0);
+    receive(&link, &mut bytes[JailReport::HEAD..], &mut listener).await?;
+    let report = JailReport::decode(&bytes).map(|(report, _)| report);
     let report = report.ok_or(io::ErrorKind::InvalidData)?;
     Ok((report, listener))
 }
@@ -308,8 +315,8 @@ fn wrong(path: &Path, why: &str) -> StartError {
 }
 
 /// Plans the program to run, its limits and its network.
-fn words_and_limits(level: Level, spec: &CommandSpec) -> Result<Plan, StartError> {
-    Ok(Plan {
+fn words_and_limits(level: JailLevel, spec: &CommandSpec) -> Result<SupervisorPlan, StartError> {
+    Ok(SupervisorPlan {
         argv: spec.words(),
         cwd: spec.cwd.canonicalize().unwrap_or_else(|_| spec.cwd.clone()),
         stdin: match &spec.stdin {
@@ -319,11 +326,11 @@ fn words_and_limits(level: Level, spec: &CommandSpec) -> Result<Plan, StartError
         caps: caps(&spec.limits, level.memory),
         filters: filters(level, &spec.network)?,
         net: match &spec.network {
-            Network::None => Net::Own,
-            Network::Outlet(_) => Net::Outlet,
-            Network::Host => Net::Host,
+            Network::None => JailNetwork::Own,
+            Network::Outlet(_) => JailNetwork::Outlet,
+            Network::Host => JailNetwork::Host,
         },
-        ..Plan::default()
+        ..SupervisorPlan::default()
     })
 }
 
@@ -331,15 +338,15 @@ fn words_and_limits(level: Level, spec: &CommandSpec) -> Result<Plan, StartError
 async fn plan(
     places: &Places,
     system: &SystemList,
-    level: Level,
+    level: JailLevel,
     spec: &CommandSpec,
-) -> Result<(Plan, Guards), StartError> {
+) -> Result<(SupervisorPlan, Guards), StartError> {
     let own_root = level.strength > Strength::LandlockSeccomp;
     let mut plan = words_and_limits(level, spec)?;
     plan.set_strength(level.strength);
     let mut guards = Guards::default();
     if let Some(workspace) = &spec.mounts.workspace {
-        let workspace = places.admit(workspace, Wanted::Workspace)?;
+        let workspace = places.admit(workspace, PathPurpose::Workspace)?;
         if !workspace.is_dir() {
             return Err(wrong(&workspace, "is not a folder"));
         }
@@ -358,7 +365,7 @@ async fn plan(
         plan.grants.clone_from(&system.grants);
         plan.entries.clone_from(&system.entries);
         let megabytes = spec.limits.tmp_mb;
-        plan.entries.push(Entry::Tmpfs {
+        plan.entries.push(RootEntry::Tmpfs {
             target: scratch.clone(),
             megabytes,
         });
@@ -375,7 +382,7 @@ async fn plan(
     }
     plan.env = environment(system, spec, &scratch);
     home_folders(&mut plan, places, spec, &scratch)?;
-    plan.grants.push((scratch, Grant::Write));
+    plan.grants.push((scratch, LandlockGrant::Write));
     if let Some(toolchains) = &spec.mounts.toolchains {
         toolchains::show(toolchains, &mut plan, own_root);
     }
@@ -385,22 +392,22 @@ async fn plan(
 
 /// Returns the guarded names, if programs outside work in the same folder as the command: they cannot lift the covers
 /// of a view, and below that strength there are none.
-fn watched(mounts: &Mounts, own_root: bool) -> Option<Names> {
+fn watched(mounts: &Mounts, own_root: bool) -> Option<GuardedNames> {
     let live = own_root
         && mounts.view.is_none()
         && !(mounts.guards.is_empty() && mounts.pinned.is_empty());
     live.then(|| {
         if mounts.only_reads {
             // Such a command creates nothing.
-            return Names::default();
+            return GuardedNames::default();
         }
-        Names::of(mounts)
+        GuardedNames::of(mounts)
     })
 }
 
 /// Plans the workspace and the other files that this command may read, as binds and as grants.
 fn files(
-    plan: &mut Plan,
+    plan: &mut SupervisorPlan,
     places: &Places,
     spec: &CommandSpec,
     guards: &Guards,
@@ -408,22 +415,22 @@ fn files(
     let own_root = plan.strength() > Strength::LandlockSeccomp;
     let mut shown = Vec::new();
     for path in &spec.mounts.read_only {
-        let path = places.admit(path, Wanted::Named)?;
+        let path = places.admit(path, PathPurpose::Named)?;
         if path.starts_with(&plan.workspace) && spec.mounts.workspace.is_some() {
             return Err(wrong(&path, "lies in the workspace: guard it instead"));
         }
         if places.is_shown(&path) {
             continue;
         }
-        plan.grants.push((path.clone(), Grant::Execute));
-        shown.push((path, Bind::ReadOnly));
+        plan.grants.push((path.clone(), LandlockGrant::Execute));
+        shown.push((path, BindMode::ReadOnly));
     }
     for path in &spec.mounts.read_write {
-        let path = places.admit(path, Wanted::Changed)?;
+        let path = places.admit(path, PathPurpose::Changed)?;
         let (grant, bind) = if spec.mounts.only_reads {
-            (Grant::Execute, Bind::ReadOnly)
+            (LandlockGrant::Execute, BindMode::ReadOnly)
         } else {
-            (Grant::Write, Bind::ReadWrite)
+            (LandlockGrant::Write, BindMode::ReadWrite)
         };
         plan.grants.push((path.clone(), grant));
         shown.push((path, bind));
@@ -431,13 +438,15 @@ fn files(
     if spec.mounts.workspace.is_some() {
         let workspace = plan.workspace.clone();
         let grants = if own_root {
-            vec![(workspace.clone(), Grant::Write)]
+            vec![(workspace.clone(), LandlockGrant::Write)]
         } else {
             bare::workspace(&workspace, &guards.covers)
         };
         let only_reads = spec.mounts.only_reads;
         let narrowed = |(path, grant)| match grant {
-            Grant::Write | Grant::Execute if only_reads => (path, Grant::Read),
+            LandlockGrant::Write | LandlockGrant::Execute if only_reads => {
+                (path, LandlockGrant::Read)
+            }
             grant => (path, grant),
         };
         plan.grants.extend(grants.into_iter().map(narrowed));
@@ -446,13 +455,13 @@ fn files(
                 plan.entries
                     .push(overlay(view, workspace.clone(), workspace)?);
             }
-            _ if only_reads => shown.push((workspace, Bind::Data)),
-            _ => shown.push((workspace, Bind::ReadWrite)),
+            _ if only_reads => shown.push((workspace, BindMode::Data)),
+            _ => shown.push((workspace, BindMode::ReadWrite)),
         }
     }
     if own_root {
         plan.entries
-            .extend(shown.into_iter().map(|(path, kind)| Entry::Bind {
+            .extend(shown.into_iter().map(|(path, kind)| RootEntry::Bind {
                 source: path.clone(),
                 target: path,
                 kind,
@@ -464,14 +473,14 @@ fn files(
 
 /// Plans the views of folders of the user's home, below the command's own.
 fn home_folders(
-    plan: &mut Plan,
+    plan: &mut SupervisorPlan,
     places: &Places,
     spec: &CommandSpec,
     scratch: &Path,
 ) -> Result<(), StartError> {
     let own_root = plan.strength() > Strength::LandlockSeccomp;
     for one in spec.mounts.home.iter().filter(|_| own_root) {
-        let Ok(lower) = places.admit(&one.folder, Wanted::Named) else {
+        let Ok(lower) = places.admit(&one.folder, PathPurpose::Named) else {
             continue;
         };
         let below = |part| matches!(part, std::path::Component::Normal(_));
@@ -485,7 +494,11 @@ fn home_folders(
 }
 
 /// Plans the overlay of a view. None of its folders may lie in the folder shown, where the command would see and change them.
-fn overlay(view: &View, lower: PathBuf, target: PathBuf) -> Result<Entry, StartError> {
+fn overlay(
+    view: &OverlayFolders,
+    lower: PathBuf,
+    target: PathBuf,
+) -> Result<RootEntry, StartError> {
     for folder in [&view.upper, &view.work] {
         if !folder.is_absolute() || folder.starts_with(&lower) {
             return Err(wrong(
@@ -494,7 +507,7 @@ fn overlay(view: &View, lower: PathBuf, target: PathBuf) -> Result<Entry, StartE
             ));
         }
     }
-    Ok(Entry::Overlay {
+    Ok(RootEntry::Overlay {
         target,
         lower,
         upper: view.upper.clone(),
@@ -503,7 +516,7 @@ fn overlay(view: &View, lower: PathBuf, target: PathBuf) -> Result<Entry, StartE
 }
 
 /// Sort key that puts parents before children; the sort is stable, so the list's order is kept otherwise.
-pub(crate) fn depth(entry: &Entry) -> usize {
+pub(crate) fn depth(entry: &RootEntry) -> usize {
     entry.target().components().count()
 }
 
@@ -545,9 +558,9 @@ fn memory_bytes(limits: &ProcessLimits) -> Option<u64> {
 
 /// Returns the limits of each process. Those on memory count what a process maps, not what it uses: WebAssembly engines reserve
 /// 10 GiB for each memory, and sanitizers terabytes. So they are only for machines that cannot limit what the tree uses.
-fn caps(limits: &ProcessLimits, bound: MemoryBound) -> Caps {
+fn caps(limits: &ProcessLimits, bound: MemoryBound) -> KernelLimits {
     let mapped = memory_bytes(limits).filter(|_| bound == MemoryBound::Process);
-    Caps {
+    KernelLimits {
         data: mapped.unwrap_or(u64::MAX),
         // Shared memory, which the data limit does not count.
         address: mapped.map_or(u64::MAX, |data| {
@@ -563,23 +576,23 @@ fn caps(limits: &ProcessLimits, bound: MemoryBound) -> Caps {
 }
 
 /// Returns which sockets a command may create; its network namespace and its root limit what they reach.
-fn sockets(network: &Network, own_root: bool, scopes: bool) -> Sockets {
+fn sockets(network: &Network, own_root: bool, scopes: bool) -> SocketPolicy {
     match (network, own_root) {
         // In the host's network it could reach the host's abstract sockets, and without a root of its own the host's socket files.
-        (Network::Host, _) if !(own_root && scopes) => Sockets::Internet,
-        (_, true) => Sockets::All,
-        (_, false) => Sockets::None,
+        (Network::Host, _) if !(own_root && scopes) => SocketPolicy::Internet,
+        (_, true) => SocketPolicy::All,
+        (_, false) => SocketPolicy::None,
     }
 }
 
-fn filters(level: Level, network: &Network) -> Result<Vec<BpfProgram>, StartError> {
+fn filters(level: JailLevel, network: &Network) -> Result<Vec<BpfProgram>, StartError> {
     let namespaces = level.strength > Strength::LandlockSeccomp;
-    let differs = Differs {
-        around: Around::of(namespaces, level.landlock),
+    let differs = FilterVariant {
+        around: Isolation::of(namespaces, level.landlock),
         sockets: sockets(network, namespaces, level.landlock >= filter::SCOPES),
         // If memory is only watched, memory files that no process maps would go unnoticed.
         memory_files: matches!(level.memory, MemoryBound::CgroupV1 | MemoryBound::CgroupV2),
-        role: filter::command::Role::Command,
+        role: filter::command::FilterTarget::Command,
     };
     filter::command::all(differs)
         .map_err(|_| StartError::Spec("no system call filter for this architecture".into()))

@@ -54,25 +54,25 @@ use tokio::net::unix::pipe;
 use tokio::sync::OnceCell;
 
 pub use crate::command::{
-    CommandSpec, Guard, GuardKind, HomeFolder, Mounts, Network, ProcessLimits, Program, SHELL,
-    Stdin, View,
+    AbsentGuard, CommandSpec, GuardKind, HomeFolder, Mounts, Network, OverlayFolders, PathGuard,
+    ProcessLimits, Program, SHELL, Stdin,
 };
 pub use crate::guard_event::GuardEvent;
-pub use crate::host_program::{Detached, HostProgram};
+pub use crate::host_program::{DetachedProgram, HostProgram};
 use crate::jail::Machine;
 pub use crate::jail::enter;
 pub use crate::large_blocks::map_large_blocks;
 pub use crate::memory::MemoryBound;
-pub use crate::outlet::{OUTLET_ADDRESS, Outlet, Serving};
+pub use crate::outlet::{OUTLET_ADDRESS, Outlet, ServeFuture};
 pub use crate::output::{
     Chunk, DEFAULT_LOG_CAP, DEFAULT_SPOOL, Follower, Log, SPOOLED, Spool, TextChunk,
 };
-pub use crate::places::{Places, Refused};
+pub use crate::places::{PathRefusal, Places};
 pub use crate::program_pages::release_program_pages;
-use crate::running::Started;
-pub use crate::running::{Exit, Running, Waited};
+use crate::running::StartedCommand;
+pub use crate::running::{Exit, RunningCommand, WaitOutcome};
 pub use crate::standard_output::stdout_was_closed;
-pub use crate::strength::{Missing, Probe, Strength};
+pub use crate::strength::{MissingFeature, Probe, Strength};
 pub use crate::toolchains::{FoundToolchain, ToolchainSearch, Toolchains};
 pub use haft_shell::direct_words;
 
@@ -89,7 +89,7 @@ pub enum Backend {
 /// The configuration of a [`Sandbox`].
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// The driver.
+    /// What confines processes: the jail, or nothing.
     pub backend: Backend,
     /// The weakest confinement that is acceptable, whatever the backend; nothing runs below it.
     /// [`Backend::Passthrough`] needs an explicit [`Strength::None`] here.
@@ -155,7 +155,7 @@ pub enum StartError {
     },
     /// A path must not be shown in a jail, or a program must not be started outside of one.
     #[error("start a command: {0}")]
-    Refused(#[from] Refused),
+    Refused(#[from] PathRefusal),
     /// The command or its mounts are invalid.
     #[error("start a command: {0}")]
     Spec(String),
@@ -182,7 +182,7 @@ pub enum StartError {
     Interpreter(String),
     /// No interpreter works in the jail.
     #[error("start a script: {0}")]
-    NoInterpreter(Missing),
+    NoInterpreter(MissingFeature),
     /// The jail for scripts was shut down.
     #[error("start a script: its jail was shut")]
     Shut,
@@ -262,7 +262,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// If the command cannot be started, or only below [`Config::require`].
-    pub async fn start(&self, spec: CommandSpec) -> Result<Running, StartError> {
+    pub async fn start(&self, spec: CommandSpec) -> Result<RunningCommand, StartError> {
         running::serve(self.begin(&spec, None).await?, &spec)
     }
 
@@ -275,7 +275,7 @@ impl Sandbox {
     pub async fn converse(
         &self,
         spec: CommandSpec,
-    ) -> Result<(Running, pipe::Sender, pipe::Receiver), StartError> {
+    ) -> Result<(RunningCommand, pipe::Sender, pipe::Receiver), StartError> {
         let (mut started, sender) = self.begin_piped(&spec).await?;
         let output = started.stdout.take();
         let output = output.ok_or_else(|| unpiped(io::ErrorKind::BrokenPipe.into()))?;
@@ -291,12 +291,15 @@ impl Sandbox {
     pub async fn start_piped(
         &self,
         spec: CommandSpec,
-    ) -> Result<(Running, pipe::Sender), StartError> {
+    ) -> Result<(RunningCommand, pipe::Sender), StartError> {
         let (started, sender) = self.begin_piped(&spec).await?;
         Ok((running::serve(started, &spec)?, sender))
     }
 
-    async fn begin_piped(&self, spec: &CommandSpec) -> Result<(Started, pipe::Sender), StartError> {
+    async fn begin_piped(
+        &self,
+        spec: &CommandSpec,
+    ) -> Result<(StartedCommand, pipe::Sender), StartError> {
         runtime()?;
         let pipes = rustix::pipe::pipe_with(PipeFlags::CLOEXEC);
         let (theirs, ours) = pipes.map_err(|e| unpiped(e.into()))?;
@@ -309,7 +312,7 @@ impl Sandbox {
         &self,
         spec: &CommandSpec,
         input: Option<OwnedFd>,
-    ) -> Result<Started, StartError> {
+    ) -> Result<StartedCommand, StartError> {
         let config = &self.inner.config;
         match config.backend {
             Backend::Jail => self.begin_jailed(spec, input).await,
@@ -333,7 +336,7 @@ impl Sandbox {
     ///
     /// # Errors
     /// As [`start`](Self::start).
-    pub async fn start_jailed(&self, spec: CommandSpec) -> Result<Running, StartError> {
+    pub async fn start_jailed(&self, spec: CommandSpec) -> Result<RunningCommand, StartError> {
         running::serve(self.begin_jailed(&spec, None).await?, &spec)
     }
 
@@ -341,7 +344,7 @@ impl Sandbox {
         &self,
         spec: &CommandSpec,
         input: Option<OwnedFd>,
-    ) -> Result<Started, StartError> {
+    ) -> Result<StartedCommand, StartError> {
         runtime()?;
         let inner = &self.inner;
         let probe = self.probe().await;

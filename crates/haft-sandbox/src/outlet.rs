@@ -26,20 +26,20 @@ const MOST: usize = 64;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The future that serves one connection; dropped when the command has ended.
-pub type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub type ServeFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Answers the connections of one command.
 pub trait Outlet: Send + Sync + fmt::Debug {
     /// Serves a connection opened by the command or a process that it started. Up to 64 are served at the same
     /// time, each by a task that ends with the command.
-    fn serve(&self, connection: TcpStream) -> Serving;
+    fn serve(&self, connection: TcpStream) -> ServeFuture;
 }
 
 /// A running outlet; stops when the value is dropped.
 #[derive(Debug)]
-pub(crate) struct Gate(JoinHandle<()>);
+pub(crate) struct RunningOutlet(JoinHandle<()>);
 
-impl Gate {
+impl RunningOutlet {
     /// Accepts connections on the listener that came from inside.
     pub(crate) fn open(listener: OwnedFd, outlet: Arc<dyn Outlet>) -> io::Result<Self> {
         let listener = std::net::TcpListener::from(listener);
@@ -49,7 +49,7 @@ impl Gate {
     }
 }
 
-impl Drop for Gate {
+impl Drop for RunningOutlet {
     fn drop(&mut self) {
         // Its connections end with it.
         self.0.abort();

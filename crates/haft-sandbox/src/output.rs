@@ -17,7 +17,7 @@ mod follower;
 mod front;
 mod spool;
 
-use follower::Reached;
+use follower::FollowerPosition;
 use front::Front;
 
 pub use follower::Follower;
@@ -68,7 +68,7 @@ pub struct TextChunk {
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct End {
+struct StreamEnd {
     total: u64,
     ended: bool,
 }
@@ -91,9 +91,9 @@ impl Window {
 pub struct Log {
     tail_cap: usize,
     kept: Mutex<Window>,
-    end: watch::Sender<End>,
+    end: watch::Sender<StreamEnd>,
     /// How far the follower has read.
-    follower: Reached,
+    follower: FollowerPosition,
 }
 
 impl Log {
@@ -117,8 +117,8 @@ impl Log {
                 tail: VecDeque::new(),
                 tail_len: 0,
             }),
-            end: watch::Sender::new(End::default()),
-            follower: Reached::default(),
+            end: watch::Sender::new(StreamEnd::default()),
+            follower: FollowerPosition::default(),
         }
     }
 
@@ -205,7 +205,7 @@ impl Log {
     /// Returns at most `max` bytes from `offset` on, in one piece; empty if there is nothing there yet.
     pub fn read(&self, offset: u64, max: usize) -> Chunk {
         let kept = self.lock();
-        let End { total, ended } = *self.end.borrow();
+        let StreamEnd { total, ended } = *self.end.borrow();
         let (front, tail_start) = (kept.front.length(), kept.tail_start(total));
         let from = match offset {
             offset if offset >= total => total.min(offset),
@@ -240,7 +240,7 @@ impl Log {
 
     /// Returns where the text received so far ends: before an incomplete character, as long as the stream has not ended.
     pub fn text_end(&self) -> u64 {
-        let End { total, ended } = *self.end.borrow();
+        let StreamEnd { total, ended } = *self.end.borrow();
         if ended {
             return total;
         }

@@ -73,7 +73,7 @@ impl Default for Places {
 /// A path that the sandbox does not show, or a program that it does not start.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{}` {why}", path.display())]
-pub struct Refused {
+pub struct PathRefusal {
     /// The path, as given.
     pub path: PathBuf,
     /// The reason, as the rest of a sentence that starts with the path.
@@ -82,7 +82,7 @@ pub struct Refused {
 
 /// The purpose for which a path is requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wanted<'a> {
+pub(crate) enum PathPurpose<'a> {
     /// As the folder that a command changes.
     Workspace,
     /// To be read, named by the host.
@@ -142,11 +142,11 @@ impl Places {
     ///
     /// # Errors
     /// [`Refused`] if no jail may show it: it holds haft's own files or credentials, or is a home folder.
-    pub fn check_shown(&self, path: &Path, changed: bool) -> Result<PathBuf, Refused> {
+    pub fn check_shown(&self, path: &Path, changed: bool) -> Result<PathBuf, PathRefusal> {
         let wanted = if changed {
-            Wanted::Changed
+            PathPurpose::Changed
         } else {
-            Wanted::Shown
+            PathPurpose::Shown
         };
         self.admit(path, wanted)
     }
@@ -174,7 +174,11 @@ impl Places {
     }
 
     /// Returns the canonical path, if the jail may show it. The only place that decides this.
-    pub(crate) fn admit(&self, path: &Path, wanted: Wanted<'_>) -> Result<PathBuf, Refused> {
+    pub(crate) fn admit(
+        &self,
+        path: &Path,
+        wanted: PathPurpose<'_>,
+    ) -> Result<PathBuf, PathRefusal> {
         let refuse = |why: &dyn fmt::Display| refused(path, why);
         let real = path.canonicalize().map_err(|error| refuse(&error))?;
         let made = MADE.iter().any(|folder| real.starts_with(folder));
@@ -182,7 +186,7 @@ impl Places {
         {
             return Err(refuse(&"is the system's own, and no jail shows it"));
         }
-        let workspace = wanted == Wanted::Workspace;
+        let workspace = wanted == PathPurpose::Workspace;
         // Own paths inside a workspace are hidden there.
         let holds_own = !workspace && self.own.iter().any(|own| own.starts_with(&real));
         if holds_own || self.own.iter().any(|own| real.starts_with(own)) {
@@ -195,17 +199,17 @@ impl Places {
         if !workspace && self.holds_writable(&real) {
             return Err(refuse(&"holds a folder that tools may change"));
         }
-        if matches!(wanted, Wanted::Shown | Wanted::Changed) {
+        if matches!(wanted, PathPurpose::Shown | PathPurpose::Changed) {
             self.check_private(&real, wanted)
                 .map_err(|why| refuse(&why))?;
         }
-        let (Wanted::Part(prefix) | Wanted::Below(prefix)) = wanted else {
+        let (PathPurpose::Part(prefix) | PathPurpose::Below(prefix)) = wanted else {
             return Ok(real);
         };
         if self.is_writable(&real) {
             return Err(refuse(&"lies in a folder that tools may change"));
         }
-        if matches!(wanted, Wanted::Below(_)) {
+        if matches!(wanted, PathPurpose::Below(_)) {
             if real != path || !real.starts_with(prefix) {
                 let text = format!("is a link, or lies behind one, to {}", real.display());
                 return Err(refuse(&text));
@@ -222,13 +226,13 @@ impl Places {
     ///
     /// # Errors
     /// [`Refused`] if a tool can, if it is not a file, or if it belongs to another user.
-    pub fn check_startable(&self, program: &Path) -> Result<PathBuf, Refused> {
+    pub fn check_startable(&self, program: &Path) -> Result<PathBuf, PathRefusal> {
         self.startable(program)
     }
 
     /// Returns the canonical path of a program that may run before a jail's locks are on: no tool can change
     /// it, or which file its name leads to.
-    pub(crate) fn startable(&self, program: &Path) -> Result<PathBuf, Refused> {
+    pub(crate) fn startable(&self, program: &Path) -> Result<PathBuf, PathRefusal> {
         let refuse = |why: &dyn fmt::Display| refused(program, why);
         let way = way::to(program).map_err(|error| refuse(&error))?;
         let real = way.last().cloned().unwrap_or_default();
@@ -257,7 +261,7 @@ impl Places {
     ///
     /// # Errors
     /// [`Refused`] if no program of the name may: tools could have put it there, or another user could change it.
-    pub fn program(&self, name: &str, path: &OsStr) -> Option<Result<PathBuf, Refused>> {
+    pub fn program(&self, name: &str, path: &OsStr) -> Option<Result<PathBuf, PathRefusal>> {
         let mut first = None;
         for file in on_path(name, path) {
             match self.startable(&file) {
@@ -311,8 +315,8 @@ fn within<'a>(paths: &'a [PathBuf], workspace: &'a Path) -> impl Iterator<Item =
     inside.filter(|path| *path != Path::new(""))
 }
 
-fn refused(path: &Path, why: &dyn fmt::Display) -> Refused {
-    Refused {
+fn refused(path: &Path, why: &dyn fmt::Display) -> PathRefusal {
+    PathRefusal {
         path: path.to_owned(),
         why: why.to_string(),
     }

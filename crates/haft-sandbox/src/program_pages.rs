@@ -34,7 +34,7 @@ fn unwritten(mappings: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut current: Option<Range<usize>> = None;
     for line in mappings.lines() {
-        if let Some(header) = Header::of(line) {
+        if let Some(header) = MappingHeader::of(line) {
             found.extend(current.take());
             current = header.is_unwritable_file().then_some(header.addresses);
         } else if written(line) {
@@ -53,13 +53,13 @@ fn written(line: &str) -> bool {
 }
 
 /// The first line of a mapping: `START-END PERMISSIONS OFFSET DEVICE INODE  PATH`.
-struct Header<'a> {
+struct MappingHeader<'a> {
     addresses: Range<usize>,
     permissions: &'a str,
     path: &'a str,
 }
 
-impl<'a> Header<'a> {
+impl<'a> MappingHeader<'a> {
     fn of(line: &'a str) -> Option<Self> {
         let mut words = line.split_ascii_whitespace();
         let (start, end) = words.next()?.split_once('-')?;

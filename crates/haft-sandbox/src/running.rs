@@ -18,11 +18,11 @@ use crate::StartError;
 use crate::command::{CommandSpec, Network, Stdin};
 use crate::guard_event::GuardEvent;
 use crate::memory::MemoryBound;
-use crate::outlet::Gate;
+use crate::outlet::RunningOutlet;
 use crate::output::Log;
-use crate::spawn::{self, Start};
+use crate::spawn::{self, ResolvedCommand};
 use crate::strength::Strength;
-use crate::tree::Tree;
+use crate::tree::ProcessTree;
 
 /// The size to which the pipe grows after a full read, and the matching buffer: a quarter of a large pipe is read at once.
 const BIG_PIPE: usize = 1 << 20;
@@ -73,7 +73,7 @@ impl Exit {
 
 /// The reason why a [`Running::wait_for`] returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Waited {
+pub enum WaitOutcome {
     /// The condition held.
     Matched,
     /// The command ended before the condition held.
@@ -83,14 +83,14 @@ pub enum Waited {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Control {
+struct CommandControl {
     kill: bool,
     terminate: bool,
     deadline: Option<Instant>,
 }
 
 #[derive(Debug)]
-struct State {
+struct CommandState {
     id: u64,
     pid: u32,
     started: Instant,
@@ -100,28 +100,28 @@ struct State {
     stdout: Log,
     stderr: Log,
     exit: watch::Sender<Option<Exit>>,
-    control: watch::Sender<Control>,
+    control: watch::Sender<CommandControl>,
 }
 
 /// A handle to a started command; clone it to share it. The whole process tree is killed when the last clone is
 /// dropped, so a caller that wants the command to keep running keeps one.
 #[derive(Debug, Clone)]
-pub struct Running {
-    held: Arc<Held>,
+pub struct RunningCommand {
+    held: Arc<KillOnDrop>,
 }
 
 /// Kills the command when the last handle is dropped; the task holds only the state.
 #[derive(Debug)]
-struct Held(Arc<State>);
+struct KillOnDrop(Arc<CommandState>);
 
-impl Drop for Held {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         self.0.control.send_modify(|control| control.kill = true);
     }
 }
 
-impl Running {
-    fn state(&self) -> &State {
+impl RunningCommand {
+    fn state(&self) -> &CommandState {
         &self.held.0
     }
 
@@ -210,16 +210,16 @@ impl Running {
         &self,
         mut holds: impl FnMut(&Self) -> bool,
         deadline: std::time::Instant,
-    ) -> Waited {
+    ) -> WaitOutcome {
         let wait = async {
             loop {
                 let seen = (self.stdout().total(), self.stderr().total());
                 let exit = self.exit();
                 if holds(self) {
-                    return Waited::Matched;
+                    return WaitOutcome::Matched;
                 }
                 if let Some(exit) = exit {
-                    return Waited::Ended(exit);
+                    return WaitOutcome::Ended(exit);
                 }
                 tokio::select! {
                     () = self.stdout().changed(seen.0), if !self.stdout().ended() => {}
@@ -230,28 +230,28 @@ impl Running {
         };
         tokio::time::timeout_at(deadline.into(), wait)
             .await
-            .unwrap_or(Waited::TimedOut)
+            .unwrap_or(WaitOutcome::TimedOut)
     }
 }
 
 /// A started process whose pipes are not read yet.
 #[derive(Debug)]
-pub(crate) struct Started {
-    pub(crate) tree: Tree,
+pub(crate) struct StartedCommand {
+    pub(crate) tree: ProcessTree,
     /// `None` if it is read elsewhere.
     pub(crate) stdout: Option<OwnedFd>,
     pub(crate) stderr: OwnedFd,
     pub(crate) strength: Strength,
     pub(crate) memory: MemoryBound,
     /// Answers the command's connections until it has ended.
-    pub(crate) gate: Option<Gate>,
+    pub(crate) gate: Option<RunningOutlet>,
 }
 
 /// Starts a command without a jail.
 pub(crate) fn passthrough(
     spec: &CommandSpec,
     input: Option<OwnedFd>,
-) -> Result<Started, StartError> {
+) -> Result<StartedCommand, StartError> {
     if matches!(spec.network, Network::Outlet(_)) {
         return Err(StartError::NoOutlet(Strength::None));
     }
@@ -271,8 +271,8 @@ pub(crate) fn passthrough(
     let mut env = outer_env();
     env.extend(spec.env.clone());
     let id = NEXT_ID.load(Ordering::Relaxed);
-    let cookie = Tree::cookie(id);
-    env.insert(Tree::COOKIE.into(), cookie.clone());
+    let cookie = ProcessTree::cookie(id);
+    env.insert(ProcessTree::COOKIE.into(), cookie.clone());
     let path = env.get(OsStr::new("PATH")).cloned().unwrap_or_default();
     let program = spawn::find(name, &path, &spec.cwd).map_err(refused)?;
     let stdin = match (input, &spec.stdin) {
@@ -282,7 +282,7 @@ pub(crate) fn passthrough(
             .map_err(system("keep its input"))?
             .into(),
     };
-    let start = Start {
+    let start = ResolvedCommand {
         program: &program,
         argv: &argv,
         env: &env,
@@ -292,10 +292,10 @@ pub(crate) fn passthrough(
         .spawn(stdin, Stdio::piped(), Stdio::piped())
         .map_err(refused)?;
     let pipes = child.stdout.take().zip(child.stderr.take());
-    let tree = Tree::passthrough(child, cookie).map_err(system("watch it"))?;
+    let tree = ProcessTree::passthrough(child, cookie).map_err(system("watch it"))?;
     let (stdout, stderr) =
         pipes.ok_or_else(|| system("read it")(io::ErrorKind::BrokenPipe.into()))?;
-    Ok(Started {
+    Ok(StartedCommand {
         tree,
         stdout: Some(stdout.into()),
         stderr: stderr.into(),
@@ -317,8 +317,11 @@ fn outer_env() -> BTreeMap<OsString, OsString> {
 }
 
 /// Hands a started process over to its own task.
-pub(crate) fn serve(started: Started, spec: &CommandSpec) -> Result<Running, StartError> {
-    let Started {
+pub(crate) fn serve(
+    started: StartedCommand,
+    spec: &CommandSpec,
+) -> Result<RunningCommand, StartError> {
+    let StartedCommand {
         tree,
         stdout,
         stderr,
@@ -337,7 +340,7 @@ pub(crate) fn serve(started: Started, spec: &CommandSpec) -> Result<Running, Sta
     let deadline = spec
         .timeout
         .and_then(|timeout| started.checked_add(timeout));
-    let state = Arc::new(State {
+    let state = Arc::new(CommandState {
         id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
         pid: tree.pid(),
         started,
@@ -347,26 +350,26 @@ pub(crate) fn serve(started: Started, spec: &CommandSpec) -> Result<Running, Sta
         stdout: spec.log(),
         stderr: spec.log(),
         exit: watch::Sender::new(None),
-        control: watch::Sender::new(Control {
+        control: watch::Sender::new(CommandControl {
             kill: false,
             terminate: false,
             deadline,
         }),
     });
-    let running = Running {
-        held: Arc::new(Held(Arc::clone(&state))),
+    let running = RunningCommand {
+        held: Arc::new(KillOnDrop(Arc::clone(&state))),
     };
     tokio::spawn(async move {
-        drive(tree, [stdout, Some(stderr)], Ending(state)).await;
+        drive(tree, [stdout, Some(stderr)], ExitReporter(state)).await;
         drop(gate);
     });
     Ok(running)
 }
 
 /// However the task ends, this reports an exit to all waiters.
-struct Ending(Arc<State>);
+struct ExitReporter(Arc<CommandState>);
 
-impl Drop for Ending {
+impl Drop for ExitReporter {
     fn drop(&mut self) {
         self.0.stdout.finish();
         self.0.stderr.finish();
@@ -388,18 +391,18 @@ impl Drop for Ending {
 }
 
 /// Reads both streams, watches the process and the clock, kills the tree, publishes the exit.
-async fn drive(mut tree: Tree, pipes: [Option<Receiver>; 2], ending: Ending) {
+async fn drive(mut tree: ProcessTree, pipes: [Option<Receiver>; 2], ending: ExitReporter) {
     let state = &*ending.0;
     let [stdout, stderr] = pipes;
-    let mut out = Reader::new(stdout, &state.stdout);
-    let mut err = Reader::new(stderr, &state.stderr);
+    let mut out = StreamReader::new(stdout, &state.stdout);
+    let mut err = StreamReader::new(stderr, &state.stderr);
     let mut control = state.control.subscribe();
     let (mut killed, mut asked, mut timed_out) = (false, false, false);
     let grouped = matches!(state.memory, MemoryBound::CgroupV1 | MemoryBound::CgroupV2);
     let mut look = tokio::time::interval(LOOK);
     look.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        let Control {
+        let CommandControl {
             kill,
             terminate,
             deadline,
@@ -446,7 +449,7 @@ async fn drive(mut tree: Tree, pipes: [Option<Receiver>; 2], ending: Ending) {
 }
 
 /// Reads the remaining output once the first process has ended.
-async fn drain(tree: &Tree, out: &mut Reader<'_>, err: &mut Reader<'_>) {
+async fn drain(tree: &ProcessTree, out: &mut StreamReader<'_>, err: &mut StreamReader<'_>) {
     out.take_ready();
     err.take_ready();
     if out.open() || err.open() {
@@ -475,13 +478,13 @@ async fn at(deadline: Option<Instant>) {
 }
 
 /// Reads one stream into its log; pipe and buffer grow with the first full read.
-struct Reader<'a> {
+struct StreamReader<'a> {
     pipe: Option<Receiver>,
     log: &'a Log,
     buffer: Vec<u8>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> StreamReader<'a> {
     fn new(pipe: Option<Receiver>, log: &'a Log) -> Self {
         Self {
             pipe,

@@ -16,14 +16,14 @@ use rustix::fs::{MemfdFlags, SealFlags, SeekFrom};
 
 /// A command whose program has been found.
 #[derive(Debug)]
-pub(crate) struct Start<'a> {
+pub(crate) struct ResolvedCommand<'a> {
     pub(crate) program: &'a Path,
     pub(crate) argv: &'a [OsString],
     pub(crate) env: &'a BTreeMap<OsString, OsString>,
     pub(crate) cwd: &'a Path,
 }
 
-impl Start<'_> {
+impl ResolvedCommand<'_> {
     /// Starts it in its own process group, with only `env` as its environment.
     pub(crate) fn spawn(&self, stdin: Stdio, stdout: Stdio, stderr: Stdio) -> io::Result<Child> {
         let mut command = self.command();

@@ -66,7 +66,7 @@ impl FromStr for Strength {
 
 /// One thing that the machine does not provide.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingFeature {
     /// Its name, e.g. `user namespaces`.
     pub what: String,
     /// Why it is missing.
@@ -77,7 +77,7 @@ pub struct Missing {
     pub decides: bool,
 }
 
-impl fmt::Display for Missing {
+impl fmt::Display for MissingFeature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}; {}", self.what, self.why, self.fix)
     }
@@ -96,7 +96,7 @@ pub struct Probe {
     /// `rlimit (per user)` or `nothing`.
     pub pids: &'static str,
     /// What is missing from [`Strength::Full`] or from limits by cgroup.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingFeature>,
     /// The level that is set up; higher than `strength` if only Landlock is missing.
     pub(crate) level: Strength,
     pub(crate) entered: bool,

@@ -16,7 +16,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use self::finder::Finder;
-use crate::places::{Places, Refused};
+use crate::places::{PathRefusal, Places};
 
 /// Where to look for toolchains.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct FoundToolchain {
     /// The chosen version, if there are several.
     pub version: Option<String>,
     /// The parts of it that are shown, by canonical path.
-    parts: Vec<Part>,
+    parts: Vec<ToolchainPart>,
     /// Its program folders.
     path: Vec<PathBuf>,
     /// The variables by which its programs find it.
@@ -46,7 +46,7 @@ pub struct FoundToolchain {
 
 /// A part of a toolchain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum ToolchainPart {
     /// A folder or file, shown at its own path.
     Shown(PathBuf),
     /// A symbolic link next to the programs, and its target.
@@ -57,7 +57,7 @@ pub(crate) enum Part {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Toolchains {
     found: Vec<FoundToolchain>,
-    refused: Vec<Refused>,
+    refused: Vec<PathRefusal>,
 }
 
 impl Toolchains {
@@ -76,7 +76,7 @@ impl Toolchains {
     }
 
     /// Returns what looked like a part of a toolchain but is not shown.
-    pub fn refused(&self) -> &[Refused] {
+    pub fn refused(&self) -> &[PathRefusal] {
         &self.refused
     }
 
@@ -88,7 +88,7 @@ impl Toolchains {
             let Some((path, why)) = reason else {
                 return true;
             };
-            refused.push(Refused {
+            refused.push(PathRefusal {
                 path: path.to_owned(),
                 why,
             });
@@ -108,15 +108,15 @@ impl Toolchains {
     }
 
     /// Returns the parts of them that are shown.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = &Part> {
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &ToolchainPart> {
         self.found.iter().flat_map(|one| &one.parts)
     }
 
     /// Returns whether a path is shown as a part of one of them.
     pub(crate) fn shows(&self, target: &Path) -> bool {
         self.parts().any(|part| match part {
-            Part::Shown(path) => target.starts_with(path),
-            Part::Link { path, .. } => target == path,
+            ToolchainPart::Shown(path) => target.starts_with(path),
+            ToolchainPart::Link { path, .. } => target == path,
         })
     }
 }
@@ -125,8 +125,8 @@ impl FoundToolchain {
     /// Returns the folders and files of it that are shown.
     pub fn folders(&self) -> impl Iterator<Item = &Path> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Shown(path) => Some(path.as_path()),
-            Part::Link { .. } => None,
+            ToolchainPart::Shown(path) => Some(path.as_path()),
+            ToolchainPart::Link { .. } => None,
         })
     }
 

@@ -12,21 +12,21 @@ use tokio::io::unix::AsyncFd;
 
 use crate::guard_event::GuardEvent;
 use crate::jail::guards::Guards;
-use crate::jail::report::Report;
+use crate::jail::report::JailReport;
 use crate::jail::sys;
-use crate::memory::cgroup::Group;
+use crate::memory::cgroup::ControlGroup;
 
 /// A process tree, identified by its first process.
 #[derive(Debug)]
-pub(crate) struct Tree {
+pub(crate) struct ProcessTree {
     child: Child,
     pidfd: AsyncFd<OwnedFd>,
-    kind: Kind,
+    kind: TreeKind,
     reaped: bool,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum TreeKind {
     /// Members are recognised by process group, by parents, and by a mark in their environment.
     Passthrough { cookie: OsString },
     /// The supervisor kills its jail when the link is closed, and reports over it how the command exited.
@@ -35,13 +35,13 @@ enum Kind {
         /// Hold places in the workspace while anything of the jail is alive.
         guards: Guards,
         /// Limits its memory.
-        group: Option<Group>,
+        group: Option<ControlGroup>,
     },
 }
 
 /// How a tree ended.
 #[derive(Debug, Default)]
-pub(crate) struct End {
+pub(crate) struct TreeEnd {
     pub(crate) code: Option<i32>,
     pub(crate) signal: Option<i32>,
     /// Whether it used more memory than allowed.
@@ -49,10 +49,10 @@ pub(crate) struct End {
     /// What happened to guarded paths.
     pub(crate) guard_events: Vec<GuardEvent>,
     /// The group to be put away.
-    pub(crate) group: Option<Group>,
+    pub(crate) group: Option<ControlGroup>,
 }
 
-impl Tree {
+impl ProcessTree {
     /// The variable that identifies a process even after it left its group and its parent.
     pub(crate) const COOKIE: &str = "HAFT_TASK";
 
@@ -63,13 +63,13 @@ impl Tree {
     }
 
     pub(crate) fn passthrough(child: Child, cookie: OsString) -> io::Result<Self> {
-        Self::new(child, Kind::Passthrough { cookie })
+        Self::new(child, TreeKind::Passthrough { cookie })
     }
 
     pub(crate) fn jail(child: Child, link: UnixStream) -> io::Result<Self> {
         Self::new(
             child,
-            Kind::Jail {
+            TreeKind::Jail {
                 link,
                 guards: Guards::default(),
                 group: None,
@@ -79,19 +79,19 @@ impl Tree {
 
     /// Keeps the guards of a jail until it is gone.
     pub(crate) fn hold(&mut self, held: Guards) {
-        if let Kind::Jail { guards, .. } = &mut self.kind {
+        if let TreeKind::Jail { guards, .. } = &mut self.kind {
             *guards = held;
         }
     }
 
     /// Keeps the group of a jail until it is gone.
-    pub(crate) fn bound_by(&mut self, bound: Group) {
-        if let Kind::Jail { group, .. } = &mut self.kind {
+    pub(crate) fn bound_by(&mut self, bound: ControlGroup) {
+        if let TreeKind::Jail { group, .. } = &mut self.kind {
             *group = Some(bound);
         }
     }
 
-    fn new(mut child: Child, kind: Kind) -> io::Result<Self> {
+    fn new(mut child: Child, kind: TreeKind) -> io::Result<Self> {
         let watch = |child: &Child| {
             let pidfd = pidfd_open(pid(child), PidfdFlags::NONBLOCK)?;
             sys::watch(pidfd)
@@ -120,9 +120,9 @@ impl Tree {
     pub(crate) fn terminate(&self) {
         let first = pid(&self.child);
         let command = match &self.kind {
-            Kind::Passthrough { .. } => Some(first),
+            TreeKind::Passthrough { .. } => Some(first),
             // The supervisor started the first process inside, and that one the command.
-            Kind::Jail { .. } => only_child(first).and_then(only_child),
+            TreeKind::Jail { .. } => only_child(first).and_then(only_child),
         };
         if let Some(command) = command.filter(|_| !self.reaped) {
             let _ = kill_process_group(command, Signal::TERM);
@@ -135,11 +135,11 @@ impl Tree {
             return;
         }
         match &self.kind {
-            Kind::Passthrough { cookie } => {
+            TreeKind::Passthrough { cookie } => {
                 let _ = kill_process_group(pid(&self.child), Signal::KILL);
                 sweep(cookie);
             }
-            Kind::Jail { link, .. } => {
+            TreeKind::Jail { link, .. } => {
                 let _ = link.shutdown(std::net::Shutdown::Write);
             }
         }
@@ -148,8 +148,8 @@ impl Tree {
     /// Returns whether its control group ran out of memory: the kernel then kills one process, not all.
     pub(crate) fn is_out_of_memory(&self) -> bool {
         match &self.kind {
-            Kind::Jail { group, .. } => group.as_ref().is_some_and(Group::was_full),
-            Kind::Passthrough { .. } => false,
+            TreeKind::Jail { group, .. } => group.as_ref().is_some_and(ControlGroup::was_full),
+            TreeKind::Passthrough { .. } => false,
         }
     }
 
@@ -162,23 +162,23 @@ impl Tree {
     }
 
     /// Kills what is left, reaps the first process, and returns how the command exited.
-    pub(crate) fn finish(&mut self) -> End {
-        if matches!(self.kind, Kind::Passthrough { .. }) {
+    pub(crate) fn finish(&mut self) -> TreeEnd {
+        if matches!(self.kind, TreeKind::Passthrough { .. }) {
             // Before it is reaped: until then the group's ID cannot belong to another group.
             let _ = kill_process_group(pid(&self.child), Signal::KILL);
         }
         let status = self.child.wait();
         self.reaped = true;
         match &mut self.kind {
-            Kind::Passthrough { .. } => {
+            TreeKind::Passthrough { .. } => {
                 let status = status.unwrap_or_default();
-                End {
+                TreeEnd {
                     code: status.code(),
                     signal: status.signal(),
-                    ..End::default()
+                    ..TreeEnd::default()
                 }
             }
-            Kind::Jail {
+            TreeKind::Jail {
                 link,
                 guards,
                 group,
@@ -187,7 +187,7 @@ impl Tree {
                 drop(std::mem::take(guards));
                 let mut end = read_end(link);
                 end.group = group.take();
-                let full = end.group.as_ref().is_some_and(Group::was_full);
+                let full = end.group.as_ref().is_some_and(ControlGroup::was_full);
                 end.over_memory |= full && end.code != Some(0);
                 end
             }
@@ -195,16 +195,16 @@ impl Tree {
     }
 }
 
-impl Tree {
+impl ProcessTree {
     /// Kills processes that left a passthrough command's group; a jail has none.
     pub(crate) fn sweep(&self) {
-        if let Kind::Passthrough { cookie } = &self.kind {
+        if let TreeKind::Passthrough { cookie } = &self.kind {
             sweep(cookie);
         }
     }
 }
 
-impl Drop for Tree {
+impl Drop for ProcessTree {
     fn drop(&mut self) {
         if self.reaped {
             return;
@@ -225,20 +225,20 @@ fn only_child(parent: Pid) -> Option<Pid> {
 }
 
 /// Returns how the command exited, once the supervisor is gone; without a report from inside it was killed.
-fn read_end(link: &mut UnixStream) -> End {
+fn read_end(link: &mut UnixStream) -> TreeEnd {
     let mut bytes = Vec::new();
     let mut part = [0; 256];
     while let Ok(count @ 1..) = link.read(&mut part) {
         bytes.extend_from_slice(&part[..count]);
     }
-    let mut end = End::default();
+    let mut end = TreeEnd::default();
     let mut rest = bytes.as_slice();
-    while let Some((report, length)) = Report::decode(rest) {
+    while let Some((report, length)) = JailReport::decode(rest) {
         rest = &rest[length..];
         match report {
-            Report::Ended { code, signal } => (end.code, end.signal) = (code, signal),
-            Report::TooMuch { .. } => end.over_memory = true,
-            Report::Guard(event) => end.guard_events.push(event),
+            JailReport::Ended { code, signal } => (end.code, end.signal) = (code, signal),
+            JailReport::TooMuch { .. } => end.over_memory = true,
+            JailReport::Guard(event) => end.guard_events.push(event),
             _ => {}
         }
     }
@@ -255,7 +255,7 @@ fn pid(child: &Child) -> Pid {
 /// Kills every process that carries the mark, and repeats until a pass finds none (a fork can slip past one
 /// pass), at most eight times.
 fn sweep(cookie: &OsString) {
-    let mut mark = Tree::COOKIE.as_bytes().to_vec();
+    let mut mark = ProcessTree::COOKIE.as_bytes().to_vec();
     mark.push(b'=');
     mark.extend(cookie.as_encoded_bytes());
     for _ in 0..8 {

@@ -44,7 +44,6 @@ pub(crate) struct Pieces {
 /// What to wait for before the next piece.
 #[derive(Debug)]
 enum Rest {
-    /// Nothing.
     None,
     /// The last piece being sent.
     Flush,

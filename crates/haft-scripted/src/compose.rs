@@ -14,9 +14,7 @@ pub(crate) struct Reply {
     pub(crate) outputs: Vec<Output>,
     /// The reason why the model stops.
     pub(crate) stop: Stop,
-    /// The tokens used.
     pub(crate) usage: Usage,
-    /// The model.
     pub(crate) model: String,
     /// Its number, from 1, from which ids are made.
     pub(crate) number: u64,
@@ -25,13 +23,10 @@ pub(crate) struct Reply {
 /// One piece of a reply.
 #[derive(Debug)]
 pub(crate) enum Output {
-    /// Text.
     Text(String),
-    /// Thinking.
     Thinking(String),
     /// A refusal of the model.
     Refusal(String),
-    /// A call.
     Call(OutCall),
     /// An item in wire format.
     Item(Value),
@@ -58,7 +53,7 @@ impl OutCall {
         let object = serde_json::from_str::<Map<String, Value>>(&self.arguments);
         object.map(Value::Object).map_err(|error| {
             let id = &self.id;
-            format!("the raw arguments of the call `{id}` are no JSON object ({error}), and here the dialect has one in their place; use openai-chat, openai-responses, or a stream of anthropic")
+            format!("the raw arguments of the call `{id}` are not a JSON object ({error}), but this dialect carries one in their place; use openai-chat, openai-responses, or a stream of anthropic")
         })
     }
 }
@@ -85,7 +80,8 @@ fn is_answered(item: &Value) -> bool {
 /// Builds the reply of a turn.
 ///
 /// # Errors
-/// If the request does not allow this answer: a tool is not declared, or calls are not allowed.
+/// If the request does not allow this answer: a tool is not declared, a call is not allowed, or one that is required
+/// is missing; or if a freeform tool is called without `input`.
 pub(crate) fn compose(
     turn: &Turn,
     dialect: Dialect,
@@ -144,7 +140,7 @@ fn check_allowed(
         Choice::Among(names, _) => {
             match made().find(|name| !names.iter().any(|allowed| allowed == name)) {
                 Some(name) => Err(format!(
-                    "the turn calls `{name}`, and the request allows {} alone",
+                    "the turn calls `{name}`, and the request allows only {}",
                     names.join(", ")
                 )),
                 None => Ok(()),

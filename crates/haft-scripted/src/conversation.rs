@@ -5,7 +5,6 @@ use serde_json::Value;
 /// A request that was read and is valid.
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
-    /// The model.
     pub(crate) model: String,
     /// Whether the reply should be streamed.
     pub(crate) stream: bool,
@@ -48,11 +47,9 @@ pub(crate) struct Tool {
     pub(crate) name: String,
     /// The namespace that it is in (Responses).
     pub(crate) namespace: Option<String>,
-    /// The kind of tool.
     pub(crate) kind: ToolKind,
 }
 
-/// The kind of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToolKind {
     /// A function with a schema.
@@ -86,7 +83,7 @@ pub(crate) struct Call {
 /// A result in the history.
 #[derive(Debug, Clone)]
 pub(crate) struct CallResult {
-    /// Its texts.
+    /// All texts of its content, one per line.
     pub(crate) text: String,
     /// Whether it is an error; `None` if the dialect has no flag for it.
     pub(crate) is_error: Option<bool>,

@@ -24,7 +24,8 @@ pub struct Exchange {
     pub model: String,
     /// Whether the reply is streamed.
     pub stream: bool,
-    /// The turn of the scenario that answered it, from 0; `None` for an aside, the end, or a request that was refused.
+    /// The turn of the scenario that it is for, from 0, even if the turn's expectations refused it; `None` for an
+    /// aside, the end, or a request that was refused before.
     pub turn: Option<usize>,
     /// The status of the response.
     pub status: u16,
@@ -57,7 +58,7 @@ pub(crate) struct Request {
     pub(crate) body: Result<Value, Refusal>,
 }
 
-/// The route of a request.
+/// What the path and the query of a request determine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Route {
     pub(crate) dialect: Dialect,
@@ -125,7 +126,7 @@ fn gemini(path: &str, query: &str) -> Result<Route, Refusal> {
 /// Checks the headers that a provider requires.
 ///
 /// # Errors
-/// If the key is missing or wrong, or a header is missing.
+/// If the key is missing or wrong, a header is missing, or the body is not sent as JSON.
 pub(crate) fn authorize(
     dialect: Dialect,
     headers: &HeaderMap,

@@ -37,7 +37,7 @@ pub(crate) struct Knife<'r> {
 /// A reply before faults are injected.
 #[derive(Debug)]
 pub(crate) enum Content {
-    /// The body.
+    /// The body of a reply that is not streamed.
     Body(Value),
     /// The events of a stream.
     Events(Vec<Event>),

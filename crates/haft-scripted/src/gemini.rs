@@ -307,8 +307,8 @@ fn responses(
     Ok(())
 }
 
-/// Checks that the signatures came back: models from Gemini 3 on require one at the first call of each step since the user's last message,
-/// and one of ours must be unchanged.
+/// Checks that the signatures came back: Gemini 3 requires one at the first call of each step since the user's last
+/// message, and one of ours must be unchanged.
 fn check_signatures(contents: &[Value], model: &str) -> Result<(), Refusal> {
     let says = |content: &Value| {
         let own = text(content, "role").is_none_or(|role| role != "model");

@@ -1,6 +1,5 @@
 //! Pseudorandom numbers that are reproducible from a seed: `SplitMix64`.
 
-/// A source of numbers.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 

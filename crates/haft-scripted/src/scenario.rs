@@ -144,7 +144,8 @@ pub struct ExpectedResult {
     /// A text that the result does not contain.
     #[serde(default)]
     pub lacks: Option<String>,
-    /// Whether it is marked as an error. Only checked in dialects with such a mark: Anthropic's and Gemini's.
+    /// Whether it is marked as an error. Only checked where the dialect has such a mark: in results of Anthropic and
+    /// Gemini, and in those of patches in Responses.
     #[serde(default)]
     pub error: Option<bool>,
 }

@@ -59,7 +59,6 @@ impl Stage {
         }
     }
 
-    /// Returns the exchanges so far.
     pub(crate) fn exchanges(&self) -> Vec<Exchange> {
         self.state.lock().exchanges.iter().cloned().collect()
     }

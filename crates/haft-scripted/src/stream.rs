@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-/// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Event {
     /// Its text, including the blank line after it.

@@ -5,7 +5,8 @@
 //!
 //! - The score is BM25. A query that is a document's name or one of its aliases puts that document first.
 //! - Words are split like identifiers in programs: `readFile2`, `HTTPServer` and `find_users` are found by their parts. Common
-//!   English endings and stop words are dropped; Chinese, Japanese and Thai text, which has no spaces, is indexed in pairs of characters.
+//!   English endings and stop words are dropped; Chinese, Japanese and Thai text, which has no spaces, and Korean are
+//!   indexed by characters and pairs of them.
 //! - Everything is limited: the bytes of a text, the terms of a document, the terms of a query.
 //!
 //! ```

@@ -31,7 +31,7 @@ enum Class {
     /// Includes letters without case.
     Lower,
     Digit,
-    /// A character of a script without spaces between words.
+    /// A character of a script without spaces between words, or of Hangul.
     Dense,
 }
 
@@ -45,7 +45,7 @@ fn class(c: char) -> Class {
         };
     }
     match c {
-        // Thai, Lao, Myanmar, Khmer; kana, Han and its extensions.
+        // Thai, Lao, Myanmar, Khmer; kana, Han and its extensions; Hangul.
         '\u{0e00}'..='\u{0eff}'
         | '\u{1000}'..='\u{109f}'
         | '\u{1780}'..='\u{17ff}'

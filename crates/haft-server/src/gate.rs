@@ -334,7 +334,7 @@ pub(crate) enum Refusal {
     #[error("the view `{0}` of this token is not in the settings of this server")]
     NoView(String),
     /// Its token is for MCP, and it goes elsewhere.
-    #[error("this token is for `/mcp` alone")]
+    #[error("this token is valid only for `/mcp`")]
     ForMcpAlone,
     /// It makes a change that only the operator may make.
     #[error("this needs the operator's token")]

@@ -85,7 +85,7 @@ impl Reach {
         let local = self.address.ip().is_loopback();
         let address = || Place::named(self.address.to_string());
         if no_auth && (!local || self.behind_proxy || !self.hosts.is_empty()) {
-            let what = "--no-auth is for loopback addresses alone, without a proxy and without serve.hosts";
+            let what = "--no-auth works only on loopback addresses, without a proxy and without serve.hosts";
             return Err(Problem::usage(what)
                 .at(address())
                 .advise("leave --no-auth out, or listen on 127.0.0.1 under no other name"));

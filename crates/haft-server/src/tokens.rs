@@ -15,7 +15,6 @@ const TOKEN_BYTES: usize = 32;
 /// A token and the file that stores it.
 #[derive(Debug)]
 pub(crate) struct TokenFile {
-    /// The file.
     pub(crate) path: PathBuf,
     secret: Secret,
     /// Whether an old token was replaced because others could have read it.

@@ -11,7 +11,7 @@ async function load(entry) {
   return import(`data:text/javascript;base64,${Buffer.from(built.outputFiles[0].contents).toString("base64")}`);
 }
 
-const { pieces, spellOut } = await load("src/visible.ts");
+const { pathText, pieces, spellOut } = await load("src/visible.ts");
 for (const [text, lines, expect] of [
   ["plain ü 字 🙂", false, "plain ü 字 🙂"],
   ["a\x1b[2Kb", false, "a⟨\\x1b⟩[2Kb"],
@@ -28,6 +28,20 @@ for (const [text, lines, expect] of [
 ]) {
   const shown = pieces(text, lines).map((piece) => (piece.mark ? `⟨${piece.text}⟩` : piece.text)).join("");
   assert.equal(shown, expect, JSON.stringify(text));
+}
+for (const [path, expect] of [
+  ["src/app/[id]/page.tsx", "src/app/[id]/page.tsx"],
+  ["über/字.md", "über/字.md"],
+  ["", "''"],
+  ["a.txt (deleted)", "'a.txt (deleted)'"],
+  ["it's", "$'it\\'s'"],
+  ["nl\nx", "$'nl\\nx'"],
+  ["nl\\nx", "$'nl\\\\nx'"],
+  ["a\x1b[2J\u009b31m", "$'a\\x1b[2J\\u009b31m'"],
+  ["\u202ex\u115f", "$'\\u202ex\\u115f'"],
+  ["\u{e0001}1", "$'\\U000e00011'"],
+]) {
+  assert.equal(pathText(path), expect, JSON.stringify(path));
 }
 assert.equal(spellOut("a\u202eb"), "a\\u{202e}b");
 const long = "\u202e<b>".repeat(300_000);

@@ -56,7 +56,7 @@ pub(crate) fn ansi_c(body: &str, tolerant: bool) -> Result<String, ParseError> {
     })
 }
 
-/// The value of an escape.
+/// What an escape stands for: a byte as it is (`\n`, `\x41`, `\101`), or a character, written in UTF-8 (`\u00e9`).
 enum Escape {
     Byte(u8),
     Letter(char),

@@ -12,7 +12,7 @@ pub fn is_shell(name: &str) -> bool {
     SHELLS.contains(&name)
 }
 
-/// Maximum number of commands followed for one command.
+/// Maximum number of commands followed for one command; if there are more, [`Layers::truncated`] is set.
 const MAX_LAYERS: usize = 64;
 
 /// Every command that a command may end up running.

@@ -74,7 +74,6 @@ pub(crate) fn read(text: &str, depth: usize) -> Result<TextParts, ParseError> {
     Ok(found)
 }
 
-/// A parser of one text.
 pub(crate) struct Parser<'a> {
     pub(crate) lexer: Lexer<'a>,
     pub(crate) ahead: Option<(Token, usize)>,

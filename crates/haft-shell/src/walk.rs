@@ -74,7 +74,8 @@ impl ReadWord {
         whole && text[at..].starts_with("$((")
     }
 
-    /// Returns true if the word is a single process substitution. A quoted text may look like one.
+    /// Returns true if the word is a single process substitution: one recorded substitution that spans the whole word,
+    /// because quoted text may look like one.
     pub(crate) fn is_process(&self, text: &str) -> bool {
         let whole = self.cuts.first().is_some_and(|(cut, _)| *cut == self.span);
         whole && text[self.span.start..].starts_with(['<', '>'])

@@ -107,7 +107,6 @@ impl<T: Send + 'static> Lane<T> {
 
 /// The result of waiting for a job.
 pub(crate) enum Next<T> {
-    /// A job.
     Job(T),
     /// No job arrived in time.
     Quiet,

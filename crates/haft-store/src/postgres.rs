@@ -31,7 +31,8 @@ pub(crate) const OPERATION_TIMEOUT: Duration = Duration::from_secs(5);
 /// Delay before the first retry of an operation; doubles each time, up to half a second.
 const RETRY_DELAY: Duration = Duration::from_millis(20);
 
-/// Maximum number of connections per process: one listens, and more than the machine has processors plus one seldom help.
+/// Maximum number of connections per process. One of them listens; for the others, more than the machine has processors seldom
+/// help.
 const MAX_CONNECTIONS: u32 = 8;
 
 /// The oldest supported server version.

@@ -10,8 +10,9 @@ use crate::encode::{Encoded, Encoder, SETTLED};
 use crate::table::Table;
 use crate::{Bytes, Tokenizer};
 
-/// The encoding `o200k_base`. Its table (less than 2 MB in the binary, 9 MB unpacked) is loaded for the first text with more bytes than
-/// the limit; a shorter text fits whatever its tokens are.
+/// The encoding `o200k_base`. Its table (less than 2 MB in the binary, 9 MB unpacked) is loaded for the first text
+/// whose tokens are counted; to cut a text, only if it has more bytes than the limit: a shorter one fits whatever its
+/// tokens are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct O200k;
 

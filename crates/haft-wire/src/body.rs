@@ -18,7 +18,8 @@ pub(crate) fn inexpressible(dialect: Dialect, what: impl Into<String>) -> WireEr
 /// Writes the members that a host adds, unchanged.
 ///
 /// # Errors
-/// If haft writes one of them itself, one appears twice, or a name needs an escape.
+/// If haft writes one of them itself, one appears twice, or a name is not printable ASCII without quotes,
+/// backslashes and blanks.
 pub(crate) fn extra(
     dialect: Dialect,
     body: &mut Writer<'_>,
@@ -36,7 +37,7 @@ pub(crate) fn extra(
         let is_twice = extra[..at].iter().any(|(other, _)| other == name);
         if is_twice || own.contains(&name.as_str()) {
             let what = format!(
-                "the further member {name:?}, which stands in the body already; set it by the request"
+                "the further member {name:?}, which is already in the body; set it by the request"
             );
             return Err(inexpressible(dialect, what));
         }

@@ -10,5 +10,5 @@ mod read;
 mod write;
 
 pub(crate) use declare::fragment;
-pub(crate) use read::{Stream, read};
+pub(crate) use read::{ChatStream, read};
 pub(crate) use write::write;

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::declared::Fragment;
+use crate::declared::DialectFragment;
 use crate::dialect::Dialect;
-use crate::names::Names;
+use crate::names::ToolNames;
 use crate::reply::Call;
-use crate::strict::Lost;
-use crate::strict::budget::Budget;
+use crate::strict::DeclarationLoss;
+use crate::strict::budget::StrictBudget;
 
 mod pieces;
 mod splice;
 
-use pieces::Pieces;
+use pieces::DeclarationList;
 
 /// All tools in the format of one dialect.
 #[derive(Debug, Clone)]
@@ -23,21 +23,22 @@ pub struct Declarations {
     /// The dialect.
     pub dialect: Dialect,
     /// The names of the tools on this wire.
-    pub names: Arc<Names>,
-    /// What was lost of strict schemas, and which tools are not strict because their schema does not allow it.
-    pub lost: Arc<[Lost]>,
+    pub names: Arc<ToolNames>,
+    /// What the dialect cannot express: what was lost of schemas and grammars, which tools are not strict although they
+    /// should be (because of their schema or of a request's limits), and which tools are left out.
+    pub lost: Arc<[DeclarationLoss]>,
     /// Whether at least one of them is strict.
     pub(crate) strict: bool,
     /// The value of the request's member for tools, JSON text; empty if there are none.
     json: Bytes,
     /// The offset of each tool's declaration in it; `None` for a tool that is not sent. Nothing starts before the list's own bracket.
     places: Arc<[Option<NonZeroUsize>]>,
-    pub(crate) written: Pieces,
+    pub(crate) written: DeclarationList,
 }
 
 /// The written declaration of one tool.
 #[derive(Debug)]
-pub(crate) struct Written {
+pub(crate) struct EncodedDeclaration {
     /// The version of the tool from which it was written.
     pub(crate) version: String,
     /// The tool's names, as the host knows them.
@@ -45,14 +46,14 @@ pub(crate) struct Written {
     /// Its names on the wire when it was written.
     pub(crate) wire: Vec<String>,
     /// How a choice of tools refers to it: as a function, a freeform tool or a provider-defined one.
-    pub(crate) sort: Sort,
+    pub(crate) sort: DeclarationKind,
     /// The declaration; `None` for a tool that the dialect cannot express.
-    pub(crate) fragment: Option<Fragment>,
+    pub(crate) fragment: Option<DialectFragment>,
 }
 
-impl Written {
+impl EncodedDeclaration {
     /// Returns whether its names on the wire are still these.
-    pub(crate) fn has_names(&self, names: &Names) -> bool {
+    pub(crate) fn has_names(&self, names: &ToolNames) -> bool {
         let mut all = self.own.iter().zip(&self.wire);
         all.all(|(own, wire)| names.wire(own).unwrap_or_default() == wire)
     }
@@ -60,12 +61,10 @@ impl Written {
 
 /// How a choice of tools refers to a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Sort {
-    /// A function.
+pub(crate) enum DeclarationKind {
     Function,
     /// Functions in a namespace.
     Namespace,
-    /// A freeform tool.
     Freeform,
     /// A provider-defined tool: the type of its declaration, and its name or label, if it has one.
     Provider(Vec<String>),
@@ -81,12 +80,12 @@ impl Declarations {
             strict: false,
             json: Bytes::new(),
             places: Arc::default(),
-            written: Pieces::default(),
+            written: DeclarationList::default(),
         }
     }
 
     /// Joins the written declarations into one list.
-    pub(crate) fn join(dialect: Dialect, names: Arc<Names>, written: Pieces) -> Self {
+    pub(crate) fn join(dialect: Dialect, names: Arc<ToolNames>, written: DeclarationList) -> Self {
         let (fitted, lost) = fit(dialect, &written);
         let mut json =
             Vec::with_capacity(fitted.iter().map(|f| f.json.len() + 1).sum::<usize>() + 40);
@@ -140,11 +139,11 @@ impl Declarations {
     }
 
     /// Returns the declaration of the tool with this name on the wire, and how a choice refers to it.
-    pub(crate) fn of(&self, wire: &str) -> Option<&Written> {
+    pub(crate) fn of(&self, wire: &str) -> Option<&EncodedDeclaration> {
         let mut all = self.written.iter();
         all.find(|one| match &one.sort {
-            Sort::Provider(words) => words.iter().any(|word| word == wire),
-            Sort::Function | Sort::Namespace | Sort::Freeform => {
+            DeclarationKind::Provider(words) => words.iter().any(|word| word == wire),
+            DeclarationKind::Function | DeclarationKind::Namespace | DeclarationKind::Freeform => {
                 one.wire.iter().any(|name| name == wire)
             }
         })
@@ -153,7 +152,7 @@ impl Declarations {
 }
 
 /// A declaration as it is sent.
-struct Fitted<'f> {
+struct RequestDeclaration<'f> {
     /// Its position among the tools.
     at: usize,
     json: &'f [u8],
@@ -162,8 +161,11 @@ struct Fitted<'f> {
 }
 
 /// Returns the declarations to send, and what is lost: in order, tools are strict as long as the request's limits allow.
-fn fit(dialect: Dialect, written: &Pieces) -> (Vec<Fitted<'_>>, Vec<Lost>) {
-    let mut budget = Budget::of(dialect);
+fn fit(
+    dialect: Dialect,
+    written: &DeclarationList,
+) -> (Vec<RequestDeclaration<'_>>, Vec<DeclarationLoss>) {
+    let mut budget = StrictBudget::of(dialect);
     let mut lost = Vec::new();
     let mut fitted = Vec::with_capacity(written.len());
     for (at, one, fragment) in written
@@ -181,7 +183,7 @@ fn fit(dialect: Dialect, written: &Pieces) -> (Vec<Fitted<'_>>, Vec<Lost>) {
                 &fragment.json
             }
             Some((strict, limit)) => {
-                lost.push(Lost {
+                lost.push(DeclarationLoss {
                     tool: one.own.first().cloned().unwrap_or_default(),
                     at: String::new(),
                     what: format!("`strict`: the request would be over the limit of {limit}"),
@@ -190,7 +192,7 @@ fn fit(dialect: Dialect, written: &Pieces) -> (Vec<Fitted<'_>>, Vec<Lost>) {
             }
         };
         if !json.is_empty() {
-            fitted.push(Fitted {
+            fitted.push(RequestDeclaration {
                 at,
                 json,
                 is_function: fragment.is_function,
@@ -205,7 +207,7 @@ fn fit(dialect: Dialect, written: &Pieces) -> (Vec<Fitted<'_>>, Vec<Lost>) {
 fn list<'f>(
     json: &mut Vec<u8>,
     places: &mut [Option<NonZeroUsize>],
-    fitted: impl Iterator<Item = &'f Fitted<'f>>,
+    fitted: impl Iterator<Item = &'f RequestDeclaration<'f>>,
 ) {
     for one in fitted {
         if !matches!(json.last(), Some(b'[')) {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 
 use crate::dialect::Dialect;
-use crate::strict::Lost;
-use crate::strict::budget::Strict;
+use crate::strict::DeclarationLoss;
+use crate::strict::budget::StrictCost;
 
 /// A tool as a host declares it, independent of any dialect.
 #[derive(Debug, Clone)]
-pub enum Declared {
+pub enum ToolDeclaration {
     /// A function with a JSON Schema.
     Function(Function),
     /// A tool with a text argument.
@@ -33,7 +33,7 @@ pub enum Declared {
         spec: Box<RawValue>,
     },
     /// A search for deferred tools, run by the provider or by the host.
-    ToolSearch(Search),
+    ToolSearch(SearchRunner),
 }
 
 /// A function.
@@ -74,14 +74,14 @@ pub struct Grammar {
 
 /// Where the search for deferred tools runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Search {
+pub enum SearchRunner {
     /// At the provider.
     Provider,
     /// At the host, which answers with the names of the tools found.
     Host,
 }
 
-impl Declared {
+impl ToolDeclaration {
     /// Returns the names that it declares, as the host knows them.
     pub(crate) fn names(&self) -> Vec<String> {
         match self {
@@ -98,13 +98,13 @@ impl Declared {
 
 /// The declaration of one tool in a dialect.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Fragment {
+pub(crate) struct DialectFragment {
     /// The declaration; several, separated by commas, for a namespace that the dialect cannot express.
     pub(crate) json: Vec<u8>,
     /// Whether it is a function: Gemini lists functions inside one tool.
     pub(crate) is_function: bool,
     /// What was lost of its schema.
-    pub(crate) lost: Vec<Lost>,
+    pub(crate) lost: Vec<DeclarationLoss>,
     /// If its declaration is strict: what it uses of a request's limits.
-    pub(crate) strict: Option<Strict>,
+    pub(crate) strict: Option<StrictCost>,
 }

@@ -7,19 +7,19 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::declarations::{Declarations, Sort, Written};
-use crate::declared::Declared;
+use crate::declarations::{DeclarationKind, Declarations, EncodedDeclaration};
+use crate::declared::ToolDeclaration;
 use crate::dialect::Dialect;
 use crate::dispatch::fragment;
-use crate::names::Names;
+use crate::names::ToolNames;
 
 /// A tool to declare, at one point in time.
 #[derive(Debug, Clone, Copy)]
-pub struct Entry<'t> {
+pub struct VersionedTool<'t> {
     /// Distinguishes what a name referred to at different times: the hash of the tool's spec. Two tools never share one.
     pub version: &'t str,
     /// The tool.
-    pub tool: &'t Declared,
+    pub tool: &'t ToolDeclaration,
 }
 
 /// Writes the declarations of one dialect, and keeps each one: when one tool of a thousand changes, only that one is written.
@@ -43,7 +43,7 @@ impl Declarer {
 
     /// Returns the declarations of these tools, in this order; the same bytes for the same tools. Tools that the dialect cannot express
     /// are left out and listed in [`Declarations::lost`].
-    pub fn declare(&mut self, tools: &[Entry<'_>]) -> Arc<Declarations> {
+    pub fn declare(&mut self, tools: &[VersionedTool<'_>]) -> Arc<Declarations> {
         let old = &self.last.written;
         let others: Vec<usize> = tools
             .iter()
@@ -60,11 +60,11 @@ impl Declarer {
         }
         // A tool that is no longer at its old position may have moved to another one.
         let left = others.iter().copied().chain(tools.len()..old.len());
-        let left: HashMap<&str, &Arc<Written>> = left
+        let left: HashMap<&str, &Arc<EncodedDeclaration>> = left
             .filter_map(|at| old.get(at))
             .map(|old| (old.version.as_str(), old))
             .collect();
-        let mut kept: Vec<Option<&Arc<Written>>> = tools
+        let mut kept: Vec<Option<&Arc<EncodedDeclaration>>> = tools
             .iter()
             .enumerate()
             .map(|(at, _)| old.get(at))
@@ -76,8 +76,9 @@ impl Declarer {
         self.last()
     }
 
-    /// Declares tools some of which were replaced by others with the same names; checks nothing else.
-    fn replaced(&self, tools: &[Entry<'_>], others: &[usize]) -> Option<Declarations> {
+    /// Declares tools some of which were replaced by others with the same names; `None` if a name or their number
+    /// changed.
+    fn replaced(&self, tools: &[VersionedTool<'_>], others: &[usize]) -> Option<Declarations> {
         let last = &self.last;
         if last.written.len() != tools.len() {
             return None;
@@ -103,7 +104,11 @@ impl Declarer {
     }
 
     /// Declares these tools, reusing the kept declarations.
-    fn written(&self, tools: &[Entry<'_>], kept: &[Option<&Arc<Written>>]) -> Declarations {
+    fn written(
+        &self,
+        tools: &[VersionedTool<'_>],
+        kept: &[Option<&Arc<EncodedDeclaration>>],
+    ) -> Declarations {
         let (old, dialect) = (&self.last.written, self.last.dialect);
         let own: Vec<Cow<'_, [String]>> = tools
             .iter()
@@ -113,7 +118,7 @@ impl Declarer {
                 None => Cow::Owned(entry.tool.names()),
             })
             .collect();
-        let same = |(own, old): (&Cow<'_, [String]>, &Arc<Written>)| {
+        let same = |(own, old): (&Cow<'_, [String]>, &Arc<EncodedDeclaration>)| {
             std::ptr::eq(own.as_ref(), old.own.as_slice()) || **own == *old.own
         };
         let same = old.len() == tools.len() && own.iter().zip(old.iter()).all(same);
@@ -121,11 +126,11 @@ impl Declarer {
             Arc::clone(&self.last.names)
         } else {
             let all = own.iter().flat_map(|own| own.iter().map(String::as_str));
-            Arc::new(Names::new(dialect, all))
+            Arc::new(ToolNames::new(dialect, all))
         };
         let mut written = Vec::with_capacity(tools.len());
         for ((entry, kept), own) in tools.iter().zip(kept).zip(own) {
-            let fits = |kept: &&&Arc<Written>| same || kept.has_names(&names);
+            let fits = |kept: &&&Arc<EncodedDeclaration>| same || kept.has_names(&names);
             written.push(match kept.as_ref().filter(fits) {
                 Some(kept) => Arc::clone(kept),
                 None => Arc::new(write(dialect, entry, own.into_owned(), &names)),
@@ -136,9 +141,14 @@ impl Declarer {
 }
 
 /// Writes one tool with these names.
-fn write(dialect: Dialect, entry: &Entry<'_>, own: Vec<String>, names: &Names) -> Written {
+fn write(
+    dialect: Dialect,
+    entry: &VersionedTool<'_>,
+    own: Vec<String>,
+    names: &ToolNames,
+) -> EncodedDeclaration {
     let wire = |name: &String| names.wire(name).unwrap_or_default().to_owned();
-    Written {
+    EncodedDeclaration {
         version: entry.version.to_owned(),
         wire: own.iter().map(wire).collect(),
         own,
@@ -148,20 +158,20 @@ fn write(dialect: Dialect, entry: &Entry<'_>, own: Vec<String>, names: &Names) -
 }
 
 /// Returns how a choice of tools refers to this one.
-fn sort(tool: &Declared) -> Sort {
+fn sort(tool: &ToolDeclaration) -> DeclarationKind {
     match tool {
-        Declared::Function(_) => Sort::Function,
-        Declared::Namespace { .. } => Sort::Namespace,
-        Declared::Freeform(_) => Sort::Freeform,
-        Declared::Provider { spec, .. } => Sort::Provider(words(spec)),
-        Declared::ToolSearch(_) => Sort::Provider(vec!["tool_search".to_owned()]),
+        ToolDeclaration::Function(_) => DeclarationKind::Function,
+        ToolDeclaration::Namespace { .. } => DeclarationKind::Namespace,
+        ToolDeclaration::Freeform(_) => DeclarationKind::Freeform,
+        ToolDeclaration::Provider { spec, .. } => DeclarationKind::Provider(words(spec)),
+        ToolDeclaration::ToolSearch(_) => DeclarationKind::Provider(vec!["tool_search".to_owned()]),
     }
 }
 
 /// Returns the type of a provider's declaration, and its name or label, if it has them.
 fn words(spec: &RawValue) -> Vec<String> {
     #[derive(Deserialize)]
-    struct Words {
+    struct SpecLabels {
         #[serde(rename = "type")]
         kind: Option<String>,
         #[serde(alias = "server_label")]
@@ -169,6 +179,6 @@ fn words(spec: &RawValue) -> Vec<String> {
     }
     serde_json::from_str(spec.get()).map_or_else(
         |_| Vec::new(),
-        |words: Words| [words.kind, words.name].into_iter().flatten().collect(),
+        |words: SpecLabels| [words.kind, words.name].into_iter().flatten().collect(),
     )
 }

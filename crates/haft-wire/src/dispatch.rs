@@ -1,11 +1,11 @@
 //! The only place that maps a dialect to its implementation.
 
-use crate::declared::{Declared, Fragment};
+use crate::declared::{DialectFragment, ToolDeclaration};
 use crate::dialect::Dialect;
 use crate::error::WireError;
-use crate::limits::Limits;
-use crate::names::Names;
-use crate::reader::Reader;
+use crate::limits::ReplyLimits;
+use crate::names::ToolNames;
+use crate::reader::ReplyReader;
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::{chat, gemini, messages, responses};
@@ -28,7 +28,7 @@ impl Dialect {
     ///
     /// # Errors
     /// If it exceeds a limit, is not in this dialect's format, or reports an error of the provider.
-    pub fn read(self, body: &[u8], limits: Limits) -> Result<Reply, WireError> {
+    pub fn read(self, body: &[u8], limits: ReplyLimits) -> Result<Reply, WireError> {
         if body.len() > limits.reply {
             return Err(WireError::TooLarge {
                 what: "a reply",
@@ -45,13 +45,17 @@ impl Dialect {
     }
 
     /// Returns a reader for a streamed reply.
-    pub fn reader(self, limits: Limits) -> Reader {
-        Reader::new(self, limits)
+    pub fn reader(self, limits: ReplyLimits) -> ReplyReader {
+        ReplyReader::new(self, limits)
     }
 }
 
 /// Returns a tool's declaration in a dialect; `None` if it cannot express the tool.
-pub(crate) fn fragment(dialect: Dialect, tool: &Declared, names: &Names) -> Option<Fragment> {
+pub(crate) fn fragment(
+    dialect: Dialect,
+    tool: &ToolDeclaration,
+    names: &ToolNames,
+) -> Option<DialectFragment> {
     match dialect {
         Dialect::OpenAiChat => chat::fragment(tool, names),
         Dialect::OpenAiResponses => responses::fragment(tool, names),

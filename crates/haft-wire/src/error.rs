@@ -40,7 +40,7 @@ pub enum WireError {
         /// The provider's message, bounded.
         message: String,
     },
-    /// This dialect cannot express a request.
+    /// A request contains something that this dialect cannot express.
     #[error("{dialect} cannot express {what}")]
     Inexpressible {
         /// The name of the dialect.

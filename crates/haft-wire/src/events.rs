@@ -6,10 +6,10 @@ use memchr::{memchr, memchr2};
 
 /// One event.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Event {
+pub struct SseEvent {
     /// Its data, lines joined by line feeds.
     pub data: Vec<u8>,
-    /// Its kind; `message` if it names none.
+    /// Its kind; empty if it names none, which means `message`.
     pub kind: String,
 }
 
@@ -20,7 +20,7 @@ pub struct TooLong;
 
 /// Reads events from pieces of a stream.
 #[derive(Debug, Default)]
-pub struct Events {
+pub struct SseParser {
     line: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
@@ -40,7 +40,7 @@ const LONGEST_ID: usize = 1024;
 /// The longest wait that a server may request.
 const LONGEST_RETRY: Duration = Duration::from_secs(30);
 
-impl Events {
+impl SseParser {
     /// Creates a reader for events of at most `longest` bytes.
     pub fn new(longest: usize) -> Self {
         Self {
@@ -62,10 +62,10 @@ impl Events {
     ///
     /// # Errors
     /// If an event exceeds the limit.
-    pub fn push(&mut self, piece: &[u8]) -> Result<Vec<Event>, TooLong> {
+    pub fn push(&mut self, piece: &[u8]) -> Result<Vec<SseEvent>, TooLong> {
         let mut events = Vec::new();
         self.each(piece, |data, kind| {
-            events.push(Event {
+            events.push(SseEvent {
                 data: data.to_vec(),
                 kind: kind.to_owned(),
             });
@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str, size: usize) -> (Vec<(String, String)>, Option<String>) {
-        let mut events = Events::new(1000);
+        let mut events = SseParser::new(1000);
         let mut found = Vec::new();
         for piece in text.as_bytes().chunks(size) {
             for event in events.push(piece).unwrap() {
@@ -240,9 +240,9 @@ mod tests {
 
     #[test]
     fn an_event_over_the_limit_is_an_error_and_a_wait_has_a_limit() {
-        let mut events = Events::new(10);
+        let mut events = SseParser::new(10);
         assert_eq!(events.push(b"data: 0123456789"), Err(TooLong));
-        let mut events = Events::new(100);
+        let mut events = SseParser::new(100);
         events.push(b"retry: 99999999\nretry: x\n").unwrap();
         assert_eq!(events.retry, Some(LONGEST_RETRY));
     }

@@ -5,14 +5,14 @@ use crate::events::TooLong;
 
 /// An error while reading a stream.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum StreamError {
     /// An event exceeds the limit.
     Long,
     /// Anything else.
     Wire(WireError),
 }
 
-impl Fault {
+impl StreamError {
     /// Returns the error, for events of at most `limit` bytes.
     pub(crate) fn at(self, limit: usize) -> WireError {
         match self {
@@ -25,13 +25,13 @@ impl Fault {
     }
 }
 
-impl From<TooLong> for Fault {
+impl From<TooLong> for StreamError {
     fn from(TooLong: TooLong) -> Self {
         Self::Long
     }
 }
 
-impl From<WireError> for Fault {
+impl From<WireError> for StreamError {
     fn from(error: WireError) -> Self {
         Self::Wire(error)
     }

@@ -1,24 +1,24 @@
 //! `Feed`: the events of one stream, within its limits, up to the first error.
 
 use crate::error::WireError;
-use crate::events::Events;
-use crate::fault::Fault;
-use crate::limits::Limits;
+use crate::events::SseParser;
+use crate::fault::StreamError;
+use crate::limits::ReplyLimits;
 
 /// The events of one stream.
 #[derive(Debug)]
-pub(crate) struct Feed {
-    events: Events,
-    limits: Limits,
+pub(crate) struct EventFeed {
+    events: SseParser,
+    limits: ReplyLimits,
     /// The number of bytes received.
     bytes: usize,
     has_failed: bool,
 }
 
-impl Feed {
-    pub(crate) fn new(limits: Limits) -> Self {
+impl EventFeed {
+    pub(crate) fn new(limits: ReplyLimits) -> Self {
         Self {
-            events: Events::new(limits.event),
+            events: SseParser::new(limits.event),
             limits,
             bytes: 0,
             has_failed: false,
@@ -46,7 +46,7 @@ impl Feed {
         } else {
             let read = self
                 .events
-                .each(piece, |data, _| take(data).map_err(Fault::from));
+                .each(piece, |data, _| take(data).map_err(StreamError::from));
             read.map_err(|fault| fault.at(self.limits.event))
         };
         self.has_failed = read.is_err();

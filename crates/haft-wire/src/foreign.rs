@@ -8,11 +8,11 @@ use serde_json::value::RawValue;
 
 use crate::declared::Grammar;
 use crate::reply::{Call, CallKind};
-use crate::strict::Lost;
+use crate::strict::DeclarationLoss;
 
 /// Returns a report of what was lost.
-pub(crate) fn lost(tool: &str, at: &str, what: &str) -> Lost {
-    Lost {
+pub(crate) fn lost(tool: &str, at: &str, what: &str) -> DeclarationLoss {
+    DeclarationLoss {
         tool: tool.to_owned(),
         at: at.to_owned(),
         what: what.to_owned(),
@@ -77,9 +77,9 @@ fn within(member: &str, text: &str) -> String {
 
 /// The ids of calls in one request: a provider refuses duplicates, and another provider's ids need not be unique.
 #[derive(Debug, Default)]
-pub(crate) struct Ids(HashSet<String>);
+pub(crate) struct CallIds(HashSet<String>);
 
-impl Ids {
+impl CallIds {
     /// Records an id of a turn that is sent back unchanged.
     pub(crate) fn note(&mut self, id: &str) {
         self.0.insert(id.to_owned());
@@ -104,7 +104,7 @@ impl Ids {
 
 #[cfg(test)]
 mod tests {
-    use super::{Ids, object};
+    use super::{CallIds, object};
 
     #[test]
     fn arguments_that_are_no_object_are_wrapped_in_one() {
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn an_id_is_made_unique_and_of_plain_letters() {
-        let mut ids = Ids::default();
+        let mut ids = CallIds::default();
         ids.note("a");
         let rows = [
             ("a", "a-2"),

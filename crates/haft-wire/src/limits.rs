@@ -2,7 +2,7 @@
 
 /// Limits of one reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ReplyLimits {
     /// Bytes of a complete reply, streamed or not.
     pub reply: usize,
     /// Bytes of one event of a stream.
@@ -11,7 +11,7 @@ pub struct Limits {
     pub calls: usize,
 }
 
-impl Default for Limits {
+impl Default for ReplyLimits {
     /// 32 MiB per reply (images come as base64), 16 MiB per event, 512 calls.
     fn default() -> Self {
         Self {

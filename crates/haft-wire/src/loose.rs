@@ -12,7 +12,7 @@ use crate::error::{WireError, quote};
 
 /// A member that is usually a string.
 #[derive(Debug, Clone, Default)]
-pub(crate) enum Loose<'a> {
+pub(crate) enum LooseText<'a> {
     /// It is `null` or absent.
     #[default]
     None,
@@ -22,7 +22,7 @@ pub(crate) enum Loose<'a> {
     Other(&'a RawValue),
 }
 
-impl<'a> Loose<'a> {
+impl<'a> LooseText<'a> {
     /// Classifies a value.
     pub(crate) fn of(raw: &'a RawValue) -> Result<Self, serde_json::Error> {
         let text = raw.get();
@@ -66,14 +66,14 @@ impl<'a> Loose<'a> {
     }
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Loose<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for LooseText<'a> {
     fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
         let raw = <&'de RawValue>::deserialize(json)?;
         Self::of(raw).map_err(D::Error::custom)
     }
 }
 
-/// The members of an object in order; empty for any other value.
+/// The members of an object in order; none for `null`. Any other value is an error.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Members<'a>(pub(crate) Vec<(Cow<'a, str>, &'a RawValue)>);
 
@@ -90,20 +90,20 @@ impl<'a> Members<'a> {
     }
 
     /// Returns a member as a string.
-    pub(crate) fn loose(&self, name: &str) -> Result<Loose<'a>, serde_json::Error> {
-        self.get(name).map_or(Ok(Loose::None), Loose::of)
+    pub(crate) fn loose(&self, name: &str) -> Result<LooseText<'a>, serde_json::Error> {
+        self.get(name).map_or(Ok(LooseText::None), LooseText::of)
     }
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
-        json.deserialize_any(Objects)
+        json.deserialize_any(MembersVisitor)
     }
 }
 
-struct Objects;
+struct MembersVisitor;
 
-impl<'de> Visitor<'de> for Objects {
+impl<'de> Visitor<'de> for MembersVisitor {
     type Value = Members<'de>;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -116,7 +116,9 @@ impl<'de> Visitor<'de> for Objects {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut members = Vec::with_capacity(map.size_hint().unwrap_or(4));
-        while let Some((Key(key), value)) = map.next_entry::<Key<'de>, &'de RawValue>()? {
+        while let Some((MemberName(key), value)) =
+            map.next_entry::<MemberName<'de>, &'de RawValue>()?
+        {
             members.push((key, value));
         }
         Ok(Members(members))
@@ -124,27 +126,27 @@ impl<'de> Visitor<'de> for Objects {
 }
 
 /// A member's name.
-struct Key<'a>(Cow<'a, str>);
+struct MemberName<'a>(Cow<'a, str>);
 
-impl<'de> Deserialize<'de> for Key<'de> {
+impl<'de> Deserialize<'de> for MemberName<'de> {
     fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
-        struct Names;
-        impl<'de> Visitor<'de> for Names {
-            type Value = Key<'de>;
+        struct MemberNameVisitor;
+        impl<'de> Visitor<'de> for MemberNameVisitor {
+            type Value = MemberName<'de>;
 
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str("a member's name")
             }
 
             fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Self::Value, E> {
-                Ok(Key(Cow::Borrowed(name)))
+                Ok(MemberName(Cow::Borrowed(name)))
             }
 
             fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-                Ok(Key(Cow::Owned(name.to_owned())))
+                Ok(MemberName(Cow::Owned(name.to_owned())))
             }
         }
-        json.deserialize_str(Names)
+        json.deserialize_str(MemberNameVisitor)
     }
 }
 
@@ -191,8 +193,8 @@ pub(crate) fn reported(raw: &RawValue) -> WireError {
     let kind = word("type")
         .filter(|kind| kind != "error")
         .or_else(|| word("code"));
-    let message = match Loose::of(raw) {
-        Ok(Loose::Text(text)) => text.into_owned(),
+    let message = match LooseText::of(raw) {
+        Ok(LooseText::Text(text)) => text.into_owned(),
         _ => word("message").unwrap_or_else(|| raw.get().to_owned()),
     };
     WireError::Provider {

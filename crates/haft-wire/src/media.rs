@@ -1,14 +1,14 @@
 //! The replacement for content that a dialect does not accept.
 
-use crate::message::Part;
+use crate::message::ContentPart;
 
 /// Returns a note for the model about omitted content, with the reason; `None` for text.
-pub(crate) fn note(part: &Part, reason: &str) -> Option<String> {
+pub(crate) fn note(part: &ContentPart, reason: &str) -> Option<String> {
     let (name, media_type, data) = match part {
-        Part::Text(_) => return None,
-        Part::Image { media_type, data } => ("picture", media_type, data),
-        Part::Audio { media_type, data } => ("sound", media_type, data),
-        Part::File {
+        ContentPart::Text(_) => return None,
+        ContentPart::Image { media_type, data } => ("picture", media_type, data),
+        ContentPart::Audio { media_type, data } => ("sound", media_type, data),
+        ContentPart::File {
             name,
             media_type,
             data,

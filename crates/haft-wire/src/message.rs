@@ -13,25 +13,25 @@ const APPROVAL: &str = "mcp_approval_request";
 #[derive(Debug, Clone)]
 pub enum Message {
     /// A message of the user.
-    User(Vec<Part>),
+    User(Vec<ContentPart>),
     /// A note of the host to the model in addition to the user's messages: about the run, or about tools that have become available.
     Host(String),
     /// A turn of the model.
     Model(Turn),
     /// The answers to all calls of the previous turn, in the order of the calls.
-    Results(Vec<Answer>),
+    Results(Vec<ToolOutput>),
 }
 
 impl Message {
     /// Creates a user message with a text.
     pub fn user(text: impl Into<String>) -> Self {
-        Self::User(vec![Part::Text(text.into())])
+        Self::User(vec![ContentPart::Text(text.into())])
     }
 }
 
 /// A piece of content.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum ContentPart {
     /// Text.
     Text(String),
     /// An image.
@@ -61,11 +61,11 @@ pub enum Part {
 
 /// The answer to one call.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct ToolOutput {
     /// The call, as received.
     pub call: Call,
     /// The answer's content; the model reads its texts.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ContentPart>,
     /// Whether the call failed. Dialects that have no flag for it only get the text.
     pub is_error: bool,
     /// Tools found by a search, by their wire names: a dialect that can load them is told so in its own format.
@@ -74,12 +74,12 @@ pub struct Answer {
     pub item: Option<Box<RawValue>>,
 }
 
-impl Answer {
+impl ToolOutput {
     /// Creates an answer with a text.
     pub fn text(call: Call, text: impl Into<String>) -> Self {
         Self {
             call,
-            parts: vec![Part::Text(text.into())],
+            parts: vec![ContentPart::Text(text.into())],
             is_error: false,
             loads: Vec::new(),
             item: None,
@@ -135,7 +135,7 @@ impl Answer {
             .parts
             .iter()
             .filter_map(|part| match part {
-                Part::Text(text) => Some(text.as_str()),
+                ContentPart::Text(text) => Some(text.as_str()),
                 _ => None,
             })
             .collect();

@@ -16,5 +16,5 @@ mod tests;
 
 pub(crate) use declare::fragment;
 pub(crate) use read::read;
-pub(crate) use stream::Stream;
+pub(crate) use stream::MessagesStream;
 pub(crate) use write::write;

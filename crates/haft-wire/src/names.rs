@@ -20,12 +20,12 @@ use crate::dialect::Dialect;
 /// assert_eq!(names.canonical("nosuch"), None);
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct Names {
+pub struct ToolNames {
     wire: HashMap<String, String>,
     canonical: HashMap<String, String>,
 }
 
-impl Names {
+impl ToolNames {
     /// Maps these names, in this order; ignores duplicates.
     pub fn new<'n>(dialect: Dialect, names: impl IntoIterator<Item = &'n str>) -> Self {
         let mut mapped = Self::default();
@@ -160,16 +160,16 @@ mod tests {
             (Dialect::Anthropic, "é", "_"),
         ];
         for (dialect, name, wire) in rows {
-            let names = Names::new(dialect, [name]);
+            let names = ToolNames::new(dialect, [name]);
             assert_eq!(names.wire(name), Some(wire), "{dialect} {name}");
         }
-        let names = Names::new(Dialect::Anthropic, [long.as_str()]);
+        let names = ToolNames::new(Dialect::Anthropic, [long.as_str()]);
         assert_eq!(names.wire(&long).map(str::len), Some(64));
     }
 
     #[test]
     fn a_name_that_another_tool_has_is_told_apart() {
-        let names = Names::new(Dialect::OpenAiChat, ["a.b", "a__b"]);
+        let names = ToolNames::new(Dialect::OpenAiChat, ["a.b", "a__b"]);
         assert_eq!(names.wire("a__b"), Some("a__b"));
         let tailed = names.wire("a.b").unwrap_or_default();
         assert!(tailed.starts_with("a__b_"), "{tailed}");
@@ -178,9 +178,9 @@ mod tests {
 
     #[test]
     fn a_name_that_is_another_ones_cut_name_takes_nothing_away() {
-        let first = Names::new(Dialect::OpenAiChat, ["a.b", "a__b"]);
+        let first = ToolNames::new(Dialect::OpenAiChat, ["a.b", "a__b"]);
         let taken = first.wire("a.b").unwrap_or_default().to_owned();
-        let names = Names::new(Dialect::OpenAiChat, ["a.b", "a__b", &taken]);
+        let names = ToolNames::new(Dialect::OpenAiChat, ["a.b", "a__b", &taken]);
         assert_eq!(names.wire(&taken), Some(taken.as_str()));
         let other = names.wire("a.b").unwrap_or_default();
         assert!(other != taken && other.starts_with("a__b_"), "{other}");
@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn a_call_within_a_namespace_finds_its_tool() {
         let long = format!("crm.{}", "x".repeat(80));
-        let names = Names::new(Dialect::OpenAiResponses, ["crm.find", "find", &long]);
+        let names = ToolNames::new(Dialect::OpenAiResponses, ["crm.find", "find", &long]);
         let cut = names.wire(&long).unwrap_or_default();
         let rows = [
             (Some("crm"), "find", Some("crm.find")),
@@ -222,7 +222,7 @@ mod tests {
         #[test]
         fn every_name_comes_back(all in proptest::collection::hash_set("[a-c._-]{1,130}", 1..30)) {
             for dialect in Dialect::ALL {
-                let names = Names::new(dialect, all.iter().map(String::as_str));
+                let names = ToolNames::new(dialect, all.iter().map(String::as_str));
                 for name in &all {
                     let wire = names.wire(name).unwrap_or_default();
                     prop_assert!(fits(dialect, wire), "{wire}");

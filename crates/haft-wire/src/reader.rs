@@ -2,39 +2,42 @@
 
 use crate::dialect::Dialect;
 use crate::error::WireError;
-use crate::limits::Limits;
+use crate::limits::ReplyLimits;
 use crate::reply::{Reply, Usage};
 use crate::stream::Delta;
 use crate::{chat, gemini, messages, responses};
 
 /// Reads a reply from a stream.
 #[derive(Debug)]
-pub struct Reader(Dialects);
+pub struct ReplyReader(Dialects);
 
 #[derive(Debug)]
 enum Dialects {
-    Chat(Box<chat::Stream>),
-    Responses(Box<responses::Stream>),
-    Messages(Box<messages::Stream>),
-    Gemini(Box<gemini::Stream>),
+    Chat(Box<chat::ChatStream>),
+    Responses(Box<responses::ResponsesStream>),
+    Messages(Box<messages::MessagesStream>),
+    Gemini(Box<gemini::GeminiStream>),
 }
 
-impl Reader {
-    pub(crate) fn new(dialect: Dialect, limits: Limits) -> Self {
+impl ReplyReader {
+    pub(crate) fn new(dialect: Dialect, limits: ReplyLimits) -> Self {
         Self(match dialect {
-            Dialect::OpenAiChat => Dialects::Chat(Box::new(chat::Stream::new(limits))),
+            Dialect::OpenAiChat => Dialects::Chat(Box::new(chat::ChatStream::new(limits))),
             Dialect::OpenAiResponses => {
-                Dialects::Responses(Box::new(responses::Stream::new(limits)))
+                Dialects::Responses(Box::new(responses::ResponsesStream::new(limits)))
             }
-            Dialect::Anthropic => Dialects::Messages(Box::new(messages::Stream::new(limits))),
-            Dialect::Gemini => Dialects::Gemini(Box::new(gemini::Stream::new(limits))),
+            Dialect::Anthropic => {
+                Dialects::Messages(Box::new(messages::MessagesStream::new(limits)))
+            }
+            Dialect::Gemini => Dialects::Gemini(Box::new(gemini::GeminiStream::new(limits))),
         })
     }
 
     /// Takes a piece, cut at any position by the network.
     ///
     /// # Errors
-    /// If a limit is exceeded, the piece is not in the dialect's format, or the provider reports an error. Nothing more is read then.
+    /// If a limit is exceeded, the piece is not in the dialect's format, or the provider reports an error. Nothing more
+    /// must be pushed then.
     pub fn push(&mut self, piece: &[u8], deltas: &mut Vec<Delta>) -> Result<(), WireError> {
         match &mut self.0 {
             Dialects::Chat(stream) => stream.push(piece, deltas),

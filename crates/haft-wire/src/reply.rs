@@ -13,7 +13,7 @@ pub struct Reply {
     /// Its text and calls.
     pub turn: Turn,
     /// The reason why the model stopped.
-    pub stop: Stop,
+    pub stop: StopReason,
     /// The tokens used, as far as the provider reports them.
     pub usage: Usage,
     /// The provider's id of the reply.
@@ -45,7 +45,7 @@ pub struct Turn {
     /// The dialect that it came in.
     pub dialect: Dialect,
     /// Its items, in order.
-    pub items: Vec<Item>,
+    pub items: Vec<TurnItem>,
     /// What the provider sent: the message (Chat, Gemini), the list of output items (Responses) or of content blocks (Anthropic). It is
     /// sent back to the same dialect unchanged; another dialect gets the items that it can express.
     pub raw: Box<RawValue>,
@@ -55,7 +55,7 @@ impl Turn {
     /// Returns the calls that the host must answer, in order.
     pub fn calls(&self) -> impl Iterator<Item = &Call> {
         self.items.iter().filter_map(|item| match item {
-            Item::Call(call) => Some(call),
+            TurnItem::Call(call) => Some(call),
             _ => None,
         })
     }
@@ -63,7 +63,7 @@ impl Turn {
     /// Returns its texts, joined.
     pub fn text(&self) -> String {
         let texts = self.items.iter().filter_map(|item| match item {
-            Item::Text(text) => Some(text.as_str()),
+            TurnItem::Text(text) => Some(text.as_str()),
             _ => None,
         });
         texts.collect()
@@ -73,7 +73,7 @@ impl Turn {
 /// One piece of a turn.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub enum Item {
+pub enum TurnItem {
     /// Text for the user.
     Text(String),
     /// Thinking, or a summary of it, as far as the provider shows it.
@@ -149,7 +149,7 @@ pub enum CallKind {
 
 /// The reason why a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopReason {
     /// The model has finished its answer.
     End,
     /// The model waits for results of its calls.
@@ -164,7 +164,7 @@ pub enum Stop {
     Other(String),
 }
 
-impl fmt::Display for Stop {
+impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::End => "end",

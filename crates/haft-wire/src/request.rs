@@ -17,7 +17,7 @@ pub struct Request<'a> {
     /// The tools, declared for this dialect.
     pub tools: &'a Declarations,
     /// Which of them the model may or must call.
-    pub choice: &'a Choice,
+    pub choice: &'a ToolChoice,
     /// Whether one turn may hold several calls.
     pub parallel: bool,
     /// Maximum number of tokens to write. Anthropic requires one: 8,192 if it is `None`.
@@ -30,7 +30,7 @@ pub struct Request<'a> {
 
 /// Which tools the model may or must call, by their wire names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Choice {
+pub enum ToolChoice {
     /// The model decides.
     #[default]
     Auto,

@@ -13,5 +13,5 @@ mod write;
 
 pub(crate) use declare::fragment;
 pub(crate) use read::read;
-pub(crate) use stream::Stream;
+pub(crate) use stream::ResponsesStream;
 pub(crate) use write::write;

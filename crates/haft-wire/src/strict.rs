@@ -5,13 +5,14 @@ pub(crate) mod budget;
 pub mod openai;
 pub(crate) mod tree;
 
-/// What was lost of one tool's schema.
+/// What was lost of one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lost {
+pub struct DeclarationLoss {
     /// The tool's name, as the host knows it.
     pub tool: String,
-    /// The place in the schema: a JSON pointer.
+    /// The place in the schema: a JSON pointer; empty for the whole tool.
     pub at: String,
-    /// What was lost: a keyword that was moved into the description, or the reason why the tool is declared without `strict`.
+    /// What was lost: a keyword that was moved into the description, the reason why the tool is declared without
+    /// `strict`, or the reason why it is left out.
     pub what: String,
 }

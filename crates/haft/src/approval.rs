@@ -48,24 +48,24 @@ use preview::FileChange;
 /// How long a request stays valid if its client does not wait for it (contract §2).
 pub const STANDS: Duration = Duration::from_hours(7 * 24);
 
-/// What an effect or a file takes beside its texts, in bytes: hashes, numbers, names of members.
+/// The size of an effect or a file besides its texts, in bytes, estimated: hashes, numbers, names of members.
 const PER_ENTRY: usize = 250;
 
 /// A call that needs approval, or a question: complete and immutable. An approval covers exactly what is written here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ApprovalRequest {
-    /// Its id.
+    /// The id of the request.
     pub id: ApprovalId,
-    /// The run.
+    /// The run that the call belongs to.
     pub run: RunId,
-    /// The call.
+    /// The id of the call in its run.
     pub call: CallId,
     /// The chain's call that it is nested in, which continues after the decision.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<CallId>,
-    /// The tool.
+    /// The tool that is called.
     pub tool: ToolName,
-    /// The call's origin.
+    /// Who made the call: a model, a script, an MCP client, …
     pub origin: Origin,
     /// The entry point by which the run was started; on the wire and in the inbox it is named `door`.
     #[serde(rename = "door")]
@@ -125,7 +125,7 @@ pub struct ApprovalRequest {
 }
 
 impl ApprovalRequest {
-    /// Returns about the size of its arguments, effects, files and meanings: nearly all of its content.
+    /// Returns the approximate size of its arguments, effects, files and meanings, in bytes: nearly all of its content.
     pub(crate) fn bytes(&self) -> usize {
         let Snapshot {
             permissions,
@@ -172,13 +172,14 @@ impl ApprovalRequest {
         self.causes.iter().any(|cause| cause.each_time) || self.has_unknown_causes()
     }
 
-    /// Returns whether only a person may answer it: a guard or a budget asks, and these stand over everything that approves calls by
+    /// Returns whether only a person may answer it: a guard or a budget asks, and no rule or setting that approves
+    /// calls overrides these.
     /// itself.
     pub fn needs_person(&self) -> bool {
         self.causes.iter().any(Cause::needs_person) || self.has_unknown_causes()
     }
 
-    /// Whether an earlier version of haft wrote it, which did not say what asks.
+    /// Whether an earlier version of haft wrote it, without its causes.
     fn has_unknown_causes(&self) -> bool {
         self.causes.is_empty() && !self.is_question()
     }
@@ -241,7 +242,7 @@ pub(crate) fn nanoseconds(duration: Duration) -> i128 {
 /// An approver's answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// A decision was made.
+    /// A user, or something in their place, decided.
     Decided(Decision),
     /// The request was passed on and the caller must not wait here: the call is suspended.
     Later,

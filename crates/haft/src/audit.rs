@@ -78,7 +78,8 @@ pub struct CallRecord {
     pub origin: Origin,
     /// The principal that the call is for.
     pub principal: Principal,
-    /// The effective arguments, coerced and with bound values; the caller's own if the call got no further.
+    /// The arguments as they were judged: coerced, with refs unresolved and without the values that the host fills in.
+    /// The caller's own text if refs were resolved, host values were filled in, or the call got no further.
     pub arguments: Arc<str>,
     /// Paths of coerced arguments.
     pub coerced: Vec<String>,

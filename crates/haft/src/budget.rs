@@ -98,7 +98,7 @@ impl Uses {
         commands: 0,
     };
 
-    /// Returns what a call with these effects uses.
+    /// Returns how many effects of each kind a call with these permissions has; the call itself may count as one.
     pub(crate) fn of(spec: &ToolSpec, permissions: &[Permission]) -> Self {
         let mut uses = Self::NONE;
         let stated = permissions.iter().map(|permission| &permission.effect);
@@ -132,7 +132,7 @@ impl Uses {
         }
     }
 
-    /// Returns the sum of both.
+    /// Returns the sum of both, kind by kind; saturates.
     pub fn plus(mut self, more: Self) -> Self {
         for counted in Counted::ALL {
             let count = self.of_mut(counted);
@@ -141,7 +141,7 @@ impl Uses {
         self
     }
 
-    /// Returns the counts minus these.
+    /// Returns the counts minus these, kind by kind; not below zero.
     pub(crate) fn minus(mut self, less: Self) -> Self {
         for counted in Counted::ALL {
             let count = self.of_mut(counted);
@@ -165,7 +165,7 @@ pub struct EffectLimits {
 }
 
 impl EffectLimits {
-    /// Returns the limit of this kind.
+    /// Returns the limit for this kind; `None` for no budget.
     pub fn get(&self, counted: Counted) -> Option<u64> {
         match counted {
             Counted::Deletions => self.deletions,

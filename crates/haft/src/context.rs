@@ -67,10 +67,9 @@ pub(crate) trait Host: Send + Sync {
     /// Returns the change log, if there is one.
     fn changes(&self) -> Option<&Arc<ChangeLog>>;
 
-    /// Returns the policy, which parses a skill's restrictions.
+    /// Returns the current policy.
     fn policy(&self) -> Arc<Policy>;
 
-    /// Returns the tokenizer.
     fn tokenizer(&self) -> &dyn Tokenizer;
 
     /// Applies a rule that a user accepted, and stores it.
@@ -111,7 +110,6 @@ pub struct CallContext {
     pub(crate) resumption: Option<Resumption>,
     /// The call's time limit.
     pub(crate) limit: Duration,
-    /// The judgement of the call.
     pub(crate) judgement: Arc<Judgement>,
 }
 
@@ -401,7 +399,7 @@ impl CallContext {
         self.session.untrusted()
     }
 
-    /// Returns whether this session resumes a run that another process started and did not finish.
+    /// Returns whether this session resumes a run that another process started and did not finish, or a suspended call.
     pub fn is_resumed(&self) -> bool {
         self.session.is_resumed()
     }

@@ -41,7 +41,6 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// All kinds.
     pub(crate) const ALL: [Self; 9] = [
         Self::NotFound,
         Self::InvalidArguments,

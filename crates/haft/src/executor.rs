@@ -18,7 +18,7 @@ use crate::permission::Verdict;
 use crate::policy::Policy;
 use crate::result::{Failure, Outcome};
 use crate::session::{Activated, Activation, Session};
-use crate::spec::Suspension;
+use crate::spec::{CallPhrases, Suspension};
 use crate::tokens::{self, Tokenizer};
 use crate::toolset::registry::ToolRegistry;
 use crate::toolset::{ToolEntry, Toolset};
@@ -32,6 +32,7 @@ mod ask;
 mod batch;
 mod budgets;
 mod call_result;
+mod carried;
 mod claim;
 mod clear;
 mod draft;
@@ -58,6 +59,7 @@ mod unasked;
 
 use admit::Admission;
 use call_result::CallResult;
+use carried::CarriedCall;
 use early_end::EarlyEnd;
 use exit::OpenCall;
 use learning::Learning;
@@ -100,7 +102,6 @@ pub struct Executor {
     parts: Arc<Parts>,
 }
 
-/// The parts of an executor.
 #[derive(Debug, Clone)]
 struct Parts {
     policy: Learning,
@@ -262,6 +263,7 @@ impl Executor {
             return Ok(outcome);
         }
         let internal = self.parts.is_internal(request);
+        let carried = CarriedCall::of(&self.parts, request);
         let choice = entry.decision.as_ref().map(|decision| &decision.choice);
         let ticket = match choice {
             Some(Choice::Approve { .. }) if entry.status == RequestStatus::Approved => {
@@ -277,7 +279,7 @@ impl Executor {
             ..How::Asked.incoming(call)
         };
         let open = OpenCall::new(&self.parts, session, incoming);
-        execute_decided(Settlement::with_ticket(ticket), open).await
+        execute_decided(Settlement::with_ticket(ticket), open, carried).await
     }
 
     /// Checks whether a decided request could run in this session now and would do what the request shows: the checks of
@@ -296,6 +298,16 @@ impl Executor {
             .with_id(request.call.as_str());
         let checked = approve::check(&self.parts, session, call, request).await;
         checked.map_err(EarlyEnd::into_failure)
+    }
+
+    /// Returns whether a request is for one of the executor's internal tools.
+    pub fn is_internal(&self, request: &ApprovalRequest) -> bool {
+        self.parts.is_internal(request)
+    }
+
+    /// Returns what is said of the call of a request where it did not run.
+    pub fn phrases(&self, request: &ApprovalRequest) -> CallPhrases {
+        self.parts.phrases(request)
     }
 
     /// Returns the store of suspended calls.
@@ -447,7 +459,6 @@ impl How {
     }
 }
 
-/// An incoming call.
 struct Incoming {
     call: ToolCall,
     how: How,
@@ -488,8 +499,13 @@ async fn execute(parts: &Arc<Parts>, session: &Session, incoming: Incoming) -> O
 async fn execute_decided(
     mut settlement: Settlement,
     mut open: OpenCall<'_>,
+    carried: Option<CarriedCall>,
 ) -> Result<Outcome, InboxError> {
     let end = run_in_span(&mut open, &mut settlement).await;
+    let end = match carried {
+        Some(carried) => carried.complete(end),
+        None => end,
+    };
     if let Some(refused) = settlement.take_refusal() {
         open.discard();
         return Err(refused);

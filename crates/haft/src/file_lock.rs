@@ -1,7 +1,9 @@
 //! File locks with one writer and many readers: a run's folder, its journal. A reader's short lock never makes a writer fail.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt as _;
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
@@ -43,9 +45,36 @@ pub(crate) fn try_lock_shared(file: impl AsFd) -> io::Result<bool> {
     }
 }
 
+/// The system's list of locks.
+const LOCKS: &str = "/proc/locks";
+/// Maximum size of that list, in bytes.
+const MAX_LOCKS_BYTES: u64 = 8 << 20;
+
+/// Returns the process that has locked a file or folder exclusively. `None` if there is none, or the system does not tell: the lock
+/// may come from another machine or namespace, or the file system may not report its own number.
+pub(crate) fn writer(file: &File) -> Option<u32> {
+    let found = file.metadata().ok()?;
+    let (major, minor) = (
+        rustix::fs::major(found.dev()),
+        rustix::fs::minor(found.dev()),
+    );
+    let place = format!("{major:02x}:{minor:02x}:{}", found.ino());
+    let mut locks = String::new();
+    let list = File::open(LOCKS).ok()?;
+    list.take(MAX_LOCKS_BYTES).read_to_string(&mut locks).ok()?;
+    locks.lines().find_map(|line| {
+        // `12: FLOCK  ADVISORY  WRITE 4711 08:01:131090 0 EOF`
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let [_, "FLOCK", _, "WRITE", pid, of, ..] = fields[..] else {
+            return None;
+        };
+        let pid = pid.parse().ok().filter(|pid| *pid > 0);
+        pid.filter(|_| of == place)
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
     use std::time::Instant;
 
     use super::*;
@@ -66,8 +95,12 @@ mod tests {
             while started.elapsed() < Duration::from_millis(100) && !writes.is_finished() {
                 std::thread::yield_now();
             }
+            assert_eq!(writer(&open()), None, "a reader does not write");
             drop(reader);
             let written = writes.join().unwrap().unwrap();
+            // Not every file system tells.
+            let told = writer(&open()).unwrap_or_else(std::process::id);
+            assert_eq!(told, std::process::id());
             assert!(!try_lock_shared(open()).unwrap());
             assert!(!try_lock(open()).unwrap());
             drop(written);

@@ -154,7 +154,6 @@ pub use haft_macros::tool;
 /// ```
 pub use haft_macros::tools;
 pub use haft_tokens as tokens;
-pub use haft_wire as wire;
 pub use permission::{Effect, PathClaim, Permission, Verdict};
 pub use policy::{Policy, Profile};
 pub use result::{Content, Outcome, Status, ToolResult};
@@ -164,7 +163,7 @@ pub use skill::Skill;
 pub use skill::set::SkillSet;
 pub use spec::{Exposure, Risk, ToolName, ToolSpec};
 pub use tokio_util::sync::CancellationToken;
-pub use tool::{Tool, TypedTool, tool_fn};
+pub use tool::{Depth, Intent, Tool, TypedTool, tool_fn};
 pub use toolset::Toolset;
 pub use toolset::registry::ToolRegistry;
 pub use toolset::view::View;

@@ -144,7 +144,7 @@ pub struct Revision {
     pub state: State,
     /// Its text then.
     pub content: String,
-    /// Who created it.
+    /// Who made this revision: its writer, or who decided on the candidate.
     pub by: String,
 }
 

@@ -64,7 +64,7 @@ impl PathClaim {
 /// An intended effect of a call, with its risk.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Permission {
-    /// The effect.
+    /// What the call would do.
     pub effect: Effect,
     /// The risk of this effect; the call's risk is the highest of its effects and its spec.
     pub risk: Risk,
@@ -78,11 +78,11 @@ pub enum Effect {
     Call,
     /// Reads a file or lists a directory.
     Read(PathClaim),
-    /// Creates or changes the file at a path.
+    /// Creates or changes what is at a path: a file, a folder, its mode or a link.
     Write(PathClaim),
-    /// Removes the file at a path: deletes it, or moves it elsewhere.
+    /// Removes what is at a path: deletes it, or moves it elsewhere.
     Remove(PathClaim),
-    /// Runs a command.
+    /// Runs a command: one part of a command line, or the whole line if it cannot be split.
     Run {
         /// The command line as a rule sees it: the string given, or the argv joined with shell quoting.
         command: String,
@@ -96,12 +96,12 @@ pub enum Effect {
     },
     /// Applies the changes that a command made on a copy of the workspace. The changes themselves are separate effects.
     Apply {
-        /// The command line.
+        /// The line of the command that made the changes.
         command: String,
     },
-    /// Opens a connection.
+    /// Opens a connection to a host.
     Connect {
-        /// The whole URL.
+        /// The whole URL; `host:port` for a connection of a command.
         url: String,
         /// Its host, lower case, without port.
         host: String,
@@ -112,7 +112,7 @@ pub enum Effect {
     },
     /// Writes to memory.
     Remember {
-        /// Its scope.
+        /// Where the text is remembered: `user`, `agent` or `project`.
         scope: String,
         /// SHA-256 of the remembered text, in hex: an approval of one text does not cover another.
         #[serde(default)]
@@ -122,9 +122,9 @@ pub enum Effect {
     Question,
     /// Anything else, for host tools.
     Other {
-        /// The name of the kind.
+        /// The name of the kind, which `policy explain` shows.
         kind: String,
-        /// The value that rules match.
+        /// What it is about: the value that rules match.
         value: String,
     },
 }
@@ -146,7 +146,7 @@ impl Permission {
         }
     }
 
-    /// Creates the permission to remove the file at a path, with risk high.
+    /// Creates the permission to remove what is at a path, with risk high.
     pub fn remove(path: PathClaim) -> Self {
         Self {
             effect: Effect::Remove(path),
@@ -163,7 +163,7 @@ impl Permission {
         }
     }
 
-    /// Sets the risk.
+    /// Sets the risk, in place of the one that the constructor chose.
     pub fn at(mut self, risk: Risk) -> Self {
         self.risk = risk;
         self
@@ -196,7 +196,8 @@ impl Effect {
         }
     }
 
-    /// Returns the value that `policy explain` shows.
+    /// Returns what the effect is about, for `policy explain`: a path, a command line, a URL. Empty for a call and for
+    /// a question.
     pub fn value(&self) -> &str {
         match self {
             Self::Call | Self::Question => "",

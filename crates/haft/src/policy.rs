@@ -366,7 +366,7 @@ impl Policy {
         self.budgets.as_ref().map(|guard| guard.budgets())
     }
 
-    /// Returns the profile.
+    /// Returns the profile, which decides where no rule matches.
     pub fn profile(&self) -> Profile {
         self.profile
     }
@@ -424,7 +424,7 @@ fn standard_guards(places: &Places) -> Vec<Arc<dyn Guard>> {
 pub struct PolicyParts {
     /// The verdict where no rule matches.
     pub profile: Profile,
-    /// The rules.
+    /// The rules of all layers, as written.
     pub rules: RuleSet,
     /// The guards added to the standard ones.
     pub guards: Vec<Arc<dyn Guard>>,
@@ -434,7 +434,7 @@ pub struct PolicyParts {
     pub workspace: Option<String>,
 }
 
-/// Builder for a [`Policy`].
+/// Collects rules, guards and places for a [`Policy`].
 #[derive(Debug)]
 #[must_use]
 pub struct PolicyBuilder {

@@ -88,6 +88,8 @@ pub struct ToolResult {
     pub notes: Vec<String>,
     /// Set if the tool ran and failed, but still has content to show (a command's output).
     pub error: Option<ToolError>,
+    /// Set if this call did its part, but the call that it is a part of failed: a command's changes were applied, and the command failed.
+    pub outer_error: Option<ToolError>,
     /// One bounded line for the user; derived from the content if absent.
     pub summary: Option<String>,
     /// How strongly the call was confined, for tools that run programs.
@@ -176,7 +178,6 @@ pub enum Status {
 }
 
 impl Status {
-    /// All statuses.
     pub(crate) const ALL: [Self; 6] = [
         Self::Ok,
         Self::Error,
@@ -270,6 +271,8 @@ pub struct Outcome {
     pub artifacts: Vec<Artifact>,
     /// Why the call did not succeed, if so.
     pub error: Option<Failure>,
+    /// Why the call that this one is a part of did not succeed, although this one did.
+    pub outer_error: Option<Failure>,
     /// A chain's trace.
     pub calls: Vec<TracedCall>,
     /// How strongly the call was confined.
@@ -301,6 +304,7 @@ impl Outcome {
             notes: Vec::new(),
             artifacts: Vec::new(),
             error: None,
+            outer_error: None,
             calls: Vec::new(),
             strength: None,
             approval: None,
@@ -313,6 +317,17 @@ impl Outcome {
     /// Returns whether the call succeeded.
     pub fn is_ok(&self) -> bool {
         self.status == Status::Ok
+    }
+
+    /// Returns the outcome of a call's part as that of the call: it failed where that did.
+    #[must_use]
+    pub fn into_outer(mut self) -> Self {
+        if let Some(failure) = self.outer_error.take() {
+            self.status = status_of(failure.kind);
+            first_line(&failure.message).clone_into(&mut self.summary);
+            self.error = Some(failure);
+        }
+        self
     }
 
     /// Returns all texts of the content, joined by newlines; empty for a call that failed or returned only structured content. The text
@@ -368,6 +383,8 @@ struct OutcomeJson<'a> {
     artifacts: &'a [Artifact],
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a Failure>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    outer_error: Option<&'a Failure>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     calls: &'a [TracedCall],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -396,6 +413,7 @@ impl<'a> From<&'a Outcome> for OutcomeJson<'a> {
             notes: &o.notes,
             artifacts: &o.artifacts,
             error: o.error.as_ref(),
+            outer_error: o.outer_error.as_ref(),
             calls: &o.calls,
             strength: o.strength.as_deref(),
             approval: o.approval.as_deref(),
@@ -408,4 +426,23 @@ impl<'a> From<&'a Outcome> for OutcomeJson<'a> {
 /// Returns milliseconds with three decimals, as outcomes and audit lines show them.
 pub fn milliseconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1_000_000.0).round() / 1000.0
+}
+
+/// Returns the status for a failure of this kind.
+pub(crate) fn status_of(kind: ErrorKind) -> Status {
+    match kind {
+        ErrorKind::Denied => Status::Denied,
+        ErrorKind::Timeout => Status::Timeout,
+        ErrorKind::Cancelled => Status::Cancelled,
+        ErrorKind::NotFound
+        | ErrorKind::InvalidArguments
+        | ErrorKind::Conflict
+        | ErrorKind::Budget
+        | ErrorKind::Unavailable
+        | ErrorKind::Failed => Status::Error,
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
 }

@@ -249,7 +249,8 @@ impl Session {
         &self.parts.scope.limits
     }
 
-    /// Returns the tools it sees now: its view with the tools that the run expanded, minus those that active skills exclude.
+    /// Returns the tools it sees now: its view with the tools that the run expanded, minus those that active skills
+    /// take away.
     pub fn tools(&self) -> Arc<Snapshot> {
         let whole = self.reach();
         match self.parts.run.active.generation() {
@@ -262,7 +263,8 @@ impl Session {
         }
     }
 
-    /// Like [`tools`](Self::tools), including what active skills exclude: a call of such a tool is denied, not unknown.
+    /// Like [`tools`](Self::tools), including what active skills take away: a call of such a tool is denied, not
+    /// unknown.
     pub(crate) fn reach(&self) -> Arc<Snapshot> {
         self.parts
             .run
@@ -441,7 +443,7 @@ impl Session {
         self.parts.scope.nest.as_ref()
     }
 
-    /// Returns whether it resumes a run that another process started and did not finish.
+    /// Returns whether it resumes a run that another process started and did not finish, or a suspended call.
     pub fn is_resumed(&self) -> bool {
         self.parts.scope.resumed
     }
@@ -573,7 +575,6 @@ impl Session {
         self.parts.run.alone
     }
 
-    /// Returns the running calls.
     pub(crate) fn running(&self) -> &Running {
         &self.parts.run.running
     }
@@ -588,7 +589,6 @@ impl Session {
         self.parts.run.closed.load(Ordering::Acquire)
     }
 
-    /// Returns the progress sink.
     pub(crate) fn progress_sink(&self) -> Option<&Arc<dyn ProgressSink>> {
         self.parts.scope.progress.as_ref()
     }

@@ -187,12 +187,12 @@ impl Skill {
         &self.inner.declared.tools.requests
     }
 
-    /// Returns the only rules that apply while it is active (`allowed_tools`); an empty list permits nothing.
+    /// Returns the only rules that calls may match while it is active (`allowed_tools`); an empty list permits nothing.
     pub fn restricts_to(&self) -> Option<&[String]> {
         self.inner.declared.tools.restricts_to.as_deref()
     }
 
-    /// Returns the rules that may not be used while it is active (`disallowed-tools`).
+    /// Returns the rules that no call may match while it is active (`disallowed-tools`).
     pub fn excludes(&self) -> &[String] {
         &self.inner.declared.tools.excludes
     }
@@ -229,8 +229,9 @@ impl Skill {
     /// Reads bytes of one of its files, at most 1 MiB at once. Refuses a path that leaves the folder, also by a link.
     ///
     /// # Errors
-    /// [`SkillError::NotFound`], [`SkillError::Outside`] or [`SkillError::NotAFile`] for a path that names no regular file of the skill,
-    /// [`SkillError::Malformed`] for one that is not relative, [`SkillError::Io`] if it cannot be read.
+    /// [`SkillError::NotFound`], [`SkillError::Outside`] or [`SkillError::NotAFile`] for a path that names no regular
+    /// file of the skill, [`SkillError::Malformed`] for one that is not relative, [`SkillError::Changed`] if the folder
+    /// was replaced, [`SkillError::Io`] if it cannot be read.
     pub fn read_resource(&self, path: &str, range: Range<u64>) -> Result<Slice, SkillError> {
         Folder::open(&self.inner.dir)?.slice(path, range)
     }

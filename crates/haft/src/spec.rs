@@ -16,10 +16,10 @@ mod listing;
 pub(crate) use listing::Described;
 pub use listing::Listing;
 
-/// Maximum length of a tool name (MCP 2025-11-25).
+/// Maximum length of a tool name, in bytes: the guidance of MCP 2025-11-25.
 pub(crate) const MAX_NAME: usize = 128;
 
-/// A tool's name: 1 to 128 characters of `A-Z a-z 0-9 _ . -` (MCP 2025-11-25).
+/// A tool's name: 1 to 128 characters of `A-Z a-z 0-9 _ . -`, the guidance of MCP 2025-11-25.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ToolName(Arc<str>);
@@ -110,16 +110,16 @@ impl fmt::Display for Risk {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Annotations {
-    /// Changes nothing.
+    /// It changes nothing (`readOnlyHint`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only_hint: Option<bool>,
-    /// May destroy data.
+    /// It may destroy or overwrite data (`destructiveHint`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destructive_hint: Option<bool>,
-    /// Idempotent.
+    /// Calling it again with the same arguments changes nothing more (`idempotentHint`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent_hint: Option<bool>,
-    /// Reaches the outside world.
+    /// It reaches the world outside the host: the web, a server (`openWorldHint`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
 }
@@ -210,7 +210,7 @@ pub struct ToolUi {
 }
 
 impl ToolUi {
-    /// Returns the URI of this tool's own page, which requests no permissions.
+    /// Creates the user interface whose page is the tool's own (`ui://haft/NAME`), and which requests no permissions.
     pub fn of(tool: &ToolName) -> Self {
         Self {
             resource_uri: format!("ui://haft/{tool}"),
@@ -224,7 +224,7 @@ impl ToolUi {
 pub struct ToolPage {
     /// Its declared media type: `text/html`, with or without parameters.
     pub media_type: String,
-    /// Its bytes.
+    /// The bytes of the page.
     pub bytes: Vec<u8>,
 }
 
@@ -244,9 +244,9 @@ impl ToolPage {
 pub enum Overflow {
     /// Store it whole as an artifact, and answer with a preview and its ref.
     Store,
-    /// Cut it.
+    /// Cut it to the limit; the rest is not stored.
     Clip,
-    /// Fail the call and store the result as an artifact.
+    /// Fail the call; the result is stored as an artifact.
     Fail,
 }
 
@@ -263,6 +263,28 @@ pub enum Declaration {
         /// Wire types of the calls this tool answers (`shell_call`, …); empty for a hosted tool.
         call_types: Vec<String>,
     },
+}
+
+/// What is said of a call that waits for its decision, did not run on it, or may not have: parts of sentences. A tool that carries on
+/// what another call has begun says that this one has run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallPhrases {
+    /// It waits for its approval: the verb of a sentence.
+    pub waits: &'static str,
+    /// It did not run.
+    pub undone: &'static str,
+    /// It may have run: the process that began to run it has exited.
+    pub in_doubt: &'static str,
+}
+
+impl Default for CallPhrases {
+    fn default() -> Self {
+        Self {
+            waits: "waits for the user's approval",
+            undone: "nothing ran",
+            in_doubt: "the call may have run",
+        }
+    }
 }
 
 /// The `source` of haft's own tools.
@@ -292,7 +314,7 @@ pub struct ToolSpec {
     pub output_schema: Option<Arc<Value>>,
     /// The minimum risk of any call; a call's permissions may raise it.
     pub risk: Risk,
-    /// Unproven hints.
+    /// Hints for users and models, which decide nothing.
     pub annotations: Annotations,
     /// Whether it may run in parallel with other calls of a batch.
     pub concurrency_safe: bool,
@@ -306,7 +328,7 @@ pub struct ToolSpec {
     pub open_world: bool,
     /// The category to browse by: `files`, `commands`, `web`, …
     pub category: Option<String>,
-    /// Search tags.
+    /// Words that search finds it by.
     pub tags: Vec<String>,
     /// Other names for search; never callable.
     pub aliases: Vec<String>,
@@ -328,6 +350,8 @@ pub struct ToolSpec {
     pub source: String,
     /// Its listing by its own server, for a tool of an MCP server.
     pub listing: Option<Arc<Listing>>,
+    /// What is said of its calls that did not run on their decision.
+    pub phrases: CallPhrases,
 }
 
 impl ToolSpec {
@@ -359,6 +383,7 @@ impl ToolSpec {
             declaration: Declaration::Schema,
             source: "host".into(),
             listing: None,
+            phrases: CallPhrases::default(),
         }
     }
 

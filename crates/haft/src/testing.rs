@@ -30,7 +30,8 @@ use crate::policy::{
 };
 use crate::result::ToolResult;
 use crate::spec::{Risk, ToolClass, ToolName, ToolSpec};
-use crate::tool::Tool;
+use crate::tool::{Depth, Intent, PreparedCall, Tool};
+use crate::workspace::Workspace;
 
 /// Creates a request of risk high for a call of this tool by the local user, valid for an hour.
 pub fn approval_request(tool: &str, arguments: &str) -> Option<ApprovalRequest> {
@@ -241,20 +242,32 @@ impl Tool for TestTool {
         &self.spec
     }
 
-    fn permissions(&self, _arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
-        Ok(self.permissions.clone())
+    fn workspace(&self) -> Option<&Workspace> {
+        None
     }
 
-    fn conditions(&self, _arguments: &Arguments) -> Vec<Condition> {
-        self.conditions.clone()
+    fn prepare(self: Arc<Self>, arguments: &Arguments) -> Result<Box<dyn PreparedCall>, ToolError> {
+        Ok(Box::new(TestCall {
+            arguments: arguments.value(),
+            tool: self,
+        }))
+    }
+}
+
+/// A call of a [`TestTool`].
+struct TestCall {
+    tool: Arc<TestTool>,
+    arguments: Value,
+}
+
+impl PreparedCall for TestCall {
+    fn intent(&self, depth: Depth) -> Result<Intent, ToolError> {
+        let intent = Intent::of(self.tool.permissions.clone());
+        Ok(intent.with_conditions(depth, || self.tool.conditions.clone()))
     }
 
-    fn call<'a>(
-        &'a self,
-        arguments: &'a Arguments,
-        context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-        (self.body)(arguments.value(), context.clone())
+    fn run(self: Box<Self>, context: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
+        (self.tool.body)(self.arguments, context.clone())
     }
 }
 

@@ -1,4 +1,6 @@
-//! Text for names and messages: bytes as hex, and long texts cut.
+//! Text for names and messages: bytes as hex, long texts cut, untrusted text made safe to read.
+
+pub mod visible;
 
 use std::borrow::Cow;
 

@@ -1,37 +1,35 @@
-//! `Tool`: something callable; `PreparedCall`: a call whose arguments are parsed; `TypedTool`: the usual way to write a tool;
-//! `tool_fn`: a tool from a closure.
+//! `Tool`: something callable; `PreparedCall`: a call whose arguments its tool has parsed; `StandIn`: a tool whose calls are calls of
+//! another; `ToolGroup`: tools that share one value.
 
-use std::future::Future;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
-use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema};
-use serde::de::DeserializeOwned;
-use serde_json::Value;
-
-use crate::approval::meaning::Meaning;
-use crate::approval::preview::FileChange;
 use crate::arguments::Arguments;
 use crate::context::CallContext;
 use crate::error::ToolError;
 use crate::future::BoxFuture;
-use crate::permission::{Condition, Permission};
-use crate::result::ToolResult;
-use crate::spec::{NameError, ToolName, ToolPage, ToolSpec};
+use crate::permission::Permission;
+use crate::result::{Failure, ToolResult};
+use crate::spec::{NameError, ToolPage, ToolSpec};
 use crate::workspace::Workspace;
 
+mod closure;
 mod function;
-mod into_tool_result;
+mod intent;
 mod returned;
+mod schema;
+mod typed;
 
+pub use closure::tool_fn;
 #[doc(hidden)]
 pub use function::function_id;
 pub(crate) use function::tool_of;
 pub use function::{Collected, collected};
-pub use into_tool_result::IntoToolResult;
+pub use intent::{Depth, Intent};
+pub use returned::IntoToolResult;
 #[doc(hidden)]
 pub use returned::{Fallible, Returned, WithoutSchema, returned_result, returned_value};
+pub use schema::input_schema;
+pub use typed::TypedTool;
 
 /// Something callable. Only the executor calls it.
 ///
@@ -42,7 +40,9 @@ pub use returned::{Fallible, Returned, WithoutSchema, returned_result, returned_
 /// use std::sync::Arc;
 /// use haft::arguments::Arguments;
 /// use haft::future::BoxFuture;
-/// use haft::{CallContext, Tool, ToolError, ToolName, ToolRegistry, ToolResult, ToolSpec};
+/// use haft::tool::{Depth, PreparedCall};
+/// use haft::workspace::Workspace;
+/// use haft::{CallContext, Intent, Tool, ToolError, ToolName, ToolRegistry, ToolResult, ToolSpec};
 /// use serde_json::Value;
 ///
 /// struct Forward(Arc<ToolSpec>);
@@ -52,12 +52,24 @@ pub use returned::{Fallible, Returned, WithoutSchema, returned_result, returned_
 ///         &self.0
 ///     }
 ///
-///     fn call<'a>(
-///         &'a self,
-///         arguments: &'a Arguments,
-///         context: &'a CallContext,
-///     ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-///         Box::pin(async move { ToolResult::data(&arguments.value()) })
+///     fn workspace(&self) -> Option<&Workspace> {
+///         None
+///     }
+///
+///     fn prepare(self: Arc<Self>, arguments: &Arguments) -> Result<Box<dyn PreparedCall>, ToolError> {
+///         Ok(Box::new(Forwarding(arguments.value())))
+///     }
+/// }
+///
+/// struct Forwarding(Value);
+///
+/// impl PreparedCall for Forwarding {
+///     fn intent(&self, _: Depth) -> Result<Intent, ToolError> {
+///         Ok(Intent::call_only())
+///     }
+///
+///     fn run(self: Box<Self>, _: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
+///         Box::pin(async move { ToolResult::data(&self.0) })
 ///     }
 /// }
 ///
@@ -71,10 +83,8 @@ pub trait Tool: Send + Sync + 'static {
     fn spec(&self) -> &Arc<ToolSpec>;
 
     /// Returns the workspace that its paths and commands start in, if it has one. The executor refuses calls whose tool works in a
-    /// workspace other than the one the policy judges. `None` by default.
-    fn workspace(&self) -> Option<&Workspace> {
-        None
-    }
+    /// workspace other than the one the policy judges. A tool that wraps another one returns that tool's.
+    fn workspace(&self) -> Option<&Workspace>;
 
     /// Returns the stand-in, for a tool that represents another one: its calls become calls of that tool before anything else looks at
     /// them. `None` by default.
@@ -82,69 +92,11 @@ pub trait Tool: Send + Sync + 'static {
         None
     }
 
-    /// Parses the arguments once. The policy judges the returned value, and the same value runs. `None` by default: then the methods
-    /// below are called with the arguments.
+    /// Parses the arguments once. The policy judges the returned call, and the same value runs.
     ///
     /// # Errors
     /// The tool does not accept the arguments.
-    fn prepare(
-        self: Arc<Self>,
-        arguments: &Arguments,
-    ) -> Result<Option<Box<dyn PreparedCall>>, ToolError> {
-        let _ = arguments;
-        Ok(None)
-    }
-
-    /// Returns what a call with these arguments would do. Pure: no effects, no waiting.
-    ///
-    /// # Errors
-    /// Why the arguments cannot be judged, such as a path outside the workspace. The call ends with this error, and nothing runs.
-    fn permissions(&self, arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
-        let _ = arguments;
-        Ok(Vec::new())
-    }
-
-    /// Passes what [`permissions`](Self::permissions) returns to `each`, in the same order. A tool whose calls may need very many does so
-    /// without holding all of them.
-    ///
-    /// # Errors
-    /// Those of [`permissions`](Self::permissions).
-    fn each_permission(
-        &self,
-        arguments: &Arguments,
-        each: &mut dyn FnMut(Permission),
-    ) -> Result<(), ToolError> {
-        self.permissions(arguments)?.into_iter().for_each(each);
-        Ok(())
-    }
-
-    /// Returns the names of the top-level arguments that these permissions state in full. An approval for the session, or for good,
-    /// covers other values of them while the permissions stay the same; a call that changes any other argument needs approval
-    /// again. Empty by default.
-    fn stated(&self, arguments: &Arguments, permissions: &[Permission]) -> &'static [&'static str] {
-        let _ = (arguments, permissions);
-        &[]
-    }
-
-    /// Returns what settings, not arguments, decide about a call: how it is confined, what it can reach. The user sees it in the
-    /// request, and an approval holds only while it stays the same.
-    fn conditions(&self, arguments: &Arguments) -> Vec<Condition> {
-        let _ = arguments;
-        Vec::new()
-    }
-
-    /// Returns a preview of the files that a call would change, for the approval request: read now, nothing is changed. An approval
-    /// holds only while these files stay as they are.
-    fn preview(&self, arguments: &Arguments) -> Vec<FileChange> {
-        let _ = arguments;
-        Vec::new()
-    }
-
-    /// Returns what these changes amount to, for the approval request: a commit rather than the files in which git stores it.
-    fn meanings(&self, arguments: &Arguments) -> Vec<Meaning> {
-        let _ = arguments;
-        Vec::new()
-    }
+    fn prepare(self: Arc<Self>, arguments: &Arguments) -> Result<Box<dyn PreparedCall>, ToolError>;
 
     /// Returns the page that the spec's `ui` names, for a user who looks at the tool: no call, no effects. An implementation that
     /// fetches it from elsewhere reads at most `most` bytes plus one.
@@ -152,13 +104,6 @@ pub trait Tool: Send + Sync + 'static {
         let _ = most;
         Box::pin(async { Err(no_page(self.spec())) })
     }
-
-    /// Runs the call. Dropping the future ends it; the tool must then leave nothing half-done.
-    fn call<'a>(
-        &'a self,
-        arguments: &'a Arguments,
-        context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolError>>;
 }
 
 /// A tool with its own name and schema whose calls become calls of another tool ([`Tool::stand_in`]): they are admitted, judged,
@@ -171,192 +116,35 @@ pub trait StandIn {
 
 /// A call whose arguments its tool has parsed ([`Tool::prepare`]): the same value is judged and run.
 pub trait PreparedCall: Send + Sync {
-    /// Returns what it would do: see [`Tool::permissions`].
+    /// Returns what the call would do. Pure: no effects, no waiting. The executor asks again whenever it needs to know: before it rules,
+    /// for a request, and just before an approved call runs.
     ///
     /// # Errors
-    /// The tool cannot tell.
-    fn permissions(&self) -> Result<Vec<Permission>, ToolError>;
+    /// Why the call cannot be judged, such as a path outside the workspace. The call ends with this error, and nothing runs.
+    fn intent(&self, depth: Depth) -> Result<Intent, ToolError>;
 
-    /// Passes them to `each`: see [`Tool::each_permission`].
+    /// Returns the same intent without its permissions, and passes these to `each`, in the same order. A call that may need very many
+    /// does so without holding all of them.
     ///
     /// # Errors
-    /// The tool cannot tell.
-    fn each_permission(&self, each: &mut dyn FnMut(Permission)) -> Result<(), ToolError> {
-        self.permissions()?.into_iter().for_each(each);
-        Ok(())
+    /// Those of [`intent`](Self::intent). What was passed before means nothing then.
+    fn intent_in_parts(
+        &self,
+        depth: Depth,
+        each: &mut dyn FnMut(Permission),
+    ) -> Result<Intent, ToolError> {
+        Ok(self.intent(depth)?.pass_permissions(each))
     }
 
-    /// Returns the arguments that these permissions state in full: see [`Tool::stated`].
-    fn stated(&self, permissions: &[Permission]) -> &'static [&'static str] {
-        let _ = permissions;
-        &[]
+    /// Returns what is known of the call that this one carries on, where this one does not run on its decision: `why` says why not. Pure;
+    /// `None` by default, as for every call that carries on no other.
+    fn without_running(&self, why: &Failure) -> Option<ToolResult> {
+        let _ = why;
+        None
     }
 
-    /// Returns what settings decide about it: see [`Tool::conditions`].
-    fn conditions(&self) -> Vec<Condition> {
-        Vec::new()
-    }
-
-    /// Returns a preview of the files it would change: see [`Tool::preview`].
-    fn preview(&self) -> Vec<FileChange> {
-        Vec::new()
-    }
-
-    /// Returns what these changes amount to: see [`Tool::meanings`].
-    fn meanings(&self) -> Vec<Meaning> {
-        Vec::new()
-    }
-
-    /// Runs it: see [`Tool::call`].
+    /// Runs the call. Dropping the future ends it; the tool must then leave nothing half-done.
     fn run(self: Box<Self>, context: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>>;
-}
-
-/// The usual way to write a tool: its input is a type, and the schema is derived from it.
-pub trait TypedTool: Send + Sync + 'static {
-    /// The name that callers use.
-    const NAME: &'static str;
-    /// The description for the model.
-    const DESCRIPTION: &'static str;
-    /// The type of its arguments.
-    type Input: DeserializeOwned + JsonSchema + Send + Sync + 'static;
-
-    /// Fills in the rest of the spec: risk, category, output schema, hints.
-    fn describe(spec: ToolSpec) -> ToolSpec {
-        spec
-    }
-
-    /// Returns the workspace that its paths and commands start in: see [`Tool::workspace`].
-    fn workspace(&self) -> Option<&Workspace> {
-        None
-    }
-
-    /// Returns what a call with this input would do. Pure: no effects, no waiting.
-    ///
-    /// # Errors
-    /// Why the arguments cannot be judged, such as a path outside the workspace. The call ends with this error, and nothing runs.
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
-        let _ = input;
-        Ok(Vec::new())
-    }
-
-    /// Passes them to `each`: see [`Tool::each_permission`].
-    ///
-    /// # Errors
-    /// Those of [`permissions`](Self::permissions).
-    fn each_permission(
-        &self,
-        input: &Self::Input,
-        each: &mut dyn FnMut(Permission),
-    ) -> Result<(), ToolError> {
-        self.permissions(input)?.into_iter().for_each(each);
-        Ok(())
-    }
-
-    /// Returns the names of the arguments that these permissions state in full: see [`Tool::stated`].
-    fn stated(&self, input: &Self::Input, permissions: &[Permission]) -> &'static [&'static str] {
-        let _ = (input, permissions);
-        &[]
-    }
-
-    /// Returns what settings, not arguments, decide about a call: see [`Tool::conditions`].
-    fn conditions(&self, input: &Self::Input) -> Vec<Condition> {
-        let _ = input;
-        Vec::new()
-    }
-
-    /// Returns a preview of the files that a call would change: see [`Tool::preview`].
-    fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
-        let _ = input;
-        Vec::new()
-    }
-
-    /// Returns what these changes amount to: see [`Tool::meanings`].
-    fn meanings(&self, input: &Self::Input) -> Vec<Meaning> {
-        let _ = input;
-        Vec::new()
-    }
-
-    /// Returns the page that the spec's `ui` names, for a user who looks at the tool; `None` if it names none.
-    fn page(&self) -> Option<ToolPage> {
-        None
-    }
-
-    /// Runs the call.
-    fn run(
-        &self,
-        input: Self::Input,
-        context: &CallContext,
-    ) -> impl Future<Output = Result<ToolResult, ToolError>> + Send;
-
-    /// Converts it into an object-safe tool.
-    ///
-    /// # Errors
-    /// [`NameError`] if [`NAME`](Self::NAME) is not a valid tool name.
-    fn into_tool(self) -> Result<Arc<dyn Tool>, NameError>
-    where
-        Self: Sized,
-    {
-        let schema = input_schema::<Self::Input>();
-        let spec = ToolSpec::new(ToolName::new(Self::NAME)?, Self::DESCRIPTION, schema);
-        Ok(Arc::new(Erased {
-            spec: Arc::new(Self::describe(spec)),
-            tool: self,
-        }))
-    }
-}
-
-impl<T: TypedTool> TypedTool for Arc<T> {
-    const NAME: &'static str = T::NAME;
-    const DESCRIPTION: &'static str = T::DESCRIPTION;
-    type Input = T::Input;
-
-    fn describe(spec: ToolSpec) -> ToolSpec {
-        T::describe(spec)
-    }
-
-    fn workspace(&self) -> Option<&Workspace> {
-        T::workspace(self)
-    }
-
-    fn permissions(&self, input: &T::Input) -> Result<Vec<Permission>, ToolError> {
-        T::permissions(self, input)
-    }
-
-    fn each_permission(
-        &self,
-        input: &T::Input,
-        each: &mut dyn FnMut(Permission),
-    ) -> Result<(), ToolError> {
-        T::each_permission(self, input, each)
-    }
-
-    fn stated(&self, input: &T::Input, permissions: &[Permission]) -> &'static [&'static str] {
-        T::stated(self, input, permissions)
-    }
-
-    fn conditions(&self, input: &T::Input) -> Vec<Condition> {
-        T::conditions(self, input)
-    }
-
-    fn preview(&self, input: &T::Input) -> Vec<FileChange> {
-        T::preview(self, input)
-    }
-
-    fn meanings(&self, input: &T::Input) -> Vec<Meaning> {
-        T::meanings(self, input)
-    }
-
-    fn page(&self) -> Option<ToolPage> {
-        T::page(self)
-    }
-
-    fn run(
-        &self,
-        input: T::Input,
-        context: &CallContext,
-    ) -> impl Future<Output = Result<ToolResult, ToolError>> + Send {
-        T::run(self, input, context)
-    }
 }
 
 /// Tools that share one value, as [`#[tools]`](crate::tools) creates them from its methods.
@@ -371,219 +159,4 @@ pub trait ToolGroup: Send + Sync + 'static {
 /// Returns the error of a tool without a page.
 pub(crate) fn no_page(spec: &ToolSpec) -> ToolError {
     ToolError::not_found(format!("the tool {} has no page of its own", spec.name))
-}
-
-/// Returns the settings for tool schemas: JSON Schema 2020-12, self-contained.
-fn schema_settings() -> SchemaSettings {
-    SchemaSettings::draft2020_12().with(|s| {
-        s.meta_schema = None;
-        s.inline_subschemas = true;
-    })
-}
-
-/// Returns the JSON Schema (2020-12, self-contained) of a type, as a tool's input schema. It rejects arguments that the type does
-/// not name, unless the type collects them (`#[serde(flatten)]` on a map).
-pub fn input_schema<T: JsonSchema>() -> Value {
-    let generator = schema_settings().into_generator();
-    let mut schema = generator.into_root_schema_for::<T>();
-    schema.remove("title");
-    if schema.get("type").is_none() {
-        schema.insert("type".into(), "object".into());
-    }
-    if schema.get("properties").is_none() {
-        schema.insert("properties".into(), Value::Object(serde_json::Map::new()));
-    }
-    if is_closed_by_default(&schema) {
-        schema.insert("additionalProperties".into(), false.into());
-    }
-    schema.to_value()
-}
-
-/// Returns whether a schema names all its properties itself and does not mention others.
-fn is_closed_by_default(schema: &Schema) -> bool {
-    const OPEN: [&str; 8] = [
-        "additionalProperties",
-        "patternProperties",
-        "unevaluatedProperties",
-        "$ref",
-        "allOf",
-        "anyOf",
-        "oneOf",
-        "if",
-    ];
-    OPEN.iter().all(|key| schema.get(*key).is_none())
-}
-
-/// Adapts a typed tool to the object-safe trait.
-struct Erased<T> {
-    spec: Arc<ToolSpec>,
-    tool: T,
-}
-
-impl<T: TypedTool> Tool for Erased<T> {
-    fn spec(&self) -> &Arc<ToolSpec> {
-        &self.spec
-    }
-
-    fn workspace(&self) -> Option<&Workspace> {
-        self.tool.workspace()
-    }
-
-    fn prepare(
-        self: Arc<Self>,
-        arguments: &Arguments,
-    ) -> Result<Option<Box<dyn PreparedCall>>, ToolError> {
-        Ok(Some(Box::new(TypedCall {
-            input: arguments.parse()?,
-            tool: self,
-        })))
-    }
-
-    fn permissions(&self, arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
-        self.tool.permissions(&arguments.parse()?)
-    }
-
-    fn each_permission(
-        &self,
-        arguments: &Arguments,
-        each: &mut dyn FnMut(Permission),
-    ) -> Result<(), ToolError> {
-        self.tool.each_permission(&arguments.parse()?, each)
-    }
-
-    fn stated(&self, arguments: &Arguments, permissions: &[Permission]) -> &'static [&'static str] {
-        let input = arguments.parse::<T::Input>();
-        input.map_or(&[], |input| self.tool.stated(&input, permissions))
-    }
-
-    fn conditions(&self, arguments: &Arguments) -> Vec<Condition> {
-        let input = arguments.parse::<T::Input>();
-        input
-            .map(|input| self.tool.conditions(&input))
-            .unwrap_or_default()
-    }
-
-    fn preview(&self, arguments: &Arguments) -> Vec<FileChange> {
-        let input = arguments.parse::<T::Input>();
-        input
-            .map(|input| self.tool.preview(&input))
-            .unwrap_or_default()
-    }
-
-    fn meanings(&self, arguments: &Arguments) -> Vec<Meaning> {
-        let input = arguments.parse::<T::Input>();
-        input
-            .map(|input| self.tool.meanings(&input))
-            .unwrap_or_default()
-    }
-
-    fn page(&self, _most: usize) -> BoxFuture<'_, Result<ToolPage, ToolError>> {
-        Box::pin(async { self.tool.page().ok_or_else(|| no_page(&self.spec)) })
-    }
-
-    fn call<'a>(
-        &'a self,
-        arguments: &'a Arguments,
-        context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-        Box::pin(async move {
-            let input = arguments.parse()?;
-            self.tool.run(input, context).await
-        })
-    }
-}
-
-/// A call of a typed tool, with its parsed input.
-struct TypedCall<T: TypedTool> {
-    tool: Arc<Erased<T>>,
-    input: T::Input,
-}
-
-impl<T: TypedTool> TypedCall<T> {
-    fn tool(&self) -> &T {
-        &self.tool.tool
-    }
-}
-
-impl<T: TypedTool> PreparedCall for TypedCall<T> {
-    fn permissions(&self) -> Result<Vec<Permission>, ToolError> {
-        self.tool().permissions(&self.input)
-    }
-
-    fn each_permission(&self, each: &mut dyn FnMut(Permission)) -> Result<(), ToolError> {
-        self.tool().each_permission(&self.input, each)
-    }
-
-    fn stated(&self, permissions: &[Permission]) -> &'static [&'static str] {
-        self.tool().stated(&self.input, permissions)
-    }
-
-    fn conditions(&self) -> Vec<Condition> {
-        self.tool().conditions(&self.input)
-    }
-
-    fn preview(&self) -> Vec<FileChange> {
-        self.tool().preview(&self.input)
-    }
-
-    fn meanings(&self) -> Vec<Meaning> {
-        self.tool().meanings(&self.input)
-    }
-
-    fn run(self: Box<Self>, context: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
-        Box::pin(async move {
-            let Self { tool, input } = *self;
-            tool.tool.run(input, context).await
-        })
-    }
-}
-
-/// Creates a tool from a closure over a typed input.
-///
-/// `spec` carries the name, description and risk; its input schema is replaced by that of `I`.
-pub fn tool_fn<I, F, R, O>(mut spec: ToolSpec, function: F) -> Arc<dyn Tool>
-where
-    I: DeserializeOwned + JsonSchema + Send + 'static,
-    F: Fn(I, CallContext) -> R + Send + Sync + 'static,
-    R: Future<Output = Result<O, ToolError>> + Send + 'static,
-    O: IntoToolResult + Send + 'static,
-{
-    spec.input_schema = Arc::new(input_schema::<I>());
-    Arc::new(Function {
-        spec: Arc::new(spec),
-        body: function,
-        input: PhantomData::<fn(I)>,
-    })
-}
-
-/// Adapts a closure to the object-safe trait.
-struct Function<I, F> {
-    spec: Arc<ToolSpec>,
-    body: F,
-    input: PhantomData<fn(I)>,
-}
-
-impl<I, F, R, O> Tool for Function<I, F>
-where
-    I: DeserializeOwned + JsonSchema + Send + 'static,
-    F: Fn(I, CallContext) -> R + Send + Sync + 'static,
-    R: Future<Output = Result<O, ToolError>> + Send + 'static,
-    O: IntoToolResult + Send + 'static,
-{
-    fn spec(&self) -> &Arc<ToolSpec> {
-        &self.spec
-    }
-
-    fn call<'a>(
-        &'a self,
-        arguments: &'a Arguments,
-        context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-        Box::pin(async move {
-            let input = arguments.parse::<I>()?;
-            (self.body)(input, context.clone())
-                .await?
-                .into_tool_result()
-        })
-    }
 }

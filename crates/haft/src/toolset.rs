@@ -22,6 +22,7 @@ pub mod list;
 pub mod page;
 mod changes;
 pub mod registry;
+mod rename;
 mod replaceable;
 pub mod search;
 pub mod view;

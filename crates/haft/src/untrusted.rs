@@ -40,7 +40,7 @@ impl UntrustedSource {
         Self::new(origin.to_owned(), label)
     }
 
-    /// Returns `host NAME`, `server NAME` or `tool NAME`.
+    /// Returns the origin: `host NAME`, `server NAME`, `tool NAME` or `command`; `many` for all beyond the first 64.
     pub fn origin(&self) -> &str {
         &self.origin
     }
@@ -61,7 +61,8 @@ impl UntrustedSource {
         party(&self.origin) == party(recipient)
     }
 
-    /// Returns the page's URL, or the tool's name.
+    /// Returns the text for the user: the URL and the tool that read it, the host that a command reached, or the tool's
+    /// name.
     pub fn label(&self) -> &str {
         &self.label
     }
@@ -98,7 +99,6 @@ struct Noted {
 }
 
 impl Sources {
-    /// Returns all sources.
     pub(crate) fn all(&self) -> Arc<[UntrustedSource]> {
         Arc::clone(&self.0.lock().all)
     }

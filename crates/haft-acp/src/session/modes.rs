@@ -77,9 +77,9 @@ fn words(profile: &str) -> (&'static str, &'static str) {
     match profile {
         "trusted" => (
             "Trusted",
-            "Writes and confined commands run; network and what cannot be undone is asked about.",
+            "Writes and confined commands run; haft asks about the network and about what cannot be undone.",
         ),
-        "workspace" => ("Workspace", "Reading runs; the rest is asked about."),
+        "workspace" => ("Workspace", "Reading runs; haft asks about the rest."),
         _ => ("Read only", "Reading runs; all else is denied."),
     }
 }

@@ -5,7 +5,7 @@ use std::pin::pin;
 use haft_agent::{AgentError, End, Exceeded, Finished};
 use haft_app::agent::{AgentRun, problem};
 use haft_app::problem::Problem;
-use haft_wire::Part;
+use haft_wire::ContentPart;
 use serde_json::{Value, json};
 
 use super::{Busy, Session};
@@ -15,7 +15,7 @@ use crate::rpc::{INVALID_REQUEST, RpcError};
 
 /// The loop's next step.
 enum Step {
-    Prompt(Vec<Part>),
+    Prompt(Vec<ContentPart>),
     /// Continues with calls that have no answer.
     Resume,
 }
@@ -104,14 +104,14 @@ impl Session {
         json!({"stopReason": reason})
     }
 
-    /// Returns whether a decision ended the whole run.
+    /// Returns whether a decision ended the whole run: it was cancelled, although this prompt was not.
     fn is_ended_by_decision(&self) -> bool {
         let turn = self.turn.lock();
         turn.as_ref().is_some_and(|stop| !stop.is_cancelled())
     }
 }
 
-/// Returns the protocol's word.
+/// Returns the `stopReason` of ACP for an end.
 fn reason(end: &End) -> &'static str {
     match end {
         End::Length => "max_tokens",

@@ -11,8 +11,8 @@ use crate::conversation::AnswerText;
 use crate::end::Waiting;
 
 impl Agent {
-    /// Plans a call that has not begun. One that waited for a decision takes what its request says: its outcome if it ran elsewhere, or
-    /// the decision; the rules that hold now say nothing about it.
+    /// Plans a call that has not begun. A call that waited for a decision follows its request, whatever the current
+    /// rules say: it takes the outcome if it ran elsewhere, and the decision otherwise.
     pub(super) async fn plan_asked(&mut self, ready: Ready) -> Result<Plan, AgentError> {
         let Some(id) = self.approval_of(ready.place) else {
             return Ok(Plan::Run(ready));
@@ -26,16 +26,17 @@ impl Agent {
                 );
                 self.answer_only(&ready, AnswerText::error(why)).await
             }
-            // Whether it ran cannot be told: it stays as it is.
+            // The inbox cannot be read, so haft cannot know whether the call ran: it keeps waiting.
             Err(_) => Ok(Plan::Waits(self.waiting(&ready, &id).await)),
         }
     }
 
-    /// Returns the request that the call waited for. While another process runs the call, that is waited for like a decision.
+    /// Returns the request that the call waited for. If another process is running the call, waits for its end first,
+    /// unless the user stops the calls.
     async fn stored(&self, id: &ApprovalId) -> Result<Option<StoredApproval>, InboxError> {
         let stored = self.executor.inbox().get(id).await?;
         let runs = |stored: &StoredApproval| {
-            // A script that is run again finds its calls by itself.
+            // A script's call is not waited for: the script runs again from its journal and finds it there.
             stored.status == RequestStatus::Running && stored.request.parent.is_none()
         };
         if !stored.as_ref().is_some_and(runs) {
@@ -67,7 +68,7 @@ impl Agent {
                 .end_by_denial(&decision.by, request.tool.as_str());
         }
         let is_part = is_of_part(&ready, request);
-        // The call has more to say than that a part of it was denied: it is made again, and finds the denial.
+        // The call's own outcome says more than that a part of it was denied: it is made again, and finds the denial.
         let goes_on = is_part && request.run == *self.session.run();
         if goes_on && stored.status == RequestStatus::Denied {
             return Ok(Plan::Run(ready));
@@ -92,7 +93,8 @@ impl Agent {
             RequestStatus::Running if is_part => {
                 Ok(Plan::Waits(self.waiting(&ready, &request.id).await))
             }
-            // It is made again: where rules ask about it, it finds its request, and where they decide it, the executor withdraws that.
+            // It is made again: if rules still ask about it, it finds this request; if they decide it, the executor
+            // withdraws the request.
             RequestStatus::Pending if stored.is_open() => Ok(Plan::Run(ready)),
             RequestStatus::Running => Ok(Plan::Run(ready)),
             status => {
@@ -118,13 +120,16 @@ impl Agent {
             ready.id(),
             &ready.call.name,
         )?;
-        // One that waits for this very request says nothing new.
+        // What it asked about may have been a part of it.
+        let outcome = outcome.into_outer();
+        // One that only says that the call waits for this very request is not its result.
         let is_own = outcome.status == Status::Suspended
             && outcome.approval.as_deref() == Some(stored.request.id.as_str());
         (!is_own).then_some(outcome)
     }
 
-    /// Notes that the conversation has the outcome, so that no other client gets it as that of a call of its own.
+    /// Records that the conversation has the outcome, so that no other client gets it as the outcome of a call of its
+    /// own.
     pub(super) async fn deliver(&self, stored: &StoredApproval) {
         let request = &stored.request;
         let call = request.parent.as_ref().unwrap_or(&request.call);
@@ -182,11 +187,19 @@ pub(super) fn over(ready: &Ready, stored: &StoredApproval) -> String {
             "cancelled: the request for approval of this call was withdrawn ({id}{why}); nothing ran. If the call is still needed, make it again."
         ),
         RequestStatus::Denied => {
-            let by = stored
-                .decision
-                .as_ref()
-                .map(|decision| decision.by.as_str());
-            format!("denied: {} said no", by.unwrap_or("the user"))
+            let decision = stored.decision.as_ref();
+            let by = decision.map_or("the user", |decision| &decision.by);
+            let message = match decision.map(|decision| &decision.choice) {
+                Some(Choice::Deny { message, .. }) => message.as_deref(),
+                _ => None,
+            };
+            let detail = message.map_or_else(String::new, |message| format!(": {message}"));
+            let part = if is_part {
+                format!(". {ON_COPY}")
+            } else {
+                String::new()
+            };
+            format!("denied: {by} said no{detail}{part}")
         }
         _ if is_part => format!(
             "unknown: the command ran on a copy of the workspace. Its changes were approved ({id}), and haft was stopped while it applied \
@@ -200,7 +213,7 @@ pub(super) fn over(ready: &Ready, stored: &StoredApproval) -> String {
     }
 }
 
-/// What is true of a command whose changes were not applied.
+/// The sentence about a command whose changes were not applied.
 const ON_COPY: &str = "The command has run, on a copy of the workspace: what needed approval is not in the workspace.";
 
 /// Returns whether a stored outcome is of this tool.

@@ -51,7 +51,7 @@ pub(super) enum Plan {
     Unknown(Ready),
     /// Its outcome is recorded; its next step follows, if it has more.
     Settled,
-    /// It waits for its decision still.
+    /// It still waits for its decision.
     Waits(Waiting),
 }
 
@@ -177,7 +177,7 @@ impl Agent {
         }
         let tools = self.session.tools();
         let names = tools.findable().map(|entry| entry.spec().name.as_str());
-        let all = haft_wire::names::Names::new(self.model.dialect(), names);
+        let all = haft_wire::names::ToolNames::new(self.model.dialect(), names);
         let name = all.called(call.namespace.as_deref(), &call.name);
         name.unwrap_or(&call.name).to_owned()
     }
@@ -281,7 +281,7 @@ impl Agent {
     }
 }
 
-/// Adds a call that waits to the end of the calls before it.
+/// Adds a waiting call to the end that the calls before it came to.
 fn also_waits(end: Option<End>, waiting: Waiting) -> End {
     match end {
         None => End::Suspended(vec![waiting]),

@@ -1,4 +1,5 @@
-//! The requests of a call that gets its answer: none stays open, so that no later decision runs what the model was told about otherwise.
+//! Ends the requests of a call that gets its answer, so that no later decision runs a call about which the model was
+//! told something else.
 
 use haft::approval::ApprovalId;
 use haft::approval::inbox::{Ending, InboxError};
@@ -10,7 +11,8 @@ use crate::agent::Agent;
 const MAX_QUOTE: usize = 200;
 
 impl Agent {
-    /// Withdraws what a call waited for, because it is answered now. A request that was acted on stays as it is.
+    /// Withdraws the requests that a call waited for, because the call is answered now. A request that was acted on
+    /// stays as it is.
     pub(super) async fn end_requests(&self, place: usize, answer: &str) {
         let slot = self.history.open().and_then(|open| open.slots.get(place));
         let Some(slot) = slot else { return };
@@ -27,7 +29,7 @@ impl Agent {
 
     async fn end_request(&self, id: &ApprovalId, why: &str) -> Result<(), InboxError> {
         let inbox = self.executor.inbox();
-        // In this order: an approval that comes in between is void then.
+        // In this order, so that an approval that arrives in between is made void.
         inbox.end(id, Ending::Withdrawn, why).await?;
         inbox.end(id, Ending::Void, why).await
     }

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use haft::future::run_blocking;
 use haft::session::Activation;
 use haft::{ToolCall, call::Origin};
-use haft_wire::request::Choice;
-use haft_wire::{Answer, Declarations, Message, Usage};
+use haft_wire::request::ToolChoice;
+use haft_wire::{Declarations, Message, ToolOutput, Usage};
 
 use crate::agent::{Agent, AgentError};
 use crate::compress;
@@ -152,7 +152,7 @@ impl Agent {
     }
 
     /// Returns whether an answer holds the instructions of an active skill.
-    fn is_of_active_skill(&self, answer: &Answer) -> bool {
+    fn is_of_active_skill(&self, answer: &ToolOutput) -> bool {
         let loads = self.offer.now().called(&answer.call) == Some(LOAD_SKILL);
         let active = self.session.active_skills();
         loads
@@ -208,7 +208,7 @@ impl Agent {
                 system: compress::SUMMARY_SYSTEM,
                 messages: &messages,
                 tools: &Declarations::none(self.model.dialect()),
-                choice: &Choice::Auto,
+                choice: &ToolChoice::Auto,
                 parallel: false,
                 max_tokens: Some(compress::summary_tokens(window)),
                 extra: &[],
@@ -235,7 +235,7 @@ impl Agent {
                 _ => &[],
             })
             .filter(|answer| self.is_of_active_skill(answer))
-            .map(Answer::texts)
+            .map(ToolOutput::texts)
             .collect();
         let text = compress::message(&summary, &old);
         self.note(Entry::Summary { turn, text, usage })?;

@@ -2,7 +2,7 @@
 
 use haft::approval::ApprovalId;
 use haft::{CallId, Outcome, Status};
-use haft_wire::Part;
+use haft_wire::ContentPart;
 
 use crate::agent::calls::Ready;
 use crate::agent::{Agent, AgentError};
@@ -80,7 +80,7 @@ impl Agent {
             && let Some(notice) =
                 Repeats::notice(self.history.repeats.next(&slot.call, open.number))
         {
-            answer.parts.push(Part::Text(notice));
+            answer.parts.push(ContentPart::Text(notice));
         }
         if let Some(open) = self.history.open()
             && let Some(slot) = open.slots.get(place)
@@ -170,9 +170,9 @@ pub(super) fn text_of(answer: &AnswerText) -> &str {
     answer.parts.iter().find_map(text_in).unwrap_or_default()
 }
 
-fn text_in(part: &Part) -> Option<&str> {
+fn text_in(part: &ContentPart) -> Option<&str> {
     match part {
-        Part::Text(text) => Some(text),
-        Part::Image { .. } | Part::Audio { .. } | Part::File { .. } => None,
+        ContentPart::Text(text) => Some(text),
+        ContentPart::Image { .. } | ContentPart::Audio { .. } | ContentPart::File { .. } => None,
     }
 }

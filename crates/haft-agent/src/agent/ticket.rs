@@ -17,7 +17,8 @@ pub(super) async fn run(
     let (name, own) = (call.name.clone(), call.id.clone());
     match executor.resume(&session.continuing(), &id).await {
         Ok(outcome) => {
-            // If it no longer does what was shown, the model hears so: nobody else may run it later.
+            // If the call no longer does what the request showed, the model is told so, and no other process may run it
+            // later.
             let why = format!("its call has ended without it: {}", outcome.summary);
             let ended = executor.inbox().end(&id, Ending::Void, &why).await;
             if let Err(error) = ended {
@@ -25,7 +26,7 @@ pub(super) async fn run(
             }
             outcome
         }
-        // Another process acts on it: it waits for that one.
+        // Another process acts on the decision: this call waits for it.
         Err(error) => {
             let own = own.unwrap_or_else(|| CallId::new(""));
             let mut outcome = Outcome::new(session.run().clone(), own, &name, Status::Suspended);

@@ -37,8 +37,8 @@ impl Agent {
             .await
     }
 
-    /// Returns the approval request that the call waits for: the one it was suspended with before it was started, or the one that its
-    /// process filed and did not live to note.
+    /// Returns the approval request of the call: the one that it was suspended with before it was started, or one that
+    /// its process filed but did not live to record in the conversation.
     async fn request_of(&self, ready: &Ready) -> Option<StoredApproval> {
         let inbox = self.executor.inbox();
         if let Some(id) = self.approval_of(ready.place) {
@@ -75,7 +75,7 @@ impl Agent {
             return Ok(());
         }
         match stored.status {
-            // A withdrawn request says nothing about a call that rules have allowed since.
+            // Rules may have allowed the call since, so a withdrawn request does not tell whether it ran.
             RequestStatus::Withdrawn => {
                 self.tell_call(ready);
                 self.answer(ready, AnswerText::error(MAY_HAVE_RUN), None)

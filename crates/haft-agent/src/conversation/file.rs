@@ -53,7 +53,7 @@ impl FileConversation {
         })
     }
 
-    /// Returns its path.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -138,12 +138,12 @@ impl Conversation for FileConversation {
 
 #[cfg(test)]
 mod tests {
-    use haft_wire::Part;
+    use haft_wire::ContentPart;
 
     use super::*;
 
     fn user(text: &str) -> Entry {
-        Entry::User(vec![Part::Text(text.to_owned())])
+        Entry::User(vec![ContentPart::Text(text.to_owned())])
     }
 
     #[tokio::test]

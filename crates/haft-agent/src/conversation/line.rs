@@ -2,7 +2,7 @@
 
 use std::io;
 
-use haft_wire::{Call, CallKind, Item, Part, Stop, Turn, Usage};
+use haft_wire::{Call, CallKind, ContentPart, StopReason, Turn, TurnItem, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -221,7 +221,7 @@ impl From<&Entry> for Stored {
 impl Stored {
     fn into_entry(self) -> Result<Entry, String> {
         Ok(match self {
-            Self::User(parts) => Entry::User(parts.into_iter().map(Part::from).collect()),
+            Self::User(parts) => Entry::User(parts.into_iter().map(ContentPart::from).collect()),
             Self::Host(text) => Entry::Host(text),
             Self::Turn(turn) => turn.into_entry()?,
             Self::Begun(places) => Entry::Begun(places),
@@ -254,7 +254,7 @@ impl StoredTurn {
         Ok(Entry::Turn {
             turn: Turn {
                 dialect,
-                items: self.items.into_iter().map(Item::from).collect(),
+                items: self.items.into_iter().map(TurnItem::from).collect(),
                 raw: self.raw,
             },
             stop: stop_of(self.stop),
@@ -264,14 +264,14 @@ impl StoredTurn {
 }
 
 /// Returns the stop reason for a word.
-fn stop_of(word: String) -> Stop {
+fn stop_of(word: String) -> StopReason {
     match word.as_str() {
-        "end" => Stop::End,
-        "calls" => Stop::Calls,
-        "length" => Stop::Length,
-        "filter" => Stop::Filter,
-        "pause" => Stop::Pause,
-        _ => Stop::Other(word),
+        "end" => StopReason::End,
+        "calls" => StopReason::Calls,
+        "length" => StopReason::Length,
+        "filter" => StopReason::Filter,
+        "pause" => StopReason::Pause,
+        _ => StopReason::Other(word),
     }
 }
 
@@ -297,13 +297,13 @@ impl From<StoredUsage> for Usage {
     }
 }
 
-impl From<&Part> for StoredPart {
-    fn from(part: &Part) -> Self {
+impl From<&ContentPart> for StoredPart {
+    fn from(part: &ContentPart) -> Self {
         match part.clone() {
-            Part::Text(text) => Self::Text(text),
-            Part::Image { media_type, data } => Self::Image { media_type, data },
-            Part::Audio { media_type, data } => Self::Audio { media_type, data },
-            Part::File {
+            ContentPart::Text(text) => Self::Text(text),
+            ContentPart::Image { media_type, data } => Self::Image { media_type, data },
+            ContentPart::Audio { media_type, data } => Self::Audio { media_type, data },
+            ContentPart::File {
                 name,
                 media_type,
                 data,
@@ -316,7 +316,7 @@ impl From<&Part> for StoredPart {
     }
 }
 
-impl From<StoredPart> for Part {
+impl From<StoredPart> for ContentPart {
     fn from(part: StoredPart) -> Self {
         match part {
             StoredPart::Text(text) => Self::Text(text),
@@ -337,14 +337,14 @@ impl From<StoredPart> for Part {
 
 impl StoredItem {
     /// Returns `None` for an item of a newer kind than this format knows; the turn's raw text has it.
-    fn of(item: &Item) -> Option<Self> {
+    fn of(item: &TurnItem) -> Option<Self> {
         Some(match item.clone() {
-            Item::Text(text) => Self::Text(text),
-            Item::Thinking(text) => Self::Thinking(text),
-            Item::Refusal(text) => Self::Refusal(text),
-            Item::Call(call) => Self::Call(Box::new(call.into())),
-            Item::Hosted { kind, name, raw } => Self::Hosted { kind, name, raw },
-            Item::Approval {
+            TurnItem::Text(text) => Self::Text(text),
+            TurnItem::Thinking(text) => Self::Thinking(text),
+            TurnItem::Refusal(text) => Self::Refusal(text),
+            TurnItem::Call(call) => Self::Call(Box::new(call.into())),
+            TurnItem::Hosted { kind, name, raw } => Self::Hosted { kind, name, raw },
+            TurnItem::Approval {
                 id,
                 server,
                 name,
@@ -355,13 +355,13 @@ impl StoredItem {
                 name,
                 arguments,
             },
-            Item::Unknown { kind, raw } => Self::Unknown { kind, raw },
+            TurnItem::Unknown { kind, raw } => Self::Unknown { kind, raw },
             _ => return None,
         })
     }
 }
 
-impl From<StoredItem> for Item {
+impl From<StoredItem> for TurnItem {
     fn from(item: StoredItem) -> Self {
         match item {
             StoredItem::Text(text) => Self::Text(text),
@@ -439,7 +439,7 @@ impl From<&AnswerText> for StoredAnswer {
 impl From<StoredAnswer> for AnswerText {
     fn from(answer: StoredAnswer) -> Self {
         Self {
-            parts: answer.parts.into_iter().map(Part::from).collect(),
+            parts: answer.parts.into_iter().map(ContentPart::from).collect(),
             is_error: answer.is_error,
             loads: answer.loads,
             item: answer.item,

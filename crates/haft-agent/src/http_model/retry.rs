@@ -15,7 +15,7 @@ use crate::model::{ModelError, Wait};
 pub struct Retry {
     /// Maximum number of attempts; 1 means no retry.
     pub attempts: u32,
-    /// The first pause.
+    /// The longest that the pause after the first attempt may be: the random part shortens a pause by up to half.
     pub first: Duration,
     /// The longest pause. If the provider asks for a longer one, the request is not retried.
     pub longest: Duration,

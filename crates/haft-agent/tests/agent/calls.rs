@@ -2,7 +2,7 @@
 
 use haft_agent::testing::{ScriptedModel, function_call};
 use haft_agent::{Agent, End};
-use haft_wire::{CallKind, Item, Stop};
+use haft_wire::{CallKind, StopReason, TurnItem};
 
 use crate::support::{Log, agent, last_answers, text, watcher};
 
@@ -115,15 +115,18 @@ async fn a_reply_of_two_hundred_calls_is_answered_whole() {
 #[tokio::test]
 async fn a_call_that_may_be_cut_is_not_run_and_the_others_are() {
     let log = Log::default();
-    let call = |id, arguments| Item::Call(function_call(id, "safe", arguments));
+    let call = |id, arguments| TurnItem::Call(function_call(id, "safe", arguments));
     let model = ScriptedModel::new()
         .replies(
             vec![call("a", r#"{"n":1}"#), call("b", r#"{"n":2}"#)],
-            Stop::Length,
+            StopReason::Length,
         )
         .replies(
-            vec![call("a", r#"{"n":3}"#), Item::Text("and then".to_owned())],
-            Stop::Length,
+            vec![
+                call("a", r#"{"n":3}"#),
+                TurnItem::Text("and then".to_owned()),
+            ],
+            StopReason::Length,
         )
         .says("ok");
     agent(&model, &log).run("go").await.unwrap();
@@ -195,7 +198,7 @@ async fn a_freeform_call_is_one_with_the_argument_input() {
     let mut call = function_call("a", "plain", "a \"text\"\n");
     call.kind = CallKind::Freeform;
     let model = ScriptedModel::new()
-        .replies(vec![Item::Call(call)], Stop::Calls)
+        .replies(vec![TurnItem::Call(call)], StopReason::Calls)
         .says("ok");
     agent(&model, &log).run("go").await.unwrap();
     assert_eq!(log.words(), [r#"plain {"input":"a \"text\"\n"}"#]);

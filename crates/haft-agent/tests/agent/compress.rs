@@ -8,7 +8,7 @@ use haft::{Executor, Policy, Session, ToolRegistry};
 use haft_agent::conversation::MemoryConversation;
 use haft_agent::testing::{ScriptedModel, function_call};
 use haft_agent::{Agent, Options};
-use haft_wire::{Item, Message, Stop, Usage};
+use haft_wire::{Message, StopReason, TurnItem, Usage};
 
 use crate::support::{Log, noting};
 
@@ -25,9 +25,9 @@ fn model(calls: usize, last: u64) -> ScriptedModel {
     let mut model = ScriptedModel::new();
     let long = format!("{{\"text\":\"{}\"}}", "long ".repeat(1000));
     for n in 0..calls {
-        let call = vec![Item::Call(function_call("a", "plain", &long))];
+        let call = vec![TurnItem::Call(function_call("a", "plain", &long))];
         let tokens = if n + 1 == calls { last } else { 10 };
-        model = model.replies_at(call, Stop::Calls, usage(tokens));
+        model = model.replies_at(call, StopReason::Calls, usage(tokens));
     }
     model
 }

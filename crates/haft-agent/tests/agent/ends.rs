@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use haft_agent::testing::{ScriptedModel, function_call};
 use haft_agent::{AgentError, Budget, End, Exceeded, Options, Prices};
-use haft_wire::{Item, Message, Stop, Usage};
+use haft_wire::{Message, StopReason, TurnItem, Usage};
 
 use crate::support::{Log, agent, last_answers, text};
 
@@ -124,13 +124,13 @@ async fn a_model_that_repeats_a_failing_call_is_told_and_then_stopped() {
 
 #[tokio::test]
 async fn what_the_provider_says_of_a_stop_is_how_the_run_ends() {
-    let text = |text: &str| vec![Item::Text(text.to_owned())];
+    let text = |text: &str| vec![TurnItem::Text(text.to_owned())];
     for (stop, end) in [
-        (Stop::End, End::Done),
-        (Stop::Length, End::Length),
-        (Stop::Filter, End::Filtered),
+        (StopReason::End, End::Done),
+        (StopReason::Length, End::Length),
+        (StopReason::Filter, End::Filtered),
         (
-            Stop::Other("odd".to_owned()),
+            StopReason::Other("odd".to_owned()),
             End::Stopped("odd".to_owned()),
         ),
     ] {
@@ -139,7 +139,7 @@ async fn what_the_provider_says_of_a_stop_is_how_the_run_ends() {
         assert_eq!(finished.end, end);
     }
     let model = ScriptedModel::new()
-        .replies(text("first"), Stop::Pause)
+        .replies(text("first"), StopReason::Pause)
         .says("then");
     let finished = agent(&model, &Log::default()).run("go").await.unwrap();
     assert_eq!((finished.end, finished.text.as_str()), (End::Done, "then"));
@@ -230,9 +230,9 @@ async fn stopping_the_calls_goes_on_with_the_run_and_cancelling_answers_them_all
 #[tokio::test]
 async fn an_empty_prompt_is_refused_and_one_that_was_kept_is_left_out() {
     use haft_agent::conversation::{Conversation as _, Entry, MemoryConversation};
-    use haft_wire::Part;
+    use haft_wire::ContentPart;
 
-    let text = |text: &str| Part::Text(text.to_owned());
+    let text = |text: &str| ContentPart::Text(text.to_owned());
     for blank in [vec![], vec![text("")], vec![text(" \n"), text("\t")]] {
         let kept = std::sync::Arc::new(MemoryConversation::new());
         kept.append(&Entry::User(blank.clone())).unwrap();
@@ -271,10 +271,10 @@ async fn usage_counts_what_is_cached_once() {
         output: 7,
         thinking: 3,
     };
-    let call = vec![Item::Call(function_call("a", "safe", "{}"))];
+    let call = vec![TurnItem::Call(function_call("a", "safe", "{}"))];
     let model = ScriptedModel::new()
-        .replies_at(call, Stop::Calls, usage)
-        .replies_at(vec![Item::Text("x".to_owned())], Stop::End, usage);
+        .replies_at(call, StopReason::Calls, usage)
+        .replies_at(vec![TurnItem::Text("x".to_owned())], StopReason::End, usage);
     let finished = agent(&model, &Log::default()).run("go").await.unwrap();
     let spent = finished.spent;
     assert_eq!((spent.input, spent.cached, spent.output), (200, 160, 14));
@@ -297,8 +297,8 @@ async fn what_a_provider_does_not_say_of_its_cost_is_estimated_and_bounded() {
         let mut model = ScriptedModel::new();
         for n in 0..5 {
             let call = function_call("a", "safe", &format!("{{\"n\":{n}}}"));
-            let items = vec![Item::Text(words.clone()), Item::Call(call)];
-            model = model.replies_at(items, Stop::Calls, reported);
+            let items = vec![TurnItem::Text(words.clone()), TurnItem::Call(call)];
+            model = model.replies_at(items, StopReason::Calls, reported);
         }
         let budget = Budget {
             turns: Some(1),

@@ -7,8 +7,8 @@ use std::time::Duration;
 use haft_agent::http_model::retry::Retry;
 use haft_agent::http_model::timeouts::Timeouts;
 use haft_agent::{HttpModel, HttpSettings, Model, ModelError, ModelEvent, ModelRequest};
-use haft_wire::request::Choice;
-use haft_wire::{Declarations, Dialect, Limits, Message, Reply};
+use haft_wire::request::ToolChoice;
+use haft_wire::{Declarations, Dialect, Message, Reply, ReplyLimits};
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -144,7 +144,7 @@ async fn ask(model: &HttpModel) -> (Result<Reply, ModelError>, Vec<ModelEvent>) 
         system: "",
         messages: &messages,
         tools: &tools,
-        choice: &Choice::Auto,
+        choice: &ToolChoice::Auto,
         parallel: true,
         max_tokens: None,
         extra: &[],
@@ -322,9 +322,9 @@ async fn each_wait_has_its_limit_and_an_answer_its_bound() {
     for answer in [hello(), whole()] {
         let server = Server::start(vec![Does::Says(answer)]).await;
         let model = server.model(|settings| {
-            settings.limits = Limits {
+            settings.limits = ReplyLimits {
                 reply: 100,
-                ..Limits::default()
+                ..ReplyLimits::default()
             };
         });
         let error = ask(&model).await.0.unwrap_err();

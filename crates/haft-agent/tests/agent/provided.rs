@@ -6,7 +6,7 @@ use haft::testing::TestTool;
 use haft::{Executor, Policy, Risk, Session, ToolError, ToolRegistry, ToolSpec};
 use haft_agent::testing::{ScriptedModel, function_call};
 use haft_agent::{Agent, Options, Provided};
-use haft_wire::{Answer, Call, CallKind, Dialect, Item, Stop};
+use haft_wire::{Call, CallKind, Dialect, StopReason, ToolOutput, TurnItem};
 use serde_json::{Value, json};
 
 use crate::support::{Log, last_answers, text};
@@ -65,11 +65,11 @@ fn item(kind: &str, item: &Value) -> Call {
     }
 }
 
-async fn run(dialect: Dialect, session: Session, calls: Vec<Call>) -> Vec<Answer> {
-    let items = calls.into_iter().map(Item::Call).collect();
+async fn run(dialect: Dialect, session: Session, calls: Vec<Call>) -> Vec<ToolOutput> {
+    let items = calls.into_iter().map(TurnItem::Call).collect();
     let model = ScriptedModel::new()
         .in_dialect(dialect)
-        .replies(items, Stop::Calls)
+        .replies(items, StopReason::Calls)
         .says("ok");
     let executor = Executor::new(Policy::workspace());
     let mut agent = Agent::new(model.clone(), executor, session).with_options(Options {
@@ -363,7 +363,10 @@ async fn safety_checks_of_a_computer_call_are_seen_by_a_person_or_it_is_not_run(
         let call = json!({"call_id": "call-1", "actions": [{"type": "click"}], "pending_safety_checks": checks});
         let model = ScriptedModel::new()
             .in_dialect(Dialect::OpenAiResponses)
-            .replies(vec![Item::Call(item("computer_call", &call))], Stop::Calls)
+            .replies(
+                vec![TurnItem::Call(item("computer_call", &call))],
+                StopReason::Calls,
+            )
             .says("ok");
         let mut executor = Executor::new(Policy::workspace());
         if approve {

@@ -16,7 +16,7 @@ use haft::tool::Tool;
 use haft::{Executor, Policy, Risk, Session, ToolError, ToolRegistry};
 use haft_agent::testing::ScriptedModel;
 use haft_agent::{Agent, AgentEvent};
-use haft_wire::{Answer, Message, Part};
+use haft_wire::{ContentPart, Message, ToolOutput};
 use parking_lot::Mutex;
 
 /// A log of what happened, one word each.
@@ -84,7 +84,7 @@ pub(crate) fn agent_of(model: impl haft_agent::Model + 'static, log: &Log) -> Ag
 }
 
 /// Returns the answers that the model read last.
-pub(crate) fn last_answers(model: &ScriptedModel) -> Vec<Answer> {
+pub(crate) fn last_answers(model: &ScriptedModel) -> Vec<ToolOutput> {
     let requests = model.requests();
     let messages = requests.last().unwrap().messages.clone();
     let results = messages
@@ -98,9 +98,9 @@ pub(crate) fn last_answers(model: &ScriptedModel) -> Vec<Answer> {
 }
 
 /// Returns all text of an answer.
-pub(crate) fn text(answer: &Answer) -> String {
+pub(crate) fn text(answer: &ToolOutput) -> String {
     let texts = answer.parts.iter().filter_map(|part| match part {
-        Part::Text(text) => Some(text.as_str()),
+        ContentPart::Text(text) => Some(text.as_str()),
         _ => None,
     });
     texts.collect::<Vec<_>>().join("\n")

@@ -14,6 +14,7 @@ use haft::call::RunId;
 use haft::future::run_blocking;
 use haft_agent::conversation::{Conversation as _, FileConversation};
 use haft_agent::{Finished, over};
+use haft_builtins::files::continue_reads;
 
 use crate::agent::{AgentTask, model, options};
 use crate::app::App;
@@ -37,7 +38,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// An agent's run in a list of conversations.
 #[derive(Debug, Clone)]
 pub struct KeptRun {
-    /// The run.
+    /// The run's id.
     pub run: RunId,
     /// The folder that it works in.
     pub workspace: String,
@@ -166,8 +167,8 @@ impl App {
         }
     }
 
-    /// Resumes a run, once no other process acts on a decision in it; that takes moments unless the process is stopped. A run that another
-    /// process resumes is refused at once.
+    /// Resumes a run once no other process acts on a decision in it, which takes moments unless that process is
+    /// stopped. If another process resumes the run, it is refused at once.
     async fn resume_when_free(
         &self,
         run: &RunId,
@@ -200,7 +201,7 @@ impl App {
             if Instant::now() >= deadline {
                 let what = format!("another haft process acts on the decision about {id}");
                 return Err(Problem::usage(what).advise(format!(
-                    "nothing ran here; `haft run --resume {run}` goes on once that process is done, or has ended"
+                    "nothing ran here; `haft run --resume {run}` resumes it once that process is done, or has exited"
                 )));
             }
             tokio::time::sleep(POLL_INTERVAL).await;
@@ -284,6 +285,10 @@ impl App {
         };
         let run = self.runs().start(options).await?;
         let new = run.folder()?;
+        // The model has seen these files in the conversation.
+        if let Err(error) = continue_reads(self.home(), &last.run, run.id()) {
+            tracing::warn!(run = %run.id(), %error, "continue with the files that a run has read");
+        }
         // Linked once it is whole, and before anything runs in it: of a process that ends in between, only an empty run is left.
         let copied = copy(&last.folder, &new)
             .and_then(|()| continued::keep_successor(&last.folder, run.id()));

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use haft_agent::provider::{ModelNameError, PROVIDERS};
 use haft_agent::{HttpModel, HttpSettings, Model, ModelName};
+use haft_builtins::web::http::Http;
 use haft_scripted::{Scenario, Server, scenarios, serve};
 
-use crate::agent::dial::ByProxy;
 use crate::agent::{AgentTask, of_model};
 use crate::app::App;
 use crate::config::Settings;
@@ -26,7 +26,7 @@ const TRY_SCRIPT: &str =
 /// How to try haft without a model.
 const TRY_HINT: &str = "or try haft without a key: --model scripted:first-try";
 
-/// Returns the error for a model's name that is none, with the provider that was probably meant.
+/// Returns the error for an invalid model name, with the provider that was probably meant.
 fn unknown_model(error: &ModelNameError, text: &str) -> Problem {
     let problem = Problem::usage(error.to_string());
     let names: Vec<&str> = PROVIDERS.iter().map(|provider| provider.name).collect();
@@ -153,7 +153,7 @@ impl App {
         let proxy = self.upstream().cloned();
         let settings = HttpSettings {
             base_url,
-            dial: proxy.map(|proxy| Arc::new(ByProxy::new(proxy)) as _),
+            dial: proxy.map(|proxy| Arc::new(Http::trusted().with_upstream(Some(proxy))) as _),
             ..HttpSettings::default()
         };
         HttpModel::new(name, settings, variable).map_err(|error| of_model(&error))

@@ -28,7 +28,8 @@ pub(crate) struct SettingsFile {
 const NO_FILE: &str = "it is a link to a missing file: create that file, or remove the link";
 
 impl SettingsFile {
-    /// Returns a settings file of haft itself. Links are followed. A new user file is only readable by its owner, for its secrets.
+    /// Returns a settings file of haft itself. Links are followed. A new file is readable by its owner alone, since it
+    /// may hold secrets; a workspace's `haft.toml`, which others share, gets the usual permissions.
     pub(crate) fn own(named: &Path) -> Result<Self, Problem> {
         let advice = "make the file and its folder readable and writable";
         let path = resolve_path(named).map_err(|e| {
@@ -136,7 +137,7 @@ impl SettingsFile {
     /// Replaces the file with the draft if the file still has the text that was read: clients also write their settings, and take no lock.
     pub(crate) fn replace_with(&self, draft: &Path, before: Option<&str>) -> Result<(), Problem> {
         if let Err(changed) = self.check_unchanged(before) {
-            // Nothing refers to it.
+            // Nothing refers to the draft: one that cannot be removed does no harm.
             let _ = std::fs::remove_file(draft);
             return Err(changed);
         }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use crate::config::keys::{KEYS, Key, Kind};
 
-/// Returns the text.
+/// Returns the text of the file.
 pub fn text() -> String {
     let mut out = String::from(
         "# haft's settings for this folder; they apply once the folder is trusted (`haft trust`).\n\

@@ -35,7 +35,8 @@ pub enum Kind {
     Choice(&'static [&'static str]),
     /// A list of texts; the lists of all layers are combined.
     Items,
-    /// A list of rules: texts, or tables with `rule`, `match`, `no_match`, `reason`; the lists of all layers are combined.
+    /// A list of rules: texts, or tables with `rule`, `match`, `no_match`, `reason`, `tool`, `arguments`; the lists of
+    /// all layers are combined.
     Rules,
     /// A table of texts.
     Map,

@@ -73,7 +73,7 @@ pub struct SettingsFile {
 }
 
 impl SettingsFile {
-    /// Returns the file at this path, with its contents.
+    /// Returns the file at this path, which holds this text.
     pub(crate) fn new(path: &Path, text: &str) -> Self {
         Self {
             path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),

@@ -67,7 +67,8 @@ fn wrong(key: &Key, value: &Value, item: Option<usize>) -> Wrong {
     }
 }
 
-/// Returns whether a value is a rule: a text, or a table with `rule` and nothing besides its examples and reason.
+/// Returns whether a value is a rule: a text, or a table with `rule` and nothing besides its examples, its reason, and
+/// the tool and arguments of a saved rule.
 fn is_rule(value: &Value) -> bool {
     let texts = |value: &Value| {
         value

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use haft_hook::{Action, Call};
+use haft_hook::{CallAction, HookCall};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -13,17 +13,17 @@ use crate::problem::Problem;
 const OURS: [&str; 2] = ["cwd", "doubts"];
 
 /// Returns the input that rules match. If the agent calls a server's tool through one of its own, it is the input of the server's tool.
-pub(super) fn input_of(call: &Call) -> &RawValue {
+pub(super) fn input_of(call: &HookCall) -> &RawValue {
     let nested = call.actions.iter().find_map(|action| match action {
-        Action::Mcp { .. } => call.arguments(action),
+        CallAction::Mcp { .. } => call.arguments(action),
         _ => None,
     });
     nested.unwrap_or(&call.input)
 }
 
 /// Returns the folder that a call works in; `None` for a server's tool, which works elsewhere.
-pub(super) fn folder_of<'p>(call: &Call, cwd: &'p str) -> Option<&'p str> {
-    let of_server = |action: &Action| matches!(action, Action::Mcp { .. });
+pub(super) fn folder_of<'p>(call: &HookCall, cwd: &'p str) -> Option<&'p str> {
+    let of_server = |action: &CallAction| matches!(action, CallAction::Mcp { .. });
     (!call.actions.iter().any(of_server)).then_some(cwd)
 }
 

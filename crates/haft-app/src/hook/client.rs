@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use haft_builtins::web::http::{FetchLimits, Http};
-use haft_hook::{Agent, Event, Reply, Verdict};
+use haft_hook::{Agent, HookEvent, HookReply, HookVerdict};
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use serde::Deserialize;
 
@@ -63,7 +63,7 @@ impl HookProcess {
     }
 
     /// Returns the answer to an event.
-    pub async fn answer(&self, bytes: Vec<u8>) -> Reply {
+    pub async fn answer(&self, bytes: Vec<u8>) -> HookReply {
         let event = match haft_hook::read(self.agent, &bytes) {
             Ok(event) => event,
             Err(error) => return haft_hook::refusal(self.agent, &error.to_string()),
@@ -75,7 +75,7 @@ impl HookProcess {
         }
         if event.call().is_none() {
             // There is nothing to decide, and this process did not follow the call.
-            return haft_hook::reply(&event, &Verdict::NoOpinion);
+            return haft_hook::reply(&event, &HookVerdict::NoOpinion);
         }
         self.start_server();
         let hooks = Hooks::new(&self.site, false);
@@ -95,10 +95,10 @@ impl HookProcess {
     /// Returns the answer of the server that runs over the same state. `None` if no server of this version runs or answers.
     async fn by_server(
         &self,
-        event: &Event,
+        event: &HookEvent,
         process: Option<&str>,
         bytes: Vec<u8>,
-    ) -> Option<Reply> {
+    ) -> Option<HookReply> {
         let server = self.server()?;
         let token = plain_file::read(&self.site.home.join("token"), TOKEN).ok()?;
         let bearer = format!("Bearer {}", token.trim());
@@ -144,7 +144,7 @@ impl HookProcess {
             stderr,
             exit,
         } = serde_json::from_slice(&answer.body).ok()?;
-        Some(Reply {
+        Some(HookReply {
             stdout,
             stderr,
             exit,

@@ -30,7 +30,7 @@ pub(super) struct Folders {
 }
 
 impl Folders {
-    /// No folder yet.
+    /// Creates the set; no folder is open yet.
     pub(super) fn new(site: &Site) -> Self {
         Self {
             site: site.clone(),

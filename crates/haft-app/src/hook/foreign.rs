@@ -10,10 +10,11 @@ use haft::future::BoxFuture;
 use haft::permission::{Condition, Effect, Permission};
 use haft::result::ToolResult;
 use haft::spec::{FOREIGN, Overflow, Risk, ToolSpec};
-use haft::tool::Tool;
+use haft::tool::{Depth, Intent, PreparedCall, Tool};
 use haft::untrusted::SERVER_EFFECT;
+use haft::workspace::Workspace;
 use haft_builtins::outside::Outside;
-use haft_hook::{Action, Agent, Change, Command, Report, Status};
+use haft_hook::{Agent, AgentCommand, CallAction, CallReport, CallStatus, EditKind};
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -99,34 +100,49 @@ impl ForeignTool {
     }
 
     /// States one thing that a call does.
-    fn effects_of(&self, action: &Action, cwd: Option<&str>) -> Result<Vec<Permission>, ToolError> {
+    fn effects_of(
+        &self,
+        action: &CallAction,
+        cwd: Option<&str>,
+    ) -> Result<Vec<Permission>, ToolError> {
         Ok(match action {
-            Action::Command(command) => return self.command(command, cwd),
+            CallAction::Command(command) => return self.command(command, cwd),
             // A search names its folder in the same way.
-            Action::Read { path } => self.outside.search(path, cwd)?,
-            Action::Edit { path, change } => {
-                let removes = *change == Change::Remove;
+            CallAction::Read { path } => self.outside.search(path, cwd)?,
+            CallAction::Edit { path, change } => {
+                let removes = *change == EditKind::Remove;
                 self.outside.change(path, cwd, removes)?
             }
-            Action::Fetch { url } => vec![self.outside.fetch(url)?],
-            Action::Mcp { server, .. } => {
+            CallAction::Fetch { url } => vec![self.outside.fetch(url)?],
+            CallAction::Mcp { server, .. } => {
                 let server = server.as_deref().unwrap_or("a server without a name");
                 vec![unknown(SERVER_EFFECT, server)]
             }
-            Action::Note => Vec::new(),
+            CallAction::Note => Vec::new(),
             // An action of a newer version is unknown, too.
             _ => vec![unknown(UNKNOWN, &self.tool)],
         })
     }
 
-    fn key<'a>(&'a self, arguments: &'a Arguments) -> CallKey<'a> {
-        CallKey {
-            tool: self.spec.name.as_str(),
-            arguments: arguments.as_str(),
-        }
+    /// Returns what decides how a call runs, besides its input.
+    fn conditions(&self) -> Vec<Condition> {
+        let by = format!("{}, as it reports", self.agent.title());
+        let sandbox = if self.is_jailed {
+            "jail"
+        } else {
+            "none: no jail"
+        };
+        vec![
+            Condition::new("run by", by),
+            Condition::new("sandbox", sandbox),
+        ]
     }
 
-    fn command(&self, command: &Command, cwd: Option<&str>) -> Result<Vec<Permission>, ToolError> {
+    fn command(
+        &self,
+        command: &AgentCommand,
+        cwd: Option<&str>,
+    ) -> Result<Vec<Permission>, ToolError> {
         let cwd = command.cwd.as_deref().or(cwd);
         let mut all = match (&command.line, &command.argv) {
             (Some(line), _) => self.outside.line(line, cwd)?,
@@ -140,7 +156,7 @@ impl ForeignTool {
     }
 
     /// Returns the result of a call that the agent reports. `prompted` is whether the agent's prompt asked first.
-    fn result(&self, report: &Report, prompted: bool) -> Result<ToolResult, ToolError> {
+    fn result(&self, report: &CallReport, prompted: bool) -> Result<ToolResult, ToolError> {
         let agent = self.agent.title();
         let text = report.result.as_deref().map_or_else(String::new, text);
         let data = json!({
@@ -150,26 +166,28 @@ impl ForeignTool {
         let result = ToolResult::text(text).with_data_for_programs(&data)?;
         let error = report.error.as_deref();
         let status = match report.status {
-            Status::Failed if prompted && error.is_some_and(is_rejection) => Status::Refused,
+            CallStatus::Failed if prompted && error.is_some_and(is_rejection) => {
+                CallStatus::Refused
+            }
             status => status,
         };
         let (kind, what) = match status {
-            Status::Ok => return Ok(result),
+            CallStatus::Ok => return Ok(result),
             // Agents do not tell a refusal by their user from one by a rule of their own.
-            Status::Refused if prompted => (
+            CallStatus::Refused if prompted => (
                 ErrorKind::Denied,
                 format!(
                     "the prompt of {agent} asked about this call, and {agent} says that it did not run: its user refused it, or a rule of its own"
                 ),
             ),
-            Status::Failed if prompted => (
+            CallStatus::Failed if prompted => (
                 ErrorKind::Failed,
                 format!(
                     "the prompt of {agent} asked about this call, and {agent} says that it failed, but not whether its user refused it"
                 ),
             ),
-            Status::Failed => (ErrorKind::Failed, format!("{agent} says that it failed")),
-            Status::Interrupted => (
+            CallStatus::Failed => (ErrorKind::Failed, format!("{agent} says that it failed")),
+            CallStatus::Interrupted => (
                 ErrorKind::Cancelled,
                 format!("{agent} says that it was interrupted"),
             ),
@@ -231,47 +249,60 @@ impl Tool for ForeignTool {
         &self.spec
     }
 
-    fn permissions(&self, arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
-        match self.calls.details(self.key(arguments)) {
-            // What it does is judged where it runs, by the same policy.
-            Some(details) if self.is_jailed => Ok(details.doubtful()),
-            Some(details) => self.effects(&details),
-            // Nothing is known about the call but its input.
-            None => Ok(vec![unknown(UNKNOWN, &self.tool)]),
+    fn workspace(&self) -> Option<&Workspace> {
+        None
+    }
+
+    fn prepare(self: Arc<Self>, arguments: &Arguments) -> Result<Box<dyn PreparedCall>, ToolError> {
+        Ok(Box::new(ForeignCall {
+            arguments: arguments.clone(),
+            tool: self,
+        }))
+    }
+}
+
+/// A call of an agent's tool.
+struct ForeignCall {
+    tool: Arc<ForeignTool>,
+    arguments: Arguments,
+}
+
+impl ForeignCall {
+    fn key(&self) -> CallKey<'_> {
+        CallKey {
+            tool: self.tool.spec.name.as_str(),
+            arguments: self.arguments.as_str(),
         }
     }
+}
 
-    fn conditions(&self, _arguments: &Arguments) -> Vec<Condition> {
-        let by = format!("{}, as it reports", self.agent.title());
-        let sandbox = if self.is_jailed {
-            "jail"
-        } else {
-            "none: no jail"
+impl PreparedCall for ForeignCall {
+    fn intent(&self, depth: Depth) -> Result<Intent, ToolError> {
+        let tool = &self.tool;
+        let permissions = match tool.calls.details(self.key()) {
+            // What it does is judged where it runs, by the same policy.
+            Some(details) if tool.is_jailed => details.doubtful(),
+            Some(details) => tool.effects(&details)?,
+            // Nothing is known about the call but its input.
+            None => vec![unknown(UNKNOWN, &tool.tool)],
         };
-        vec![
-            Condition::new("run by", by),
-            Condition::new("sandbox", sandbox),
-        ]
+        Ok(Intent::of(permissions).with_conditions(depth, || tool.conditions()))
     }
 
-    fn call<'a>(
-        &'a self,
-        arguments: &'a Arguments,
-        context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+    fn run(self: Box<Self>, context: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
-            let agent = self.agent.title();
+            let tool = &self.tool;
+            let agent = tool.agent.title();
             let by = CallInRun {
                 run: context.run(),
                 call: context.call_id(),
             };
-            let key = self.key(arguments);
-            let cleared = self.calls.clear(key, by, context.is_approved());
+            let cleared = tool.calls.clear(self.key(), by, context.is_approved());
             let cleared = cleared.ok_or_else(|| {
                 ToolError::conflict(format!("{agent} no longer waits for this call"))
                     .with_advice("make the call again")
             })?;
-            if !self.follows {
+            if !tool.follows {
                 let left = if cleared.is_prompted {
                     format!("left to the prompt of {agent}; haft does not know how it ended")
                 } else {
@@ -281,8 +312,8 @@ impl Tool for ForeignTool {
             }
             let prompted = cleared.is_prompted;
             match cleared.report.await {
-                Ok(report) => self.result(&report, prompted),
-                Err(_) => Err(self.missing_report(prompted)),
+                Ok(report) => tool.result(&report, prompted),
+                Err(_) => Err(tool.missing_report(prompted)),
             }
         })
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use haft::call::ToolCall;
-use haft_hook::{Action, Call, Event, rewrite_line};
+use haft_hook::{CallAction, HookCall, HookEvent, rewrite_line};
 use serde_json::value::RawValue;
 
 use crate::hook::exec_line::ExecLine;
@@ -30,8 +30,8 @@ impl JailedCall {
     /// haft's program file was removed.
     pub(super) fn of(
         folder: &Folder,
-        event: &Event,
-        call: &Call,
+        event: &HookEvent,
+        call: &HookCall,
         start: &Path,
     ) -> Result<Option<Self>, Problem> {
         let Some(line) = only_line(call) else {
@@ -62,7 +62,7 @@ impl JailedCall {
     pub(super) async fn refusal(
         &self,
         folder: &Folder,
-        event: &Event,
+        event: &HookEvent,
         within: Duration,
     ) -> Result<Option<String>, Problem> {
         let client = event.agent.title();
@@ -71,18 +71,18 @@ impl JailedCall {
 }
 
 /// The line of a call that is one command line and nothing else.
-fn only_line(call: &Call) -> Option<&str> {
+fn only_line(call: &HookCall) -> Option<&str> {
     match call.actions.as_slice() {
-        [Action::Command(command)] if command.why_unknown.is_none() => command.line.as_deref(),
+        [CallAction::Command(command)] if command.why_unknown.is_none() => command.line.as_deref(),
         _ => None,
     }
 }
 
 /// The folder below the workspace in which a call's command starts: the one that the call names, else `start`. `None` if it is elsewhere or
 /// unknown, since `haft exec` works in the workspace alone.
-fn command_folder(folder: &Folder, call: &Call, start: &Path) -> Option<String> {
+fn command_folder(folder: &Folder, call: &HookCall, start: &Path) -> Option<String> {
     let own = call.actions.iter().find_map(|action| match action {
-        Action::Command(command) => command.cwd.as_deref(),
+        CallAction::Command(command) => command.cwd.as_deref(),
         _ => None,
     });
     if own.is_some_and(|own| own.starts_with('~')) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use haft::permission::Verdict as ByName;
-use haft_hook::{Call, Event, Verdict};
+use haft_hook::{HookCall, HookEvent, HookVerdict};
 
 use crate::hook::folder::Folder;
 use crate::hook::jailed_call::JailedCall;
@@ -17,8 +17,8 @@ use crate::problem::Problem;
 /// A call of an agent, and where it is made.
 #[derive(Debug)]
 pub(super) struct LocatedCall<'a> {
-    pub(super) event: &'a Event,
-    pub(super) call: &'a Call,
+    pub(super) event: &'a HookEvent,
+    pub(super) call: &'a HookCall,
     pub(super) location: Location,
     pub(super) folder: Arc<Folder>,
     pub(super) session: Arc<AgentSession>,
@@ -38,7 +38,7 @@ struct JailPlan {
 
 impl LocatedCall<'_> {
     /// Judges the call, in the jailed form that it has if `wraps`, else as the agent made it.
-    pub(super) async fn judge(&self, wraps: bool, terms: Terms) -> Result<Verdict, Problem> {
+    pub(super) async fn judge(&self, wraps: bool, terms: Terms) -> Result<HookVerdict, Problem> {
         let policy = self.folder.app.executor().policy();
         let readings = readings(
             self.event.agent,
@@ -87,12 +87,12 @@ impl LocatedCall<'_> {
         readings: Readings,
         plan: JailPlan,
         terms: Terms,
-    ) -> Result<Verdict, Problem> {
+    ) -> Result<HookVerdict, Problem> {
         let JailPlan { jailed, doubt } = plan;
         let begun = Instant::now();
         let refusal = jailed.refusal(&self.folder, self.event, terms.within);
         if let Some(reason) = refusal.await? {
-            return Ok(Verdict::Deny { reason });
+            return Ok(HookVerdict::Deny { reason });
         }
         // One line of a shell has one name.
         let readings = Readings::only(readings.first.into_jailed()?);
@@ -107,7 +107,7 @@ impl LocatedCall<'_> {
         };
         let call = self.agent_call(&doubts);
         Ok(match self.session.judge(readings, call, terms).await? {
-            Some(Verdict::Allow { input: None }) => Verdict::Allow {
+            Some(HookVerdict::Allow { input: None }) => HookVerdict::Allow {
                 input: jailed.input,
             },
             verdict => verdict.unwrap_or_else(undecided),
@@ -127,8 +127,8 @@ impl LocatedCall<'_> {
 }
 
 /// The verdict where none was reached in time.
-fn undecided() -> Verdict {
-    Verdict::Deny {
+fn undecided() -> HookVerdict {
+    HookVerdict::Deny {
         reason: "no decision about this call came in time, so it did not run. Make the same call again later".to_owned(),
     }
 }

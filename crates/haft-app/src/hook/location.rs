@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use haft_hook::{Action, Event};
+use haft_hook::{CallAction, HookEvent};
 
 use crate::config::FILE_NAME;
 use crate::problem::Problem;
@@ -68,7 +68,11 @@ impl Location {
     ///
     /// # Errors
     /// The agent names no folder that exists, or haft cannot read the trust store.
-    pub(super) fn of(event: &Event, named: Option<&Path>, site: &Site) -> Result<Self, Problem> {
+    pub(super) fn of(
+        event: &HookEvent,
+        named: Option<&Path>,
+        site: &Site,
+    ) -> Result<Self, Problem> {
         let missing = || {
             let what = "the agent names no folder that exists, so the call cannot be judged";
             Problem::failed(what).advise("start the agent in a folder that exists")
@@ -125,7 +129,7 @@ fn distinct_folders(folders: &[PathBuf]) -> Vec<PathBuf> {
 
 /// Chooses the open folder that a call works in: the one around the agent's folder, else the one around every absolute path that the call
 /// names.
-fn choose_root<'r>(roots: &'r [PathBuf], event: &Event) -> Option<&'r PathBuf> {
+fn choose_root<'r>(roots: &'r [PathBuf], event: &HookEvent) -> Option<&'r PathBuf> {
     if let Some(cwd) = &event.cwd {
         return innermost_root(roots, cwd);
     }
@@ -147,20 +151,20 @@ fn innermost_root<'r>(roots: &'r [PathBuf], path: &Path) -> Option<&'r PathBuf> 
 }
 
 /// The absolute path that an action works at, if it names one.
-fn absolute_path(action: &Action) -> Option<&str> {
+fn absolute_path(action: &CallAction) -> Option<&str> {
     let path = match action {
-        Action::Command(command) => command.cwd.as_deref()?,
-        Action::Read { path } | Action::Edit { path, .. } => path,
+        CallAction::Command(command) => command.cwd.as_deref()?,
+        CallAction::Read { path } | CallAction::Edit { path, .. } => path,
         _ => return None,
     };
     path.starts_with('/').then_some(path)
 }
 
 /// Whether one of these actions depends on the folder that the agent works in.
-fn has_relative_path(actions: &[Action]) -> bool {
+fn has_relative_path(actions: &[CallAction]) -> bool {
     actions.iter().any(|action| match action {
-        Action::Command(_) => absolute_path(action).is_none(),
-        Action::Read { path } | Action::Edit { path, .. } => !path.starts_with(['/', '~']),
+        CallAction::Command(_) => absolute_path(action).is_none(),
+        CallAction::Read { path } | CallAction::Edit { path, .. } => !path.starts_with(['/', '~']),
         _ => false,
     })
 }

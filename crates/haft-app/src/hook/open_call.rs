@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use haft::approval::ApprovalRequest;
 use haft::call::{CallId, RunId};
-use haft_hook::{Action, Report, Verdict};
+use haft_hook::{CallAction, CallReport, HookVerdict};
 use parking_lot::Mutex;
 use tokio::sync::{oneshot, watch};
 
@@ -25,7 +25,7 @@ pub(super) struct AgentCall<'a> {
     /// The folder that the agent works in, as rules see it.
     pub(super) folder: &'a str,
     /// What the call would do.
-    pub(super) actions: &'a [Action],
+    pub(super) actions: &'a [CallAction],
     /// What is uncertain about where the call works.
     pub(super) doubts: &'a [Doubt],
     /// The agent's id of the call.
@@ -36,7 +36,7 @@ pub(super) struct AgentCall<'a> {
 #[derive(Debug, Clone)]
 pub(super) struct CallDetails {
     /// What the call would do.
-    pub(super) actions: Arc<[Action]>,
+    pub(super) actions: Arc<[CallAction]>,
     /// The folder that the agent works in, as rules see it.
     pub(super) folder: String,
     /// What is uncertain about where the call works.
@@ -117,14 +117,14 @@ struct Clearance {
     /// Whether a person approved this very call.
     is_approved: bool,
     /// Passes the agent's report to the executor; `None` once it has come, or will not be waited for any more.
-    report: Option<oneshot::Sender<Report>>,
+    report: Option<oneshot::Sender<CallReport>>,
 }
 
 /// A call that the agent may run, or asks its user about.
 #[derive(Debug)]
 pub(super) struct ClearedCall {
     /// Receives how the call ended.
-    pub(super) report: oneshot::Receiver<Report>,
+    pub(super) report: oneshot::Receiver<CallReport>,
     /// Whether the agent's own prompt asks first.
     pub(super) is_prompted: bool,
 }
@@ -278,7 +278,7 @@ impl OpenCall {
     }
 
     /// Passes the agent's report to the executor. False where the executor has had one or does not wait for one.
-    pub(super) fn report(&self, report: Report) -> bool {
+    pub(super) fn report(&self, report: CallReport) -> bool {
         let sender = self.take_sender();
         sender.is_some_and(|sender| sender.send(report).is_ok())
     }
@@ -288,7 +288,7 @@ impl OpenCall {
         drop(self.take_sender());
     }
 
-    fn take_sender(&self) -> Option<oneshot::Sender<Report>> {
+    fn take_sender(&self) -> Option<oneshot::Sender<CallReport>> {
         self.clearance.lock().as_mut()?.report.take()
     }
 }
@@ -316,20 +316,20 @@ impl WaitingHook {
     }
 
     /// Waits for the verdict; `None` if there is none in time.
-    pub(super) async fn verdict(mut self, within: Duration) -> Option<Verdict> {
+    pub(super) async fn verdict(mut self, within: Duration) -> Option<HookVerdict> {
         let mut stage = self.call.stage.subscribe();
         let decided = stage.wait_for(|stage| !matches!(stage, Stage::Undecided));
         let decided = tokio::time::timeout(within, decided).await.ok()?.ok()?;
         self.is_answered = true;
         Some(match &*decided {
-            Stage::Refused(reason) => Verdict::Deny {
+            Stage::Refused(reason) => HookVerdict::Deny {
                 reason: reason.clone(),
             },
             Stage::Undecided | Stage::Cleared => match &*self.call.prompt.lock() {
-                Some(prompt) => Verdict::Ask {
+                Some(prompt) => HookVerdict::Ask {
                     reason: prompt.reason.clone(),
                 },
-                None => Verdict::Allow { input: None },
+                None => HookVerdict::Allow { input: None },
             },
         })
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use haft::approval::ApprovalRequest;
 use haft::call::{CallId, RunId};
-use haft_hook::Report;
+use haft_hook::CallReport;
 use parking_lot::Mutex;
 
 use crate::hook::open_call::{
@@ -121,7 +121,7 @@ impl OpenCalls {
 
     /// Passes on what the agent reports about a call that ended: the call with the report's id, else one with these arguments, else the
     /// only call of that tool, because agents may word the input differently after a call. False if no such call runs.
-    pub(super) fn report(&self, arguments: Option<&str>, report: Report) -> bool {
+    pub(super) fn report(&self, arguments: Option<&str>, report: CallReport) -> bool {
         let calls = self.0.lock();
         let running = || calls.iter().filter(|call| call.is_cleared());
         let same = running().find(|call| call.has_id(report.id.as_deref()));
@@ -209,7 +209,7 @@ fn make_room(calls: &[Arc<OpenCall>], bytes: usize) -> bool {
 mod tests {
     use std::time::Duration;
 
-    use haft_hook::{Agent, Kind, Verdict};
+    use haft_hook::{Agent, HookEventKind, HookVerdict};
 
     use super::*;
 
@@ -237,7 +237,7 @@ mod tests {
     }
 
     /// The report that the agent sends when the call with this id has ended.
-    fn report(id: &str) -> Report {
+    fn report(id: &str) -> CallReport {
         let event = format!(
             "{{\"hook_event_name\":\"PostToolUse\",\"tool_name\":\"Bash\",\"tool_use_id\":\"{id}\"}}"
         );
@@ -245,14 +245,14 @@ mod tests {
             .unwrap()
             .kind
         {
-            Kind::After(report) => report,
+            HookEventKind::After(report) => report,
             other => panic!("{other:?}"),
         }
     }
 
     async fn is_allowed(hook: WaitingHook) -> bool {
         let verdict = hook.verdict(Duration::from_secs(60)).await;
-        matches!(verdict, Some(Verdict::Allow { .. }))
+        matches!(verdict, Some(HookVerdict::Allow { .. }))
     }
 
     #[tokio::test]

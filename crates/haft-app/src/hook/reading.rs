@@ -2,7 +2,7 @@
 
 use haft::spec::{ToolClass, ToolName};
 use haft::text::hex;
-use haft_hook::{Action, Agent};
+use haft_hook::{Agent, CallAction};
 use sha2::{Digest as _, Sha256};
 
 use crate::problem::Problem;
@@ -23,9 +23,9 @@ pub(super) struct Reading {
 
 impl Reading {
     /// Names a tool `AGENT.TOOL`, or `SERVER.TOOL` if it belongs to an MCP server: the name that the same tool has behind haft.
-    pub(super) fn new(agent: Agent, tool: &str, actions: &[Action]) -> Result<Self, Problem> {
+    pub(super) fn new(agent: Agent, tool: &str, actions: &[CallAction]) -> Result<Self, Problem> {
         let server = actions.iter().find_map(|action| match action {
-            Action::Mcp { server, tool, .. } => Some((server.as_deref(), tool.as_str())),
+            CallAction::Mcp { server, tool, .. } => Some((server.as_deref(), tool.as_str())),
             _ => None,
         });
         let (prefix, tool) = match server {
@@ -49,7 +49,7 @@ impl Reading {
         agent: Agent,
         server: &str,
         tool: &str,
-        actions: &[Action],
+        actions: &[CallAction],
     ) -> Result<Self, Problem> {
         let prefix = match Agent::from_name(server) {
             // A server named like an agent must not pass for the agent.
@@ -92,12 +92,12 @@ impl Reading {
 }
 
 /// The class of tools that do this, if there is one.
-fn class(action: &Action) -> Option<ToolClass> {
+fn class(action: &CallAction) -> Option<ToolClass> {
     match action {
-        Action::Command(_) => Some(ToolClass::Bash),
-        Action::Read { .. } => Some(ToolClass::Read),
-        Action::Edit { .. } => Some(ToolClass::Edit),
-        Action::Fetch { .. } => Some(ToolClass::WebFetch),
+        CallAction::Command(_) => Some(ToolClass::Bash),
+        CallAction::Read { .. } => Some(ToolClass::Read),
+        CallAction::Edit { .. } => Some(ToolClass::Edit),
+        CallAction::Fetch { .. } => Some(ToolClass::WebFetch),
         _ => None,
     }
 }
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn tools_of_agents_and_of_their_servers_are_named_apart() {
         let of = |server: &str, tool: &str| {
-            [Action::Mcp {
+            [CallAction::Mcp {
                 server: Some(server.to_owned()),
                 tool: tool.to_owned(),
                 arguments: None,

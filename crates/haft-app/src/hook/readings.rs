@@ -2,7 +2,7 @@
 //! or leave the server out, so one name can mean several tools. Each of them is judged, and the strictest verdict holds.
 
 use haft::policy::Policy;
-use haft_hook::{Action, Agent};
+use haft_hook::{Agent, CallAction};
 
 use crate::hook::reading::Reading;
 use crate::problem::Problem;
@@ -41,7 +41,7 @@ impl Readings {
 pub(super) fn readings(
     agent: Agent,
     tool: &str,
-    actions: &[Action],
+    actions: &[CallAction],
     policy: &Policy,
 ) -> Result<Readings, Problem> {
     let mut all = Readings::only(Reading::new(agent, tool, actions)?);
@@ -54,12 +54,12 @@ pub(super) fn readings(
     };
     for action in actions {
         match action {
-            Action::Mcp {
+            CallAction::Mcp {
                 server: Some(server),
                 tool,
                 ..
             } => add(server, tool)?,
-            Action::Mcp {
+            CallAction::Mcp {
                 server: None, tool, ..
             } => {
                 for server in servers(policy)? {
@@ -70,7 +70,7 @@ pub(super) fn readings(
                     .try_for_each(|one| add(one.server, one.tool))?;
             }
             // A tool that haft does not know may belong to a server.
-            Action::Other { .. } => {
+            CallAction::Other { .. } => {
                 split(tool)?
                     .iter()
                     .try_for_each(|one| add(one.server, one.tool))?;
@@ -135,14 +135,14 @@ fn servers(policy: &Policy) -> Result<Vec<String>, Problem> {
 mod tests {
     use super::*;
 
-    fn names(agent: Agent, tool: &str, actions: &[Action], policy: &Policy) -> Vec<String> {
+    fn names(agent: Agent, tool: &str, actions: &[CallAction], policy: &Policy) -> Vec<String> {
         let all = readings(agent, tool, actions, policy).unwrap();
         let all = [all.first].into_iter().chain(all.others);
         all.map(|one| one.name.to_string()).collect()
     }
 
-    fn of(server: Option<&str>, tool: &str) -> Action {
-        Action::Mcp {
+    fn of(server: Option<&str>, tool: &str) -> CallAction {
+        CallAction::Mcp {
             server: server.map(str::to_owned),
             tool: tool.to_owned(),
             arguments: None,
@@ -176,7 +176,7 @@ mod tests {
         for name in ["git.delete_repo", "github.delete_repo"] {
             assert!(open.iter().any(|open| open == name), "{name}: {open:?}");
         }
-        let unknown = Action::Other { why: "unknown" };
+        let unknown = CallAction::Other { why: "unknown" };
         let joined = names(
             Agent::OpenCode,
             "my_github_delete_repo",
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_name_that_can_be_read_in_too_many_ways_is_refused() {
-        let unknown = Action::Other { why: "unknown" };
+        let unknown = CallAction::Other { why: "unknown" };
         let name = "a_".repeat(MOST_SPLITS + 2);
         let policy = Policy::workspace();
         assert!(readings(Agent::OpenCode, &name, &[unknown], &policy).is_err());

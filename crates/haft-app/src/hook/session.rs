@@ -8,7 +8,7 @@ use haft::permission::Verdict;
 use haft::result::{Outcome, Status};
 use haft::tool::Tool as _;
 use haft::toolset::registry::ToolRegistry;
-use haft_hook::Report;
+use haft_hook::CallReport;
 use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
 
@@ -23,7 +23,7 @@ use crate::hook::session_runs::{ChosenRun, SessionRuns};
 use crate::problem::Problem;
 use crate::run::{CallTerms, RunOptions};
 
-/// Maximum number of tools per session.
+/// Maximum number of tools per session; a call of a further one is denied.
 const MOST_TOOLS: usize = 2_000;
 /// How long before the hook's answer the wait for a decision ends.
 const BEFORE: Duration = Duration::from_secs(1);
@@ -91,7 +91,7 @@ impl AgentSession {
         readings: Readings,
         call: AgentCall<'_>,
         terms: Terms,
-    ) -> Result<Option<haft_hook::Verdict>, Problem> {
+    ) -> Result<Option<haft_hook::HookVerdict>, Problem> {
         *self.used.lock() = Instant::now();
         let tool = self.register(self.strictest(readings, &call), call.tool)?;
         let name = tool.name.as_str();
@@ -103,7 +103,7 @@ impl AgentSession {
         };
         let run = hook.call().run().clone();
         let verdict = hook.verdict(terms.answer_within).await;
-        if !matches!(verdict, None | Some(haft_hook::Verdict::Deny { .. })) {
+        if !matches!(verdict, None | Some(haft_hook::HookVerdict::Deny { .. })) {
             self.write_record(&run).await?;
         }
         Ok(verdict)
@@ -120,7 +120,7 @@ impl AgentSession {
     }
 
     /// Passes on what the agent reports about a call that ended. False if no such call runs.
-    pub(super) fn report(&self, arguments: Option<&str>, report: Report) -> bool {
+    pub(super) fn report(&self, arguments: Option<&str>, report: CallReport) -> bool {
         *self.used.lock() = Instant::now();
         self.at.calls.report(arguments, report)
     }
@@ -169,7 +169,9 @@ impl AgentSession {
         policy.verdict(tool.spec(), input, &[], &run)
     }
 
-    /// Adds the tool that the agent calls `agent_tool` to the session, unless it has it. Returns the tool with the name that it has there.
+    /// Adds the tool that the agent calls `agent_tool` to the session, unless it has it. Returns the tool with the name
+    /// that it has there: if the session has a tool of this name with another class, the class becomes part of the
+    /// name.
     fn register(&self, reading: Reading, agent_tool: &str) -> Result<Reading, Problem> {
         let known = haft::toolset::Toolset::snapshot(&*self.tools);
         let has_same_class = |reading: &Reading| {

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use haft_hook::setup::{Condition, Content, Format, MovedBy, Scope, SettingsFile, Setup};
+use haft_hook::setup::{
+    AgentFile, AgentFileContent, FolderVariable, PlaceCondition, RegistrationScope, SettingsFormat,
+    Setup,
+};
 use haft_hook::{Agent, registrations};
 use serde_json::Value;
 
@@ -18,7 +21,7 @@ pub(crate) struct Place {
     pub(crate) path: PathBuf,
     pub(crate) form: Form,
     /// When it is used, if several files can hold the same hooks.
-    pub(crate) condition: Condition,
+    pub(crate) condition: PlaceCondition,
 }
 
 /// The form of a file.
@@ -107,8 +110,8 @@ pub(crate) fn places(
     program: &Program,
 ) -> Result<Vec<Place>, Problem> {
     let scope = match level {
-        Level::User => Scope::User,
-        Level::Project => Scope::Project,
+        Level::User => RegistrationScope::User,
+        Level::Project => RegistrationScope::Project,
     };
     let setup: Setup = registrations(agent, program.name_for(agent));
     let mut all: Vec<Place> = Vec::new();
@@ -128,11 +131,11 @@ pub(crate) fn places(
     Ok(all)
 }
 
-fn path_of(file: &SettingsFile, level: Level, site: &Site) -> Result<PathBuf, Problem> {
+fn path_of(file: &AgentFile, level: Level, site: &Site) -> Result<PathBuf, Problem> {
     if level == Level::Project {
         return Ok(site.workspace.join(file.path));
     }
-    let moved = |moved: MovedBy| {
+    let moved = |moved: FolderVariable| {
         let folder = site.environment.folder(moved.variable)?;
         let rest = Path::new(file.path).strip_prefix(moved.replaces).ok()?;
         Some(folder.join(rest))
@@ -145,9 +148,9 @@ fn path_of(file: &SettingsFile, level: Level, site: &Site) -> Result<PathBuf, Pr
     })
 }
 
-fn form(agent: Agent, file: &SettingsFile, program: &Program) -> Form {
+fn form(agent: Agent, file: &AgentFile, program: &Program) -> Form {
     match &file.content {
-        Content::Shared {
+        AgentFileContent::Shared {
             format,
             root,
             entries,
@@ -158,7 +161,7 @@ fn form(agent: Agent, file: &SettingsFile, program: &Program) -> Form {
             });
             let is_below = entries.first().is_some_and(|entry| entry.keys.len() > 1);
             match format {
-                Format::Toml => Form::Toml(own.collect()),
+                SettingsFormat::Toml => Form::Toml(own.collect()),
                 _ => Form::Json(Layout {
                     parent: if is_below { &["hooks"] } else { &[] },
                     root: root.clone(),
@@ -167,18 +170,19 @@ fn form(agent: Agent, file: &SettingsFile, program: &Program) -> Form {
                 }),
             }
         }
-        Content::Own { text, executable } => own_json(agent, text, program).unwrap_or_else(|| {
-            let line = format!(" hook {}\n", agent.name());
-            let tail = format!(" hook {}{}\n", agent.name(), program.tail());
-            Form::Whole {
-                text: if *executable {
-                    text.replace(&line, &tail)
-                } else {
-                    text.clone()
-                },
-                is_program: *executable,
-            }
-        }),
+        AgentFileContent::Own { text, executable } => own_json(agent, text, program)
+            .unwrap_or_else(|| {
+                let line = format!(" hook {}\n", agent.name());
+                let tail = format!(" hook {}{}\n", agent.name(), program.tail());
+                Form::Whole {
+                    text: if *executable {
+                        text.replace(&line, &tail)
+                    } else {
+                        text.clone()
+                    },
+                    is_program: *executable,
+                }
+            }),
     }
 }
 

@@ -242,7 +242,7 @@ impl<'a> Look<'a> {
         let shown = file.display();
         if let Some(matcher) = &spot.matcher {
             self.warnings.push(format!(
-                "{} in {shown} is for `{matcher}` alone: other tools reach no hook",
+                "{} in {shown} is only for `{matcher}`: other tools reach no hook",
                 spot.event
             ));
         }

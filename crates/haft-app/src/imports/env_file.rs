@@ -10,7 +10,7 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 /// Returns the variables of a file, in order; or why they cannot be read.
 pub(super) fn read(file: &Path) -> Result<Vec<(String, String)>, String> {
     let text = plain_file::read(file, MAX_FILE_BYTES)
-        .map_err(|e| format!("its variables stand in {}: {e}", file.display()))?;
+        .map_err(|e| format!("its variables are in {}: {e}", file.display()))?;
     let lines = text.lines().enumerate();
     let mut variables = Vec::new();
     for (nth, line) in lines {

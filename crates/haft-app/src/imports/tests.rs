@@ -200,7 +200,7 @@ fn what_cannot_be_carried_over_is_refused_with_what_to_do() {
         ),
         (
             r#""command": "s", "args": ["${PLUGIN_ROOT}/x"]"#,
-            "in a plugin alone",
+            "only in a plugin",
         ),
         (
             r#""command": "s", "env": {"API_KEY": "plain-text"}"#,

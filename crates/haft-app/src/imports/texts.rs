@@ -147,7 +147,7 @@ impl Context<'_> {
             "PLUGIN_ROOT" | "CLAUDE_PLUGIN_ROOT" | "CURSOR_PLUGIN_ROOT" | "extensionPath" => {
                 match self.package {
                     Some(package) => shown(package),
-                    None => return Err(format!("`${{{name}}}` means something in a plugin alone")),
+                    None => return Err(format!("`${{{name}}}` has a meaning only in a plugin")),
                 }
             }
             _ => return Ok(None),

@@ -159,7 +159,7 @@ impl Claims {
         &self.sub
     }
 
-    /// Returns its scopes.
+    /// Returns its scopes: the words of `scope`, then those of `scp`, which some issuers write as a list.
     pub(super) fn scopes(&self) -> impl Iterator<Item = &str> {
         let written = self.scope.as_deref().unwrap_or_default();
         let others = self.scp.as_ref().map_or(&[][..], OneOrMany::all);

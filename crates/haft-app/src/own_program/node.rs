@@ -11,8 +11,8 @@ use super::{OwnProgramFiles, links_on_way};
 /// Maximum number of packages inspected of a folder.
 const MAX_PACKAGES: usize = 20_000;
 
-/// Adds what belongs to the program, a real path, if it lies in `node_modules`. By `ways`, users may start it: a project of a
-/// workspace has a `.bin` of its own.
+/// Adds what belongs to the program, given by its real path, if it is in `node_modules`. Users may start it by the
+/// paths `ways`: each project of a workspace has a `.bin` of its own.
 pub(super) fn add(program: &Path, ways: &[PathBuf], own: &mut OwnProgramFiles) {
     let mut folders = node_modules(program);
     let Some(package) = folders.first().and_then(|within| holding(within, program)) else {
@@ -66,7 +66,7 @@ fn starts_one_of(script: &Path, names: &[String]) -> bool {
     })
 }
 
-/// Returns the folder of the package that holds a file, of those in a folder.
+/// Returns the package, of those in a folder `node_modules`, that holds a file.
 fn holding(modules: &Path, file: &Path) -> Option<PathBuf> {
     let mut parts = file.strip_prefix(modules).ok()?.components();
     let mut package = modules.join(parts.next()?);

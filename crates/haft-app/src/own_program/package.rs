@@ -14,8 +14,8 @@ const MAX_PACKAGES: usize = 20_000;
 /// How many folders above the program are searched for a Python environment's packages.
 const MAX_LEVELS: usize = 8;
 
-/// Returns whether a file lies in a virtual environment or `node_modules` of a project. Environments of their own, as `uv tool`, `pipx`
-/// and `npm --global` create them, belong to none.
+/// Returns whether a file is in a virtual environment or `node_modules` of a project. The environments that `uv tool`,
+/// `pipx` and `npm --global` create belong to no project.
 pub(super) fn is_of_project(file: &Path, home: Option<&Path>) -> bool {
     const MARKS: [&str; 5] = [
         ".git",

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::project::{FittingRule, Project};
 
-/// Returns the text.
+/// Returns the text of the file for a folder with this project.
 pub fn text(project: &Project) -> String {
     let mut out = String::from(
         "# haft's settings for this folder. They apply while the folder is trusted; `haft trust --remove` revokes the trust.\n\

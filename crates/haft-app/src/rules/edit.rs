@@ -19,7 +19,7 @@ use crate::rules::file::RuleFile;
 pub struct KeptRule {
     /// Its id, derived from its content.
     pub id: String,
-    /// The rule.
+    /// The rule's text, as it would stand in `policy.allow`.
     pub rule: String,
     /// The only tool that it covers, in calls with the same remaining arguments as the approved one; `None` if it covers everything that
     /// its text says.
@@ -40,7 +40,7 @@ pub enum Change<'a> {
     Remove,
     /// Its text is replaced.
     Edit {
-        /// The new rule.
+        /// The new text.
         rule: &'a str,
         /// Whether it now covers everything that its text says, not only calls like the approved one.
         any_call: bool,

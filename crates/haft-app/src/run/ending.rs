@@ -27,10 +27,10 @@ const SETTLE_TIMEOUT: Duration = Duration::from_secs(3);
 const PAGE_SIZE: usize = 1_000;
 
 /// Why the requests of a finished run are withdrawn.
-const FINISHED: &str = "its run was finished; it was not run";
+const FINISHED: &str = "its run was finished";
 
-/// Why the requests of an agent's run are withdrawn that has reached its end.
-const OVER: &str = "its run has gone on to its end without it; it was not run";
+/// Why the requests of an agent's run that has reached its end are withdrawn.
+const OVER: &str = "its run has gone on to its end without it";
 
 /// How to release a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,9 +44,9 @@ pub(crate) enum ReleaseMode {
 /// A run's end that could not be recorded.
 #[derive(Debug)]
 pub(crate) enum Unrecorded {
-    /// The run was suspended.
+    /// That the run is suspended could not be recorded; why.
     Suspended(RunId, String),
-    /// The run was finished.
+    /// The run is over, but its record stays open; why.
     Finished(RunId, String),
 }
 
@@ -125,7 +125,7 @@ async fn suspend(parts: &RunParts, life: &HeldRun) -> Option<Result<(), Unrecord
     // Waiting calls end at once; a running call gets more time below.
     let _ = tokio::time::timeout(NOTE_TIMEOUT, session.idle()).await;
     if is_over(parts, life).await {
-        // No call of the conversation comes back to them.
+        // The conversation is over, so none of its calls will claim a decision about them.
         withdraw(parts, session, OVER).await;
     }
     let pending = parts.executor.inbox().list(&left(session, 1)).await;
@@ -149,7 +149,7 @@ async fn suspend(parts: &RunParts, life: &HeldRun) -> Option<Result<(), Unrecord
     Some(noted.map_err(|why| Unrecorded::Suspended(session.run().clone(), why)))
 }
 
-/// Returns whether a run continues an earlier part of its conversation: its own, or that of another run.
+/// Returns whether a run continues an earlier conversation: its own, after a resume, or that of another run.
 fn goes_on(life: &HeldRun) -> bool {
     life.session.is_resumed() || life.continues.is_some()
 }
@@ -203,15 +203,17 @@ async fn withdraw(parts: &RunParts, session: &Session, why: &str) {
         } else {
             Ending::Void
         };
-        ended = ended.and(inbox.end(&entry.request.id, ending, why).await);
+        let undone = parts.executor.phrases(&entry.request).undone;
+        let why = format!("{why}; {undone}");
+        ended = ended.and(inbox.end(&entry.request.id, ending, &why).await);
     }
     if let Err(error) = ended {
         tracing::warn!(run = %session.run(), %error, "withdraw the requests of a finished run");
     }
 }
 
-/// Ends the conversation of a run that a denial ended: what is left of it does not go on, and the model hears that if the user continues
-/// with another prompt.
+/// Ends the conversation of a run that a denial ended: its open calls get answers that say so, which the model reads if
+/// the user continues with another prompt.
 async fn end_conversation(
     parts: &RunParts,
     session: &Session,

@@ -1,6 +1,10 @@
-//! Why a run is not started or resumed: somebody else has it, it is another's, or its record cannot be written.
+//! Why a run is not started or resumed: another process holds it, it belongs to another principal, or its record cannot
+//! be written.
+
+use std::path::Path;
 
 use haft::audit::index::RunEntry;
+use haft::audit::runs::{self, Holder};
 use haft::call::{Principal, RunId};
 
 use crate::problem::Problem;
@@ -22,12 +26,48 @@ pub(crate) fn principal_of(
     Ok(Some(owner))
 }
 
-/// Returns the refusal to resume a run that is in use.
-pub(crate) fn busy(run: &RunId) -> Problem {
-    Problem::usage(format!(
-        "run {run} is already being resumed by another haft process"
+/// Returns the refusal to resume a run that another process has, or this one; names the process if the system tells which it is.
+pub(crate) fn busy(home: &Path, run: &RunId) -> Problem {
+    let pid = runs::holding_process(home, run.as_str());
+    if pid == Some(std::process::id()) {
+        return Problem::usage(format!("run {run} is already in use in this process"))
+            .advise("nothing ran here; end that use of it first");
+    }
+    let (named, end) = match pid {
+        Some(pid) => (format!(" (process {pid})"), format!("process {pid}")),
+        None => (String::new(), "that process".to_owned()),
+    };
+    let what = match runs::holder(home, run.as_str()) {
+        Ok(Holder::Owner) => {
+            format!("run {run} is still active in the haft process that started it{named}")
+        }
+        Ok(Holder::Resumer) | Err(_) => {
+            format!("run {run} is already being resumed by another haft process{named}")
+        }
+        // It has left it since.
+        Ok(Holder::Free) => {
+            return Problem::usage(format!("another haft process has just acted in run {run}"))
+                .advise("nothing ran here; resume the run again");
+        }
+    };
+    Problem::usage(what).advise(format!(
+        "nothing ran here; wait until {end} has ended, or end it, and resume the run again: it goes on from where it is then"
     ))
-    .advise("nothing ran here; wait for that process, or end it")
+}
+
+/// Returns the refusal to resume a run that has ended, perhaps in another process a moment ago.
+pub(crate) fn over(run: &RunId, is_agents: bool) -> Problem {
+    let advice = if is_agents {
+        format!(
+            "nothing ran here; `haft run --resume {run}` shows its answer, and with a prompt continues it"
+        )
+    } else {
+        format!("nothing ran here; `haft runs show {run}` shows what it did")
+    };
+    Problem::usage(format!(
+        "run {run} has ended; another haft process may have resumed it meanwhile"
+    ))
+    .advise(advice)
 }
 
 /// Returns the problem of a run that could not be started.

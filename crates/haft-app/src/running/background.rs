@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use haft_sandbox::{Detached, HostProgram};
+use haft_sandbox::{DetachedProgram, HostProgram};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
@@ -193,7 +193,7 @@ impl Wanted {
             .advise("start a server for this folder: `haft serve`"))
     }
 
-    fn start(&self) -> io::Result<Detached> {
+    fn start(&self) -> io::Result<DetachedProgram> {
         let home = &self.site.home;
         let nowhere = working_folder(home);
         plain_file::private_folder(&nowhere)?;
@@ -212,7 +212,11 @@ impl Wanted {
     }
 
     /// Waits until the server responds.
-    fn wait_until_ready(&self, started: &Detached, until: Instant) -> Result<Reached, Problem> {
+    fn wait_until_ready(
+        &self,
+        started: &DetachedProgram,
+        until: Instant,
+    ) -> Result<Reached, Problem> {
         loop {
             let ended = started.ended_within(POLL_INTERVAL);
             if let Some(server) = self.find()? {

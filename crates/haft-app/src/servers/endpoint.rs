@@ -1,13 +1,12 @@
 //! A server at an address: Streamable HTTP or the older HTTP+SSE, through the configured proxy if there is one.
 
-use std::io;
 use std::sync::Arc;
 
 use haft::future::BoxFuture;
 use haft_builtins::web::http::Http;
 use haft_mcp::client::http::{Authorize, Endpoint, HttpWire, Remembered};
 use haft_mcp::client::oauth::OAuth;
-use haft_mcp::client::{ClientError, Dial, Io, Wire};
+use haft_mcp::client::{ClientError, Wire};
 use haft_mcp::upstream::Open;
 
 use crate::servers::sign_in::SignIn;
@@ -51,7 +50,7 @@ impl Address {
 
     /// Returns a connection to it that is authorized by `oauth`.
     pub(crate) fn wire(&self, oauth: Option<Arc<OAuth>>) -> Arc<dyn Wire> {
-        let (endpoint, dial) = (self.endpoint.clone(), Box::new(self.clone()));
+        let (endpoint, dial) = (self.endpoint.clone(), Box::new(self.http.clone()));
         let remembered = Arc::clone(&self.remembered);
         let authorize = oauth.map(|oauth| oauth as Arc<dyn Authorize>);
         Arc::new(HttpWire::known(endpoint, dial, remembered, authorize))
@@ -62,19 +61,5 @@ impl Open for Address {
     fn open(&self) -> BoxFuture<'_, Result<Arc<dyn Wire>, ClientError>> {
         let wire = self.wire(self.oauth.clone());
         Box::pin(std::future::ready(Ok(wire)))
-    }
-}
-
-impl Dial for Address {
-    fn dial(&self) -> BoxFuture<'_, io::Result<Box<dyn Io>>> {
-        Box::pin(async move {
-            let (host, port) = (self.endpoint.host(), self.endpoint.port());
-            if self.endpoint.is_secure() {
-                let stream = self.http.dial_tls(host, port).await;
-                return Ok(Box::new(stream.map_err(io::Error::other)?) as Box<dyn Io>);
-            }
-            let stream = self.http.dial(host, port).await;
-            Ok(Box::new(stream.map_err(io::Error::other)?) as Box<dyn Io>)
-        })
     }
 }

@@ -10,7 +10,7 @@ use haft_builtins::command::CommandSurroundings;
 use haft_mcp::client::pipe::{LONGEST, PipeWire, Process};
 use haft_mcp::client::{ClientError, Wire};
 use haft_mcp::upstream::Open;
-use haft_sandbox::{CommandSpec, Places, Running, Sandbox};
+use haft_sandbox::{CommandSpec, Places, RunningCommand, Sandbox};
 
 /// How long a process may take to exit by itself, and again after it was asked to.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
@@ -65,7 +65,7 @@ impl Command {
             self.surroundings.add_to(&mut spec);
         } else if let Some(program) = words.first_mut() {
             let found = find(program, &self.path)?;
-            let refused = |e: haft_sandbox::Refused| e.to_string();
+            let refused = |e: haft_sandbox::PathRefusal| e.to_string();
             self.places.check_startable(&found).map_err(refused)?;
             // Programs that it starts by name are searched next to it first: `npx` starts the `node` that it came with.
             spec.path_first.extend(found.parent().map(Path::to_owned));
@@ -125,7 +125,7 @@ fn find(program: &str, path: &[PathBuf]) -> Result<PathBuf, String> {
 }
 
 struct Server {
-    running: Running,
+    running: RunningCommand,
     redactor: Redactor,
 }
 

@@ -31,14 +31,14 @@ pub struct Item {
     call: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<String>,
-    /// The tool.
+    /// The tool's name.
     pub tool: String,
     /// The call's risk: `safe`, `high` or `critical`.
     pub risk: String,
     reason: String,
     rule: String,
     args_digest: String,
-    /// How the call reached the executor: `host`, `model`, `chain` or `mcp`.
+    /// How the call reached the executor: `host`, `model`, `chain`, `mcp`, `prompt` or `hook`.
     pub origin: &'static str,
     /// The entry point of its run.
     pub door: String,

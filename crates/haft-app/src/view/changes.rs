@@ -12,7 +12,7 @@ pub use report::{FileReport, FileTexts, Report, ReportLimits, report, texts};
 /// A run, or one call of it with its nested calls.
 #[derive(Debug, Clone)]
 pub struct Selection {
-    /// The run.
+    /// The run's id.
     pub run: RunId,
     /// The call; `None` for the whole run.
     pub call: Option<String>,

@@ -200,7 +200,7 @@ fn own_program(at: &Site) -> Option<Check> {
     Some(check("haft", false, place.words(), INSTALL_ELSEWHERE))
 }
 
-/// Checks that the state folder is writable, and only by its owner.
+/// Checks that the state folder is writable, and that nobody but its owner has access to it.
 fn home(at: &Site) -> Check {
     let path = at.home.path();
     let probe = at.home.join(".doctor");
@@ -427,7 +427,7 @@ fn changes(changes: &CommandChanges) -> Check {
         Err(why) => {
             let detail = format!("{direct}, because copies do not work here: {why}");
             let advice = "profile `workspace` requires approval before a command runs; a copy needs overlays in user namespaces (Linux 5.11), \
-                nothing mounted below the workspace, and a state folder that is no overlay or network file system";
+                nothing mounted below the workspace, and a state folder that is not on an overlay or network file system";
             check("changes", false, detail, advice)
         }
     }

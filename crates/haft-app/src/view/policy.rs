@@ -52,7 +52,7 @@ pub struct Overview {
 /// What a skill says about tools.
 #[derive(Debug, Serialize)]
 pub struct SkillRequest {
-    /// The skill.
+    /// The skill's name.
     pub name: String,
     /// The rules that it asks for; shown, never granted.
     pub requests: Vec<String>,

@@ -53,7 +53,7 @@ pub(crate) fn changes(
 
 /// Removes unused leftovers of commands, now and every day, unless another process did.
 pub(crate) fn sweep(changes: &CommandChanges) -> AbortHandle {
-    // A command that exits earlier leaves it to the next one. The task ends with the runtime.
+    // A process that exits before it is done leaves the rest to the next one. The task ends with the runtime.
     tokio::spawn(sweep_daily(changes.clone())).abort_handle()
 }
 

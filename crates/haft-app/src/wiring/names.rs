@@ -13,8 +13,9 @@ use crate::wiring::parts::{self, Knowledge, ToolCatalogue};
 use crate::wiring::policy::{Ground, build, problem};
 use crate::wiring::{selection, skills};
 
-/// Checks for rules whose tool does not exist: a misspelt name is an error, the name of a server's tool a warning. A rule that denies or
-/// asks and can never match is an error, too: what it seems to close is open.
+/// Checks for rules whose tool does not exist: a misspelt name is an error, the name of a server's tool a warning. A
+/// deny or ask rule that can never match is an error, too: the calls that it seems to restrict are unrestricted. For a
+/// saved rule, an unknown name is only a warning, since the rule then covers nothing.
 pub(crate) fn check_names(
     policy: &Policy,
     settings: &Settings,

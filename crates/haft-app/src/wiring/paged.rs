@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft::arguments::Arguments;
-use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::future::BoxFuture;
-use haft::result::ToolResult;
 use haft::spec::{ToolName, ToolPage, ToolSpec, ToolUi};
-use haft::tool::Tool;
+use haft::tool::{PreparedCall, Tool};
+use haft::workspace::Workspace;
 use haft_builtins::Builtin;
 use serde_json::json;
 
@@ -24,6 +23,14 @@ impl Tool for Paged {
         &self.spec
     }
 
+    fn workspace(&self) -> Option<&Workspace> {
+        None
+    }
+
+    fn prepare(self: Arc<Self>, _: &Arguments) -> Result<Box<dyn PreparedCall>, ToolError> {
+        Err(ToolError::failed("it has a page and nothing else"))
+    }
+
     fn page(&self, _most: usize) -> BoxFuture<'_, Result<ToolPage, ToolError>> {
         Box::pin(async {
             let html = self.file.extension().is_some_and(|ext| ext == "html");
@@ -34,14 +41,6 @@ impl Tool for Paged {
                 bytes: std::fs::read(&self.file).map_err(unavailable)?,
             })
         })
-    }
-
-    fn call<'a>(
-        &'a self,
-        _arguments: &'a Arguments,
-        _context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-        Box::pin(async { Err(ToolError::failed("it has a page and nothing else")) })
     }
 }
 

@@ -163,7 +163,6 @@ impl ToolCatalogue {
 /// The confinement that commands run in.
 #[derive(Debug)]
 pub(crate) struct Confinement {
-    /// The sandbox.
     pub(crate) sandbox: Sandbox,
     /// The paths that no jail shows, and those from which nothing is started outside a jail.
     pub(crate) places: Places,
@@ -235,6 +234,7 @@ pub(crate) fn standard(
     builtins.files = FileOptions {
         read_before_write: settings.flag("files.read_before_write"),
         check: checkers(settings)?,
+        home: Some(at.home.path().to_owned()),
     };
     builtins.discover = discover::options(settings, knowledge.skills)?;
     catalogue(at, &builtins, knowledge.own)

@@ -52,8 +52,8 @@ pub(crate) fn written(at: &Site, settings: &Settings) -> Result<Written, Problem
     })
 }
 
-/// Returns the allow rules that `sandbox.allow_hosts` stands for where each connection of a command is judged: guards stand over them as
-/// over every rule.
+/// Returns the allow rules that `sandbox.allow_hosts` stands for if each connection of a command is judged: guards
+/// override them like any other rule.
 fn host_rules(settings: &Settings) -> Vec<RuleText> {
     if settings.get(SANDBOX_NETWORK) != "ask" {
         return Vec::new();

@@ -67,7 +67,7 @@ fn names(settings: &Settings) -> BTreeSet<&str> {
     named.collect()
 }
 
-/// A server.
+/// Builds the server of this name from the settings.
 struct ServerBuilder<'a> {
     basis: Basis<'a>,
     name: &'a str,
@@ -211,7 +211,7 @@ impl ServerBuilder<'_> {
         };
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
         if prefix.len() > MAX_SERVER_NAME || !prefix.bytes().all(plain) {
-            let why = format!("`prefix`: `{prefix}` cannot stand before a tool's name");
+            let why = format!("`prefix`: `{prefix}` cannot be the prefix of a tool's name");
             return Err(self.wrong(&why).advise(format!(
                 "use at most {MAX_SERVER_NAME} of letters, digits, `_`, `.` and `-`, or `\"\"`"
             )));

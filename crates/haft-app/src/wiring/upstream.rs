@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haft_builtins::web::http::Http;
 use haft_builtins::web::upstream::{UpstreamError, UpstreamProxy};
 #[cfg(feature = "s3")]
-use haft_store::artifacts::{Dial, Dialing, Duplex};
+use haft_store::artifacts::Dial;
 
 use crate::config::Settings;
 use crate::problem::Problem;
@@ -78,26 +78,7 @@ pub(crate) fn unused_variable(is_set: impl Fn(&str) -> bool) -> Option<&'static 
 #[cfg(feature = "s3")]
 pub(crate) fn dial(settings: &Settings) -> Result<Option<Arc<dyn Dial>>, Problem> {
     let proxy = upstream(settings)?;
-    Ok(proxy.map(|proxy| {
-        let http = Http::trusted().with_upstream(Some(proxy));
-        Arc::new(ByProxy(http)) as Arc<dyn Dial>
-    }))
-}
-
-/// Connections through the proxy, or direct ones to the hosts excluded from it.
-#[cfg(feature = "s3")]
-#[derive(Debug)]
-struct ByProxy(Http);
-
-#[cfg(feature = "s3")]
-impl Dial for ByProxy {
-    fn dial<'a>(&'a self, host: &'a str, port: u16) -> Dialing<'a> {
-        Box::pin(async move {
-            let stream = self.0.dial(host, port).await;
-            let stream = stream.map_err(std::io::Error::other)?;
-            Ok(Box::new(stream) as Box<dyn Duplex>)
-        })
-    }
+    Ok(proxy.map(|proxy| Arc::new(Http::trusted().with_upstream(Some(proxy))) as Arc<dyn Dial>))
 }
 
 #[cfg(test)]

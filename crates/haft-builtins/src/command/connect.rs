@@ -10,8 +10,8 @@ use haft::error::ToolError;
 use haft::permission::{Condition, Effect, Permission};
 use haft::policy::address::check_host;
 use haft::result::ToolResult;
-use haft::spec::{NameError, Risk, ToolSpec};
-use haft::tool::{Tool, TypedTool};
+use haft::spec::{CallPhrases, NameError, Risk, ToolSpec};
+use haft::tool::{Depth, Intent, Tool, TypedTool};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -197,23 +197,26 @@ impl TypedTool for Connect {
         let spec = writes(builtin::<ConnectData>(spec, COMMANDS), Risk::Safe);
         ToolSpec {
             concurrency_safe: true,
+            phrases: CallPhrases {
+                waits: "waits for the user's approval of a connection",
+                undone: "the connection was not made",
+                in_doubt: "the connection may have been made",
+            },
             ..spec
         }
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
-        Ok(input.places().map(|place| place.permission()).collect())
-    }
-
-    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
+    fn intent(&self, input: &Self::Input, depth: Depth) -> Result<Intent, ToolError> {
+        let places = input.places().map(|place| place.permission());
         // A saved rule covers every command; a session grant covers only one, because of its condition.
-        &[
+        let stated = &[
             "program", "host", "port", "leads_to", "also", "command", "task",
-        ]
-    }
-
-    fn conditions(&self, input: &Self::Input) -> Vec<Condition> {
-        vec![Condition::new("command", input.command.clone())]
+        ];
+        Ok(Intent::of(places.collect::<Vec<_>>())
+            .with_stated(stated)
+            .with_conditions(depth, || {
+                vec![Condition::new("command", input.command.clone())]
+            }))
     }
 
     async fn run(&self, input: Self::Input, _: &CallContext) -> Result<ToolResult, ToolError> {

@@ -10,7 +10,7 @@ use haft::permission::{Permission, Verdict};
 use haft::policy::address::{can_be_opened, check_host};
 use haft::policy::{CommandLine, EffectVerdict, NetworkBundle};
 use haft::result::{Outcome, Status};
-use haft_sandbox::Running;
+use haft_sandbox::RunningCommand;
 use parking_lot::Mutex;
 use serde_json::value::RawValue;
 use tokio::sync::{Semaphore, watch};
@@ -481,7 +481,7 @@ fn refusal_of(outcome: Outcome) -> (String, Option<String>) {
 /// Keeps the timeout of a command that ends by itself after `time`. The clock stops while the user decides.
 pub(super) async fn enforce_timeout(
     connections: Option<&Arc<Connections>>,
-    running: &Running,
+    running: &RunningCommand,
     time: Duration,
 ) {
     let Some(connections) = connections else {

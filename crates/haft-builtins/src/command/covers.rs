@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::policy::{Denials, LinkedNames, protected_from_commands, protected_names};
-use haft::workspace::Workspace;
-use haft_sandbox::Guard;
+use haft::workspace::{NamedByGit, NamedPath, Workspace};
+use haft_sandbox::PathGuard;
 use tokio::task::JoinError;
 
 use crate::command::linked_names;
@@ -28,7 +28,7 @@ const MAX_DENIED: usize = 5_000;
 /// What a command in the workspace may not change or see.
 #[derive(Debug, Default)]
 pub(crate) struct Covers {
-    pub(crate) guards: Vec<Guard>,
+    pub(crate) guards: Vec<PathGuard>,
     /// Links that names lead over which must not be changed: they stay, and what they lead to may be changed.
     pub(crate) pinned: Vec<PathBuf>,
 }
@@ -103,32 +103,51 @@ fn look(
     if on_view {
         return Ok(found);
     }
-    let names = linked_names::in_workspace(workspace, denials);
-    if let Some(why) = names.unknown() {
+    let by_git = linked_names::named_by_git(workspace);
+    let names = linked_names::in_workspace(workspace, denials, &by_git);
+    if let Some(why) = names.unknown().or(by_git.unread()) {
         return Err(Stop::UnknownNames(why.to_owned()));
     }
     found.linked = linked_guards(workspace, denials, &names);
+    found.git.extend(git_guards(workspace.root(), &by_git));
     let pinned = guarded(names.over(), denials);
     found.pinned = pinned.map(|(link, _)| link.clone()).collect();
     Ok(found)
 }
 
+/// Returns guards for what the settings of repositories name. No placeholder holds the place of an absent program.
+fn git_guards(root: &Path, by_git: &NamedByGit) -> Vec<PathGuard> {
+    let guard = |(path, named): (&PathBuf, &NamedPath)| {
+        let guard = if named.is_folder || root.join(path).is_dir() {
+            PathGuard::protect_dir(path)
+        } else {
+            PathGuard::protect_file(path)
+        };
+        if named.may_be_empty {
+            guard
+        } else {
+            guard.without_placeholder()
+        }
+    };
+    by_git.paths().map(guard).collect()
+}
+
 /// The guards found in a workspace.
 struct WorkspaceGuards {
-    denied: Vec<Guard>,
-    git: Vec<Guard>,
+    denied: Vec<PathGuard>,
+    git: Vec<PathGuard>,
     linked: Vec<LinkGuard>,
     pinned: Vec<PathBuf>,
 }
 
 /// A guard of a path because of one of its further names.
 struct LinkGuard {
-    guard: Guard,
+    guard: PathGuard,
     name: PathBuf,
 }
 
 /// Returns true if the link has a guard itself: then the jail also guards what it leads to.
-fn is_guarded(linked: &LinkGuard, guards: &[Guard]) -> bool {
+fn is_guarded(linked: &LinkGuard, guards: &[PathGuard]) -> bool {
     guards.iter().any(|guard| {
         let same_name = || linked.name.file_name() == Some(guard.path.as_os_str());
         guard.path == linked.name || (guard.any_depth && same_name())
@@ -141,9 +160,9 @@ fn linked_guards(workspace: &Workspace, denials: &Denials, names: &LinkedNames) 
     let places = names.ends().filter(|(place, _)| **place != Path::new(""));
     let linked = guarded(places, denials).map(|(place, name)| LinkGuard {
         guard: if workspace.root().join(place).is_dir() {
-            Guard::protect_dir(place)
+            PathGuard::protect_dir(place)
         } else {
-            Guard::protect_file(place)
+            PathGuard::protect_file(place)
         },
         name: name.clone(),
     });
@@ -167,7 +186,7 @@ fn shutting_down(error: JoinError) -> ToolError {
 }
 
 /// Builds the error for more paths than can be covered, with the setting that helps.
-fn too_many_denied(denied: &[Guard]) -> ToolError {
+fn too_many_denied(denied: &[PathGuard]) -> ToolError {
     let all = format!(
         "deny rules and secret names match {} files and folders in the workspace, but haft can hide at most {MAX_DENIED} from a command",
         denied.len()
@@ -210,25 +229,25 @@ fn stopped(stop: Stop) -> ToolError {
 }
 
 /// Returns the guards for haft's own files in the workspace.
-fn own(workspace: &Workspace) -> Vec<Guard> {
+fn own(workspace: &Workspace) -> Vec<PathGuard> {
     let hide = |path: &PathBuf| {
         if workspace.root().join(path).is_file() {
-            Guard::hide_file(path)
+            PathGuard::hide_file(path)
         } else {
-            Guard::hide_dir(path)
+            PathGuard::hide_dir(path)
         }
     };
     workspace.hidden_inside().iter().map(hide).collect()
 }
 
 /// Returns the guards for protected names except `.git`: in a repository only the settings are protected.
-fn protected_guards() -> impl Iterator<Item = Guard> {
+fn protected_guards() -> impl Iterator<Item = PathGuard> {
     let names = protected_names().filter(|name| name.path != ".git");
     names.map(|name| {
         let guard = if name.is_folder {
-            Guard::protect_dir(name.path)
+            PathGuard::protect_dir(name.path)
         } else {
-            Guard::protect_file(name.path)
+            PathGuard::protect_file(name.path)
         };
         if name.path.contains('/') {
             guard

@@ -8,11 +8,11 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-use haft::workspace::Workspace;
+use haft::workspace::{Workspace, git_file};
 use haft_sandbox::CommandSpec;
 
 use crate::command::git_sections::{Settings, check_sections, names_program};
-use crate::command::{git_file, git_user, index};
+use crate::command::{git_user, index};
 
 /// Maximum size of a settings file, in bytes.
 const MAX_SETTINGS: u64 = 256 * 1024;
@@ -72,7 +72,7 @@ pub(super) fn settings(workspace: &Workspace) -> Settings {
     each.max().unwrap_or(Settings::Inert)
 }
 
-/// The hook that a reading command runs after it updates the index.
+/// The hook that a reading command runs after it has updated the index with what it saw of the files.
 const INDEX_HOOK: &str = "post-index-change";
 
 /// Returns true if git at the root of the workspace runs no program that the workspace names, even without the settings above. `home`

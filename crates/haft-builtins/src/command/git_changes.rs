@@ -1,73 +1,29 @@
 //! Finds changed paths that are protected because of the workspace's contents: settings of repositories in folders of any name.
 
 use std::collections::BTreeSet;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use haft::policy::protected_from_commands;
 use haft::workspace::{GitFolders, Workspace};
 
-use crate::lexical::normalize_relative;
-
-/// Maximum size of a settings file, in bytes.
-const MAX_SETTINGS: u64 = 256 * 1024;
-
 /// Returns the changed paths that are protected by the workspace's contents rather than by their names: settings of repositories
-/// in folders not called `.git` (bare ones, and those that a `.git` file or a `commondir` names), and files that would turn a folder
-/// into a repository. Each is asked about like a protected path.
+/// in folders not called `.git` (bare ones, and those that a `.git` file or a `commondir` names), files that would turn a folder
+/// into a repository, and what the settings of one name. Each is asked about like a protected path.
 pub(crate) fn extra_protected<'a, P: AsRef<Path> + ?Sized + 'a>(
     workspace: &'a Workspace,
     changed: impl IntoIterator<Item = &'a P>,
 ) -> BTreeSet<String> {
     let changed: Vec<&Path> = changed.into_iter().map(AsRef::as_ref).collect();
-    let by_settings = named_by_settings(workspace);
     let mut folders = GitFolders::find(workspace, changed.iter().copied());
     let is_protected = |path: &Path| protected_from_commands(&path.to_string_lossy()).is_some();
     let unnamed = changed.iter().filter(|path| !is_protected(path));
     let found = unnamed.filter(|path| {
         let name = folders.locate(path).map(|found| found.name());
-        meets(&by_settings, path) || name.is_some_and(|name| is_protected(&name))
+        name.is_some_and(|name| is_protected(&name))
     });
     found
         .map(|path| path.to_string_lossy().into_owned())
         .collect()
-}
-
-/// Returns the paths below the root that the repository's settings name: every value with a slash, and values of file keys.
-pub(super) fn named_by_settings(workspace: &Workspace) -> Vec<PathBuf> {
-    const FILE_KEYS: [&str; 4] = ["hookspath", "path", "attributesfile", "excludesfile"];
-    let mut text = String::new();
-    let read = workspace.open_file(Path::new(".git/config")).ok();
-    let read = read.and_then(|open| open.file.take(MAX_SETTINGS).read_to_string(&mut text).ok());
-    if read.is_none() {
-        return Vec::new();
-    }
-    let pairs = text.lines().filter_map(|line| line.split_once('='));
-    let mut found = Vec::new();
-    for (key, value) in pairs {
-        let key = key.trim().to_ascii_lowercase();
-        let words = value.split([' ', '\t', '"', '\'', ';', '|', '&', '!']);
-        let is_place =
-            |word: &&str| word.contains('/') || (FILE_KEYS.contains(&&*key) && !word.is_empty());
-        for word in words.filter(is_place) {
-            // Some are relative to the root, others to the settings file.
-            found.extend(
-                [
-                    normalize_relative(Path::new(word)),
-                    normalize_relative(&Path::new(".git").join(word)),
-                ]
-                .into_iter()
-                .flatten(),
-            );
-        }
-    }
-    found
-}
-
-/// Returns true if a path is, holds or lies in one of these.
-pub(super) fn meets(named: &[PathBuf], path: &Path) -> bool {
-    let mut named = named.iter();
-    named.any(|named| path.starts_with(named) || named.starts_with(path))
 }
 
 #[cfg(test)]
@@ -219,6 +175,62 @@ mod tests {
             let found = extra_protected(&workspace, ["real/config", "real/HEAD"]);
             let expect: &[&str] = if protects { &["real/config"] } else { &[] };
             assert!(found.iter().eq(expect), "{text}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_settings_name_is_protected() {
+        for (config, path, protects) in [
+            ("[core]\n\thooksPath = h", "h/pre-commit", true),
+            ("[core]\n\thooksPath = h", "hh/pre-commit", false),
+            ("[core]\n\thooksPath = .", "pre-commit", true),
+            ("[core]\n\thooksPath = .", "main.rs", false),
+            ("[core]\n\thooksPath = ROOT/h", "h/pre-commit", true),
+            ("[core]\n\thooksPath = link/h", "real/h/x", true),
+            (
+                "[core]\n\thooksPath = .git/objects/h",
+                ".git/objects/h/x",
+                true,
+            ),
+            ("[core]\n\tfsmonitor = 'a b' ./m.sh", "m.sh", true),
+            ("[core]\n\tattributesFile = attr", "attr", true),
+            ("[include]\n\tpath = more", ".git/more", false),
+            ("[include]\n\tpath = ../more", "more", true),
+            ("[includeIf \"gitdir:x\"]\n\tpath = ../more", "more", true),
+            (
+                "[filter \"x\"]\n\tsmudge = \"$HOME/../x; ./y.sh\"",
+                "y.sh",
+                true,
+            ),
+            (
+                "[filter \"x\"]\n\tclean = git-lfs clean -- %f",
+                "clean",
+                false,
+            ),
+            ("[diff \"x\"]\n\ttextconv = node t/x.js", "t/x.js", true),
+            ("[merge \"x\"]\n\tdriver = python real", "real/a", true),
+            ("[merge \"x\"]\n\tdriver = tool real", "real/a", false),
+            ("[alias]\n\tl = !grep -r x real/", "real/a", false),
+            (
+                "[branch \"m\"]\n\tmerge = refs/heads/m",
+                ".git/refs/heads/m",
+                false,
+            ),
+            ("[remote \"o\"]\n\turl = ../real", "real/a", false),
+            ("[remote \"o\"]\n\turl = ext::./real/x", "real/x", true),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let root = dir.path().canonicalize().unwrap();
+            for folder in [".git/objects", ".git/refs", "real"] {
+                fs::create_dir_all(root.join(folder)).unwrap();
+            }
+            fs::write(root.join(".git/HEAD"), "").unwrap();
+            std::os::unix::fs::symlink("real", root.join("link")).unwrap();
+            let config = config.replace("ROOT", root.to_str().unwrap());
+            fs::write(root.join(".git/config"), &config).unwrap();
+            let workspace = Workspace::open(&root).unwrap();
+            let found = extra_protected(&workspace, [path]);
+            assert_eq!(!found.is_empty(), protects, "{config} {path}");
         }
     }
 }

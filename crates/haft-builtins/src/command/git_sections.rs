@@ -1,6 +1,6 @@
 //! What a repository's settings make git run, read from the names of their sections and keys.
 
-/// Sections without a name whose settings run nothing in the environment above.
+/// Sections without a name whose settings run nothing in the environment that `git::with_settings` sets up.
 const INERT_SECTIONS: &str = "advice alias am apply author blame branch checkout clean clone color column commit committer \
     core diff difftool extensions feature fetch gc gitflow gui help i18n index init interactive \
     lfs maintenance merge mergetool notes pack pull push rebase receive remote rerere safe \

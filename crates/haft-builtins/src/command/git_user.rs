@@ -9,9 +9,9 @@ use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
 use haft::workspace::Workspace;
+use haft::workspace::git_file::{Setting, parse};
 
 use crate::command::git_command::names_only_own_programs;
-use crate::command::git_file::{Setting, parse};
 use crate::command::git_scope::Scope;
 use crate::command::git_sections::{is_inert, names_section};
 

@@ -14,9 +14,10 @@ use haft::permission::{Condition, Effect, PathClaim, Permission};
 use haft::policy::{CommandLine, CommandPart, Target, join_words, protected};
 use haft::session::ActiveSkill;
 use haft::spec::Risk;
+use haft::tool::{Depth, Intent};
 use haft::workspace::{Kind, Workspace, WorkspaceError};
 use haft_sandbox::{
-    Backend, CommandSpec, Guard, Mounts, Program, Running, Sandbox, Spool, direct_words,
+    Backend, CommandSpec, Mounts, PathGuard, Program, RunningCommand, Sandbox, Spool, direct_words,
 };
 
 use crate::command::RunCommandInput;
@@ -142,19 +143,39 @@ impl Commands {
         }
     }
 
-    pub(crate) fn permissions(
+    /// Returns what running the command would do.
+    pub(crate) fn intent(
         &self,
         input: &RunCommandInput,
-    ) -> Result<Vec<Permission>, ToolError> {
+        depth: Depth,
+    ) -> Result<Intent, ToolError> {
         let cwd = self.workspace.claim(&input.cwd)?;
-        let mut line = self.parse_and_rate(input, &cwd.path)?;
+        let (command, argv) = Self::words(input)?;
+        // The words describe a command without shell syntax completely. A line with pipes, input or substitutions is more than its parts.
+        let stated: &[&str] = match argv {
+            Some(_) => &["command", "argv"],
+            None => &[],
+        };
+        let line = self.rate(line_of(command, argv), input, &cwd.path);
+        Ok(Intent::of(self.permissions(line, input, &cwd.path)?)
+            .with_stated(stated)
+            .with_conditions(depth, || self.conditions()))
+    }
+
+    /// Returns the permissions for what a line with these risks would do.
+    fn permissions(
+        &self,
+        mut line: CommandLine,
+        input: &RunCommandInput,
+        cwd: &str,
+    ) -> Result<Vec<Permission>, ToolError> {
         if !self.is_judged_after(input, line.risk()) {
-            return self.workspace_permissions(line, &cwd.path);
+            return self.workspace_permissions(line, cwd);
         }
         // On a view, the command can write only to the copy of the workspace.
-        let mut files = self.named_secrets(&line, &cwd.path);
+        let mut files = self.named_secrets(&line, cwd);
         for target in &line.reads {
-            files.push(Permission::read(self.target(&cwd.path, target)?));
+            files.push(Permission::read(self.target(cwd, target)?));
         }
         for part in line.parts.iter_mut().filter(|_| !line.writes.is_empty()) {
             part.risk = part.risk.max(Risk::High);
@@ -181,15 +202,16 @@ impl Commands {
     /// Parses the command line.
     pub(crate) fn line(input: &RunCommandInput) -> Result<CommandLine, ToolError> {
         let (command, argv) = Self::words(input)?;
-        Ok(match argv {
-            Some(argv) => CommandLine::of_argv(command, argv),
-            None => CommandLine::new(&command),
-        })
+        Ok(line_of(command, argv))
     }
 
     /// Parses the command line and sets the risk of each part in this environment.
     fn parse_and_rate(&self, input: &RunCommandInput, cwd: &str) -> Result<CommandLine, ToolError> {
-        let mut line = Self::line(input)?;
+        Ok(self.rate(Self::line(input)?, input, cwd))
+    }
+
+    /// Sets the risk of each part of a line in this environment.
+    fn rate(&self, mut line: CommandLine, input: &RunCommandInput, cwd: &str) -> CommandLine {
         for part in &mut line.parts {
             // A variable can make a reading command run anything; without a jail, a reading command can read the whole machine.
             let plain = input.env.is_empty() && (self.jailed() || stays(part.argv.as_deref(), cwd));
@@ -209,7 +231,7 @@ impl Commands {
                 part.risk = Risk::High;
             }
         }
-        Ok(line)
+        line
     }
 
     /// Returns true if git, on a line of this risk, runs no program that settings in the workspace name.
@@ -427,7 +449,7 @@ impl Commands {
             // The command already sees a folder that contains the workspace, which must not become read-only.
             if !root.starts_with(folder) {
                 match folder.strip_prefix(root) {
-                    Ok(inside) => spec.mounts.guards.push(Guard::protect_dir(inside)),
+                    Ok(inside) => spec.mounts.guards.push(PathGuard::protect_dir(inside)),
                     Err(_) => spec.mounts.read_only.push(folder.to_path_buf()),
                 }
             }
@@ -471,7 +493,7 @@ impl Commands {
         &self,
         spec: CommandSpec,
         input: Option<InputReader>,
-    ) -> Result<(Running, Option<InputFeed>), NotStarted> {
+    ) -> Result<(RunningCommand, Option<InputFeed>), NotStarted> {
         start::start(&self.sandbox, spec, input, self.network.allows_no_network()).await
     }
 }
@@ -497,6 +519,14 @@ fn variables(mut spec: CommandSpec, input: &RunCommandInput) -> Result<CommandSp
         spec = spec.with_env(name, value);
     }
     Ok(spec)
+}
+
+/// Returns a command from its line and, if it needs no shell, its exact words.
+fn line_of(command: String, argv: Option<Vec<String>>) -> CommandLine {
+    match argv {
+        Some(argv) => CommandLine::of_argv(command, argv),
+        None => CommandLine::new(&command),
+    }
 }
 
 /// Returns the first program that a shell line starts.

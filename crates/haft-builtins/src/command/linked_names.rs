@@ -7,18 +7,29 @@ use std::sync::Arc;
 use haft::change::State;
 use haft::change::collect::ChangeList;
 use haft::policy::{Denials, LinkedNames};
-use haft::workspace::{Links, Workspace};
+use haft::workspace::{GitFolders, Links, NamedByGit, Workspace};
 
-use crate::command::git_changes::named_by_settings;
 use crate::command::hard_links::HardLinks;
 
 /// Finds the further names in a workspace.
-pub(super) fn in_workspace(workspace: &Workspace, denials: &Denials) -> LinkedNames {
-    of(&workspace.links(), workspace, denials)
+pub(super) fn in_workspace(
+    workspace: &Workspace,
+    denials: &Denials,
+    by_git: &NamedByGit,
+) -> LinkedNames {
+    of(&workspace.links(), workspace, denials, by_git)
 }
 
-fn of(links: &Links, workspace: &Workspace, denials: &Denials) -> LinkedNames {
-    let mut named = named_by_settings(workspace);
+/// Returns what the settings of the workspace's repositories name.
+pub(super) fn named_by_git(workspace: &Workspace) -> NamedByGit {
+    let none: [&Path; 0] = [];
+    GitFolders::find(workspace, none)
+        .named_by_settings()
+        .clone()
+}
+
+fn of(links: &Links, workspace: &Workspace, denials: &Denials, by_git: &NamedByGit) -> LinkedNames {
+    let mut named: Vec<PathBuf> = by_git.paths().map(|(path, _)| path.clone()).collect();
     named.extend_from_slice(workspace.hidden_inside());
     LinkedNames::find(links, denials, &named)
 }
@@ -28,10 +39,12 @@ fn of(links: &Links, workspace: &Workspace, denials: &Denials) -> LinkedNames {
 pub(super) struct NamesOfChanges {
     linked: LinkedNames,
     hard: HardLinks,
+    by_git: NamedByGit,
 }
 
 impl NamesOfChanges {
-    /// Finds them.
+    /// Reads the links of the workspace with those that the changes leave, and looks for other hard links of the
+    /// changed files.
     pub(super) fn find(workspace: &Workspace, changes: &ChangeList, denials: &Denials) -> Self {
         let mut links = workspace.links();
         for change in changes.iter() {
@@ -42,8 +55,10 @@ impl NamesOfChanges {
                 links.add_change(change.path, &target.0, replaces);
             }
         }
+        let by_git = named_by_git(workspace);
         Self {
-            linked: of(&links, workspace, denials),
+            linked: of(&links, workspace, denials, &by_git),
+            by_git,
             hard: HardLinks::of_changes(workspace.root(), changes),
         }
     }
@@ -52,7 +67,9 @@ impl NamesOfChanges {
     pub(super) fn unknown(&self) -> Option<&str> {
         let cut = "the workspace has too many entries to find all names of a file by hard links";
         let linked = self.linked.unknown();
-        linked.or_else(|| self.hard.is_cut.then_some(cut))
+        linked
+            .or_else(|| self.hard.is_cut.then_some(cut))
+            .or_else(|| self.by_git.unread())
     }
 
     /// Returns the further names of a changed path.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use haft::error::ToolError;
 use haft::spec::{NameError, Risk};
 use haft::tool::Tool;
-use haft_sandbox::{CommandSpec, Guard, Mounts, Network, OUTLET_ADDRESS, Running};
+use haft_sandbox::{CommandSpec, Mounts, Network, OUTLET_ADDRESS, PathGuard, RunningCommand};
 
 use crate::command::connect::{CommandCall, Connect, OpenCommands};
 use crate::command::connections::{Asking, Connections, ConnectionsJudge};
@@ -233,7 +233,7 @@ impl CommandNetwork {
 /// Shows a folder read-only.
 fn show(mounts: &mut Mounts, folder: &Path, workspace: &Path) {
     match folder.strip_prefix(workspace) {
-        Ok(inside) => mounts.guards.push(Guard::protect_dir(inside)),
+        Ok(inside) => mounts.guards.push(PathGuard::protect_dir(inside)),
         Err(_) => mounts.read_only.push(folder.to_owned()),
     }
 }
@@ -305,7 +305,7 @@ const UNREACHABLE_MESSAGES: [&str; 8] = [
 
 impl Connected {
     /// Describes the confinement of the command, including its network if it has one.
-    pub(crate) fn strength(&self, running: &Running) -> String {
+    pub(crate) fn strength(&self, running: &RunningCommand) -> String {
         let judged = self.connections.as_ref();
         match self.mode {
             "none" => running.strength().word().to_owned(),

@@ -11,7 +11,7 @@ use haft::error::ToolError;
 use haft::progress::{self, Progress, Stream};
 use haft::result::Artifact;
 use haft::shape::long::Long;
-use haft_sandbox::{Exit, Follower, Log, Running, Waited};
+use haft_sandbox::{Exit, Follower, Log, RunningCommand, WaitOutcome};
 
 /// Tokens of a result that are reserved for everything except the output.
 const RESERVED_TOKENS: usize = 400;
@@ -45,7 +45,7 @@ pub(crate) struct NewOutput {
 
 /// Returns the output since the cursor, and moves the cursor to its end.
 pub(crate) async fn tell(
-    running: &Running,
+    running: &RunningCommand,
     from: &mut Cursor,
     context: &CallContext,
 ) -> Result<NewOutput, ToolError> {
@@ -65,7 +65,11 @@ pub(crate) async fn tell(
 }
 
 /// Returns the output of a stream since `from`, and whether part of it is not stored anywhere.
-fn piece(running: &Running, log: fn(&Running) -> &Log, from: &mut u64) -> (Long, bool) {
+fn piece(
+    running: &RunningCommand,
+    log: fn(&RunningCommand) -> &Log,
+    from: &mut u64,
+) -> (Long, bool) {
     let of = log(running);
     let total = of.text_end();
     let range = of.unbroken(*from);
@@ -91,8 +95,8 @@ fn piece(running: &Running, log: fn(&Running) -> &Log, from: &mut u64) -> (Long,
 
 /// A part of a command's stream.
 struct Piece {
-    running: Running,
-    log: fn(&Running) -> &Log,
+    running: RunningCommand,
+    log: fn(&RunningCommand) -> &Log,
     kept: Range<u64>,
 }
 
@@ -111,7 +115,6 @@ impl Source for Piece {
 /// The result of waiting for a command.
 #[derive(Debug)]
 pub(crate) enum Followed {
-    /// The command ended.
     Ended(Exit),
     /// The deadline passed, or the call must end.
     GoesOn,
@@ -129,7 +132,7 @@ impl Followed {
 
 /// Waits for the command to end, until `deadline` or the end of the call, and streams its output meanwhile.
 pub(crate) async fn follow(
-    running: &Running,
+    running: &RunningCommand,
     shown: &mut Cursor,
     context: &CallContext,
     deadline: Instant,
@@ -144,7 +147,7 @@ pub(crate) async fn follow(
 }
 
 async fn watched(
-    running: &Running,
+    running: &RunningCommand,
     shown: &mut Cursor,
     progress: &Progress,
     deadline: Instant,
@@ -156,20 +159,20 @@ async fn watched(
     // The command blocks if its output must be delivered completely.
     let exact = progress.is_exact().then(|| Followers::of(running, shown));
     loop {
-        let written = |r: &Running| r.stdout().total() + r.stderr().total();
+        let written = |r: &RunningCommand| r.stdout().total() + r.stderr().total();
         let seen = written(running);
         let waited = running.wait_for(|r| written(r) != seen, deadline).await;
-        let late = waited == Waited::TimedOut;
+        let late = waited == WaitOutcome::TimedOut;
         // Collects output for a moment or up to a size, so that a flood becomes few events.
         let enough = seen.saturating_add(pace.bytes as u64);
         let soon = deadline.min(Instant::now() + pace.gather);
         let exit = match waited {
-            Waited::Ended(exit) => Some(exit),
-            Waited::Matched => match running.wait_for(|r| written(r) >= enough, soon).await {
-                Waited::Ended(exit) => Some(exit),
-                Waited::Matched | Waited::TimedOut => None,
+            WaitOutcome::Ended(exit) => Some(exit),
+            WaitOutcome::Matched => match running.wait_for(|r| written(r) >= enough, soon).await {
+                WaitOutcome::Ended(exit) => Some(exit),
+                WaitOutcome::Matched | WaitOutcome::TimedOut => None,
             },
-            Waited::TimedOut => None,
+            WaitOutcome::TimedOut => None,
         };
         match &exact {
             Some(followers) => followers.show(running, shown, progress).await,
@@ -193,7 +196,7 @@ struct Followers<'a> {
 }
 
 impl<'a> Followers<'a> {
-    fn of(running: &'a Running, shown: &Cursor) -> Self {
+    fn of(running: &'a RunningCommand, shown: &Cursor) -> Self {
         Self {
             out: running.stdout().follow(shown.out),
             err: running.stderr().follow(shown.err),
@@ -201,7 +204,7 @@ impl<'a> Followers<'a> {
     }
 
     /// Sends the output not seen yet, as fast as it is consumed.
-    async fn show(&self, running: &Running, shown: &mut Cursor, progress: &Progress) {
+    async fn show(&self, running: &RunningCommand, shown: &mut Cursor, progress: &Progress) {
         loop {
             progress.room().await;
             let [mut out, mut err] = streams(running, shown);
@@ -216,7 +219,7 @@ impl<'a> Followers<'a> {
 }
 
 /// Sends the output that the progress channel has not seen yet.
-pub(crate) fn show(running: &Running, shown: &mut Cursor, progress: &Progress) {
+pub(crate) fn show(running: &RunningCommand, shown: &mut Cursor, progress: &Progress) {
     if !progress.is_watched() {
         return;
     }
@@ -232,7 +235,7 @@ struct StreamFeed<'a> {
     stream: Stream,
 }
 
-fn streams<'a>(running: &'a Running, shown: &'a mut Cursor) -> [StreamFeed<'a>; 2] {
+fn streams<'a>(running: &'a RunningCommand, shown: &'a mut Cursor) -> [StreamFeed<'a>; 2] {
     let Cursor { out, err } = shown;
     [
         StreamFeed {

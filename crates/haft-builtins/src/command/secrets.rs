@@ -9,7 +9,7 @@ use haft::context::CallContext;
 use haft::permission::{PathClaim, Permission};
 use haft::policy::{CommandLine, CommandPart};
 use haft::result::ToolResult;
-use haft_sandbox::{Guard, GuardKind};
+use haft_sandbox::{GuardKind, PathGuard};
 
 use crate::command::Commands;
 
@@ -94,7 +94,7 @@ fn words(part: &CommandPart) -> Vec<Word> {
 }
 
 /// Returns the secrets that are hidden from a command, for its result.
-pub(super) fn hidden_secrets(guards: &[Guard], context: &CallContext) -> Vec<String> {
+pub(super) fn hidden_secrets(guards: &[PathGuard], context: &CallContext) -> Vec<String> {
     let denials = context.denials();
     let hidden = guards
         .iter()

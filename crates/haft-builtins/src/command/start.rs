@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 
 use haft::error::ToolError;
 use haft::input::InputReader;
-use haft_sandbox::{CommandSpec, Network, Program, Running, Sandbox, StartError};
+use haft_sandbox::{CommandSpec, Network, Program, RunningCommand, Sandbox, StartError};
 use tokio::net::unix::pipe;
 use tokio::task::AbortHandle;
 
@@ -15,7 +15,7 @@ pub(super) async fn start(
     spec: CommandSpec,
     input: Option<InputReader>,
     allows_no_network: bool,
-) -> Result<(Running, Option<InputFeed>), NotStarted> {
+) -> Result<(RunningCommand, Option<InputFeed>), NotStarted> {
     let line = matches!(spec.program, Program::Shell(_));
     let alone = allows_no_network.then(|| CommandSpec {
         network: Network::None,
@@ -34,7 +34,7 @@ async fn begin(
     sandbox: &Sandbox,
     spec: CommandSpec,
     piped: bool,
-) -> Result<(Running, Option<pipe::Sender>), StartError> {
+) -> Result<(RunningCommand, Option<pipe::Sender>), StartError> {
     if piped {
         let (running, pipe) = sandbox.start_piped(spec).await?;
         return Ok((running, Some(pipe)));
@@ -90,7 +90,7 @@ impl Drop for InputFeed {
     }
 }
 
-/// Builds the error for a command that did not start. A shell reads a `line`.
+/// Builds the error for a command that did not start. `line` is true for a command line, which a shell would have read.
 fn start_failure(error: StartError, line: bool) -> ToolError {
     let message = error.to_string();
     let error_text = match &error {

@@ -124,6 +124,6 @@ fn make_room(tasks: &mut HashMap<String, Arc<Task>>, run: &RunId) -> Result<(), 
 fn new_id() -> Result<String, ToolError> {
     let mut bytes = [0; 6];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .map_err(|e| ToolError::unavailable("the system gives no random bytes").with_source(e))?;
+        .map_err(|e| ToolError::unavailable("the system has no random source").with_source(e))?;
     Ok(format!("task-{}", hex(&bytes)))
 }

@@ -10,8 +10,8 @@ use haft::error::ToolError;
 use haft::permission::Permission;
 use haft::result::ToolResult;
 use haft::spec::{Risk, ToolSpec};
-use haft::tool::TypedTool;
-use haft_sandbox::{Log, Running, Waited};
+use haft::tool::{Depth, Intent, TypedTool};
+use haft_sandbox::{Log, RunningCommand, WaitOutcome};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -74,8 +74,8 @@ impl TypedTool for AwaitCommand {
         }
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
-        Ok(permission(&self.0, &input.task))
+    fn intent(&self, input: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
+        Ok(intent(&self.0, &input.task))
     }
 
     async fn run(
@@ -99,14 +99,14 @@ impl TypedTool for AwaitCommand {
                 let waited = tokio::select! {
                     biased;
                     waited = running.wait_for(|running| seen.matches(running), deadline) => waited,
-                    _ = context.ending() => Waited::TimedOut,
+                    _ = context.ending() => WaitOutcome::TimedOut,
                 };
                 let exit = match &waited {
-                    Waited::Ended(exit) => Some(exit.clone()),
+                    WaitOutcome::Ended(exit) => Some(exit.clone()),
                     _ => running.exit(),
                 };
                 show(running, &mut shown.screen, &progress);
-                (exit, Some(waited == Waited::Matched))
+                (exit, Some(waited == WaitOutcome::Matched))
             }
         };
         let of = CommandData::of(&task.started, &mut shown.reported, exit.as_ref(), context);
@@ -138,8 +138,8 @@ impl TypedTool for KillCommand {
         }
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
-        Ok(permission(&self.0, &input.task))
+    fn intent(&self, input: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
+        Ok(intent(&self.0, &input.task))
     }
 
     async fn run(
@@ -166,11 +166,12 @@ impl TypedTool for KillCommand {
     }
 }
 
-/// Returns the permission to start the command, so that a rule for the command also covers waiting for it.
-fn permission(commands: &Commands, task: &str) -> Vec<Permission> {
-    let task = commands.tasks.any(task);
-    let wanted = task.map(|task| task_permission(commands, &task));
-    wanted.into_iter().collect()
+/// Returns the intent to start the command, so that a rule for the command also covers waiting for it. A call that names no task fails.
+fn intent(commands: &Commands, task: &str) -> Intent {
+    match commands.tasks.any(task) {
+        Some(task) => Intent::of([task_permission(commands, &task)]),
+        None => Intent::call_only(),
+    }
 }
 
 fn task_permission(commands: &Commands, task: &Task) -> Permission {
@@ -210,7 +211,7 @@ impl Seen {
         }
     }
 
-    fn matches(&mut self, running: &Running) -> bool {
+    fn matches(&mut self, running: &RunningCommand) -> bool {
         let Self {
             pattern,
             from,

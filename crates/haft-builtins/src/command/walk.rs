@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use haft::policy::{Denials, NameProgress, protected_from_commands};
 use haft::workspace::{Workspace, has_repository_shape};
-use haft_sandbox::{Guard, GuardKind};
+use haft_sandbox::{GuardKind, PathGuard};
 
 use crate::command::git_folders;
 
@@ -20,16 +20,17 @@ use crate::command::git_folders;
 const MAX_PATH: usize = 3_000;
 /// Maximum length of the name of a file with a slash, in bytes.
 const MAX_NAME: usize = 256;
-/// Maximum number of repositories that get guards for their settings alone. Further ones, which are no higher up, become read-only.
+/// Maximum number of repositories that get guards for their settings alone. Further ones, which are no higher up,
+/// become read-only as a whole.
 const MAX_REPOSITORIES: usize = 100;
 
 /// The guards found.
 #[derive(Debug, Default)]
 pub(super) struct GuardSets {
     /// Guards for denied paths.
-    pub(super) denied: Vec<Guard>,
+    pub(super) denied: Vec<PathGuard>,
     /// Guards for settings of repositories.
-    pub(super) git: Vec<Guard>,
+    pub(super) git: Vec<PathGuard>,
 }
 
 /// The reason why a search ended early.
@@ -125,11 +126,14 @@ impl<'a> Walk<'a> {
         let entries = self.list(&next.folder, &next.shown)?;
         let live = !self.on_view && !next.read_only && !next.is_linked();
         let repository = live && self.is_repository(&next.folder, &entries);
+        if live && !repository && self.is_among_modules(&next.folder) {
+            self.close_to_modules(&next.folder, &entries);
+        }
         let within_read_only = next.read_only || self.covered.contains(&next.folder);
         for Entry { name, kind } in entries {
             let (at, shown) = (next.folder.join(&name), next.shown.join(&name));
             if live && name == ".git" && !kind.is_dir() {
-                self.found.git.push(Guard::protect_file(&at));
+                self.found.git.push(PathGuard::protect_file(&at));
                 self.pointers.extend(kind.is_file().then(|| at.clone()));
             }
             let path = shown.to_string_lossy();
@@ -208,10 +212,10 @@ impl<'a> Walk<'a> {
 
     fn add_guard(&mut self, at: &Path, kind: FileType, guard: GuardKind) -> Result<(), Stop> {
         self.found.denied.push(match (guard, kind.is_dir()) {
-            (GuardKind::Hidden, true) => Guard::hide_dir(at),
-            (GuardKind::Hidden, false) => Guard::hide_file(at),
-            (GuardKind::ReadOnly, true) => Guard::protect_dir(at),
-            (GuardKind::ReadOnly, false) => Guard::protect_file(at),
+            (GuardKind::Hidden, true) => PathGuard::hide_dir(at),
+            (GuardKind::Hidden, false) => PathGuard::hide_file(at),
+            (GuardKind::ReadOnly, true) => PathGuard::protect_dir(at),
+            (GuardKind::ReadOnly, false) => PathGuard::protect_file(at),
         });
         self.covered.insert(at.to_owned());
         let mut todo = vec![(at.to_owned(), kind)];
@@ -251,7 +255,7 @@ impl<'a> Walk<'a> {
     fn is_repository(&mut self, folder: &Path, entries: &[Entry]) -> bool {
         let holds = |name: &str| entries.iter().any(|entry| entry.name == name);
         if folder == Path::new("") && !holds(".git") {
-            self.found.git.push(Guard::protect_dir(".git"));
+            self.found.git.push(PathGuard::protect_dir(".git"));
         }
         let by_name = folder.file_name().is_some_and(|name| name == ".git");
         let by_content = has_repository_shape(holds);
@@ -282,8 +286,25 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Returns true if the repositories of submodules whose names begin with this folder's lie below it.
+    fn is_among_modules(&self, folder: &Path) -> bool {
+        let mut above = folder.ancestors().skip(1);
+        let repository = above.find(|above| self.repositories.contains(*above));
+        let inside = repository.and_then(|above| folder.strip_prefix(above).ok());
+        inside.is_some_and(|inside| inside.starts_with("modules"))
+    }
+
+    /// Lets no repository of a submodule appear in a folder, which git would adopt.
+    fn close_to_modules(&mut self, folder: &Path, entries: &[Entry]) {
+        self.found.git.push(PathGuard::no_new_entries(folder));
+        // These are no repositories, and git changes none of them.
+        let files = entries.iter().filter(|entry| !entry.kind.is_dir());
+        let files = files.map(|entry| PathGuard::protect_file(folder.join(&entry.name)));
+        self.found.git.extend(files);
+    }
+
     fn guard_folder(&mut self, folder: &Path) {
-        self.found.git.push(Guard::protect_dir(folder));
+        self.found.git.push(PathGuard::protect_dir(folder));
         self.covered.insert(folder.to_owned());
     }
 
@@ -324,8 +345,8 @@ impl<'a> Walk<'a> {
                     && (*guard == GuardKind::Hidden || !self.is_within_cover(&at))
                 {
                     self.found.denied.push(match guard {
-                        GuardKind::Hidden => Guard::hide_file(at),
-                        GuardKind::ReadOnly => Guard::protect_file(at),
+                        GuardKind::Hidden => PathGuard::hide_file(at),
+                        GuardKind::ReadOnly => PathGuard::protect_file(at),
                     });
                 }
             }
@@ -338,8 +359,8 @@ impl<'a> Walk<'a> {
         let strictest = self.linked.values().max();
         if let Some(guard) = strictest.filter(|_| kind.is_dir() && !self.is_within_cover(at)) {
             self.found.denied.push(match guard {
-                GuardKind::Hidden => Guard::hide_dir(at),
-                GuardKind::ReadOnly => Guard::protect_dir(at),
+                GuardKind::Hidden => PathGuard::hide_dir(at),
+                GuardKind::ReadOnly => PathGuard::protect_dir(at),
             });
         }
     }
@@ -375,12 +396,12 @@ impl<'a> Walk<'a> {
         let mut paths = [folder, shown].into_iter().map(Path::to_string_lossy);
         if paths.any(|path| self.denials.may_deny_reading_below(&path)) {
             // A link may lead to what was only read-only before.
-            let guard = Guard::hide_dir(folder);
+            let guard = PathGuard::hide_dir(folder);
             if is_new || !self.found.denied.contains(&guard) {
                 self.found.denied.push(guard);
             }
         } else if is_new && !self.on_view {
-            self.found.git.push(Guard::protect_dir(folder));
+            self.found.git.push(PathGuard::protect_dir(folder));
         }
     }
 

@@ -8,7 +8,7 @@ use haft::error::ToolError;
 use haft::plural::counted;
 use haft::result::ToolResult;
 use haft::spec::ToolSpec;
-use haft::tool::TypedTool;
+use haft::tool::{Depth, Intent, TypedTool};
 use haft::toolset::Snapshot;
 use haft::toolset::search::{category_of, is_findable};
 use schemars::JsonSchema;
@@ -70,6 +70,10 @@ impl TypedTool for DescribeTools {
     fn describe(spec: ToolSpec) -> ToolSpec {
         let spec = read_only(builtin::<DescribeData>(spec, "discover"));
         known_as(spec, &["get_tool_schema", "get_metadata"])
+    }
+
+    fn intent(&self, _: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
+        Ok(Intent::call_only())
     }
 
     async fn run(

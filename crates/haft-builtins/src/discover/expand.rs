@@ -6,7 +6,7 @@ use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::result::ToolResult;
 use haft::spec::{Exposure, ToolSpec};
-use haft::tool::TypedTool;
+use haft::tool::{Depth, Intent, TypedTool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +65,10 @@ impl TypedTool for ToolExpandTools {
 
     fn describe(spec: ToolSpec) -> ToolSpec {
         idempotent(builtin::<ExpandData>(spec, "discover"))
+    }
+
+    fn intent(&self, _: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
+        Ok(Intent::call_only())
     }
 
     async fn run(

@@ -62,7 +62,7 @@ pub struct Meaning {
     failure_reported: AtomicBool,
 }
 
-/// A computation of vectors, which ends when this is dropped for any reason.
+/// Marks that vectors are being computed, until it is dropped: also when the task panics or is cancelled.
 struct Work(Arc<Meaning>);
 
 impl Drop for Work {

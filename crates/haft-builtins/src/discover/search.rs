@@ -9,7 +9,7 @@ use haft::plural::counted;
 use haft::result::ToolResult;
 use haft::skill::Skill;
 use haft::spec::{Exposure, ToolSpec};
-use haft::tool::TypedTool;
+use haft::tool::{Depth, Intent, TypedTool};
 use haft::toolset::search::{SearchHit, category_of};
 use haft::toolset::{Snapshot, ToolEntry};
 use schemars::JsonSchema;
@@ -153,6 +153,10 @@ impl TypedTool for ToolSearch {
     fn describe(spec: ToolSpec) -> ToolSpec {
         let spec = read_only(builtin::<ToolSearchData>(spec, "discover"));
         known_as(spec, &["find_tool", "list_tools", "capability_search"])
+    }
+
+    fn intent(&self, _: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
+        Ok(Intent::call_only())
     }
 
     async fn run(

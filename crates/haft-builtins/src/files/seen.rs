@@ -1,4 +1,5 @@
-//! `Seen`: which files each run has read, and in which state, so that writes do not overwrite unseen changes.
+//! `Seen`: which files each run has read, and in which state, so that writes do not overwrite unseen changes. It is kept beside the run's
+//! record, so that a run continues with it in whatever process resumes it.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -12,7 +13,12 @@ use sha2::{Digest, Sha256};
 
 use haft::text::hex;
 
-/// Maximum number of runs remembered; the least recently used one is forgotten first, and must read its files again.
+mod kept;
+
+pub use kept::continue_reads;
+use kept::{KeptReads, ReadLine};
+
+/// Maximum number of runs in memory; the least recently used one is forgotten first, and read from its file again if it has one.
 const MAX_RUNS: usize = 256;
 /// Maximum number of files remembered per run; beyond it, all of the run's files are forgotten.
 const MAX_FILES: usize = 20_000;
@@ -20,7 +26,8 @@ const MAX_FILES: usize = 20_000;
 /// The state of a file when a run last saw it.
 #[derive(Debug, Clone)]
 struct LastSeen {
-    stamp: FileStamp,
+    /// `None` if another process saw it.
+    stamp: Option<FileStamp>,
     sha256: String,
     /// True if the content was shown, not only the type and size.
     shown: bool,
@@ -29,7 +36,7 @@ struct LastSeen {
 impl LastSeen {
     fn new(stamp: FileStamp, sha256: &str, shown: bool) -> Self {
         Self {
-            stamp,
+            stamp: Some(stamp),
             sha256: sha256.to_owned(),
             shown,
         }
@@ -49,7 +56,7 @@ impl Purpose {
     /// Returns the error for a file that the run does not know.
     fn unread(self, path: &str) -> ToolError {
         let error = ToolError::conflict(format!(
-            "{path:?} exists and was not read in this run, or not since it was resumed"
+            "{path:?} exists and was not read in this run, as far as haft knows"
         ));
         error.with_advice(match self {
             Self::Change => {
@@ -86,6 +93,69 @@ fn not_shown(path: &str) -> ToolError {
 struct SeenFiles {
     used: u64,
     files: HashMap<PathBuf, LastSeen>,
+    /// The size of the run's file up to which this is known; another process may add to it.
+    kept_bytes: u64,
+}
+
+impl SeenFiles {
+    /// Returns whether a line holds nothing new.
+    fn holds(&self, line: &ReadLine) -> bool {
+        let known = self.files.get(&*line.path);
+        match &line.sha256 {
+            Some(sha256) => {
+                known.is_some_and(|known| known.sha256 == *sha256 && known.shown >= line.shown)
+            }
+            None if line.from.is_some() => false,
+            None => !self
+                .files
+                .keys()
+                .any(|known| known.starts_with(&*line.path)),
+        }
+    }
+
+    /// Follows a line of the run's file, or what has just happened in this process.
+    fn follow(&mut self, line: ReadLine, stamp: Option<FileStamp>) {
+        let path = line.path.0;
+        match (line.sha256, line.from) {
+            (Some(sha256), _) => {
+                let sight = LastSeen {
+                    stamp,
+                    sha256,
+                    shown: line.shown,
+                };
+                self.insert(path, sight);
+            }
+            (None, Some(from)) => self.rename(&from, &path),
+            (None, None) => self.files.retain(|known, _| !known.starts_with(&path)),
+        }
+    }
+
+    fn insert(&mut self, path: PathBuf, mut sight: LastSeen) {
+        if self.files.len() >= MAX_FILES {
+            self.files.clear();
+        }
+        // An image that was viewed remains shown if only its type is given later.
+        let known = self.files.get(&path);
+        sight.shown |= known.is_some_and(|known| known.shown && known.sha256 == sight.sha256);
+        self.files.insert(path, sight);
+    }
+
+    fn rename(&mut self, from: &Path, to: &Path) {
+        let below = self.files.keys().filter(|path| path.starts_with(from));
+        let moved: Vec<PathBuf> = below.cloned().collect();
+        for path in moved {
+            let Some(sight) = self.files.remove(&path) else {
+                continue;
+            };
+            let rest = path.strip_prefix(from).unwrap_or(Path::new(""));
+            let new = if rest.as_os_str().is_empty() {
+                to.to_path_buf()
+            } else {
+                to.join(rest)
+            };
+            self.files.insert(new, sight);
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -98,9 +168,19 @@ struct Runs {
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     runs: Mutex<Runs>,
+    /// `None` to know it only as long as this process runs.
+    kept: Option<KeptReads>,
 }
 
 impl Seen {
+    /// Creates the record of what runs read, kept below haft's state folder if there is one.
+    pub(crate) fn kept_in(home: Option<PathBuf>) -> Self {
+        Self {
+            runs: Mutex::default(),
+            kept: home.map(KeptReads::new),
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, Runs> {
         self.runs.lock()
     }
@@ -115,46 +195,59 @@ impl Seen {
         self.insert(run, path, LastSeen::new(stamp, sha256, false));
     }
 
-    fn insert(&self, run: &RunId, path: &Path, mut sight: LastSeen) {
-        let mut runs = self.lock();
-        let one = runs.touch(run);
-        if one.files.len() >= MAX_FILES {
-            one.files.clear();
-        }
-        // An image that was viewed remains shown if only its type is given later.
-        let known = one.files.get(path);
-        sight.shown |= known.is_some_and(|known| known.shown && known.sha256 == sight.sha256);
-        one.files.insert(path.to_path_buf(), sight);
+    fn insert(&self, run: &RunId, path: &Path, sight: LastSeen) {
+        let line = ReadLine {
+            path: path.into(),
+            sha256: Some(sight.sha256),
+            shown: sight.shown,
+            from: None,
+        };
+        self.add(run, line, sight.stamp);
     }
 
     /// Forgets a file that was deleted or replaced.
     pub(crate) fn forget(&self, run: &RunId, path: &Path) {
-        let mut runs = self.lock();
-        let files = &mut runs.touch(run).files;
-        files.retain(|known, _| !known.starts_with(path));
+        self.add(run, ReadLine::forgets(path), None);
     }
 
     /// Moves the record of a moved file to its new name.
     pub(crate) fn moved(&self, run: &RunId, from: &Path, to: &Path) {
+        let line = ReadLine {
+            from: Some(from.into()),
+            ..ReadLine::forgets(to)
+        };
+        self.add(run, line, None);
+    }
+
+    fn add(&self, run: &RunId, line: ReadLine, stamp: Option<FileStamp>) {
         let mut runs = self.lock();
-        let files = &mut runs.touch(run).files;
-        let moved: Vec<PathBuf> = files
-            .keys()
-            .filter(|path| path.starts_with(from))
-            .cloned()
-            .collect();
-        for path in moved {
-            let Some(sight) = files.remove(&path) else {
-                continue;
-            };
-            let rest = path.strip_prefix(from).unwrap_or(Path::new(""));
-            let new = if rest.as_os_str().is_empty() {
-                to.to_path_buf()
-            } else {
-                to.join(rest)
-            };
-            files.insert(new, sight);
+        let one = self.known(&mut runs, run);
+        let is_known = one.holds(&line);
+        if let Some(kept) = self.kept.as_ref().filter(|_| !is_known) {
+            match kept.add(run, &line) {
+                Ok(Some(bytes)) => one.kept_bytes = bytes,
+                Ok(None) => (one.kept_bytes, one.files) = (0, HashMap::new()),
+                // The run has no record here, or the disk is full: this process alone knows it.
+                Err(error) => tracing::debug!(%run, %error, "keep which files a run has read"),
+            }
         }
+        one.follow(line, stamp);
+    }
+
+    /// Returns what a run has read, also in other processes.
+    fn known<'r>(&self, runs: &'r mut Runs, run: &RunId) -> &'r mut SeenFiles {
+        let one = runs.touch(run);
+        if let Some(kept) = &self.kept
+            && kept.size(run) != one.kept_bytes
+        {
+            let (lines, bytes) = kept.lines(run);
+            one.files.clear();
+            one.kept_bytes = bytes;
+            for line in lines {
+                one.follow(line, None);
+            }
+        }
+        one
     }
 
     /// Fails unless the run knows the file well enough for this purpose and the file has not changed.
@@ -166,13 +259,15 @@ impl Seen {
         purpose: Purpose,
     ) -> Result<(), ToolError> {
         let path = place.display();
-        let sight = self.lock().touch(run).files.get(place.real()).cloned();
+        let mut runs = self.lock();
+        let sight = self.known(&mut runs, run).files.get(place.real()).cloned();
+        drop(runs);
         let sight = sight.ok_or_else(|| purpose.unread(&path))?;
         if !sight.shown && purpose == Purpose::Change {
             return Err(not_shown(&path));
         }
         let mut open = workspace.read(place)?;
-        if open.stamp == sight.stamp {
+        if sight.stamp.as_ref() == Some(&open.stamp) {
             return Ok(());
         }
         let now = digest(&mut open.file)

@@ -38,7 +38,7 @@ pub enum SpliceError {
     /// The edit has neither a text nor lines, or both.
     #[error("edit {edit}: {why}")]
     Malformed {
-        /// The edit.
+        /// The edit's number.
         edit: usize,
         /// What is wrong with it.
         why: &'static str,
@@ -46,7 +46,7 @@ pub enum SpliceError {
     /// The text does not occur.
     #[error("edit {edit}: the text to find does not occur")]
     Absent {
-        /// The edit.
+        /// The edit's number.
         edit: usize,
         /// A line that equals the first line of `find` except for blanks.
         near: Option<usize>,
@@ -54,7 +54,7 @@ pub enum SpliceError {
     /// The text occurs more than once.
     #[error("edit {edit}: the text to find occurs {count} times, at lines {lines}")]
     Ambiguous {
-        /// The edit.
+        /// The edit's number.
         edit: usize,
         /// The number of occurrences.
         count: usize,
@@ -64,7 +64,7 @@ pub enum SpliceError {
     /// The lines do not exist.
     #[error("edit {edit}: lines {start}-{end} are not in a file of {total} lines")]
     NoSuchLines {
-        /// The edit.
+        /// The edit's number.
         edit: usize,
         /// The first line.
         start: u64,
@@ -76,9 +76,9 @@ pub enum SpliceError {
     /// Two edits change the same bytes.
     #[error("edits {first} and {second} overlap")]
     Overlap {
-        /// One edit.
+        /// The number of the one edit.
         first: usize,
-        /// The other edit.
+        /// The number of the other edit.
         second: usize,
     },
 }

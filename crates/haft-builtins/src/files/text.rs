@@ -1,6 +1,6 @@
 //! Detects binary files, names media types, and cuts text at character boundaries.
 
-/// Number of bytes in which a NUL byte marks a file as binary.
+/// Number of bytes at the beginning of a file that are searched for a NUL byte, which marks the file as binary.
 pub(crate) const SNIFF: usize = 8 * 1024;
 
 /// Returns true if the beginning of a file shows that it is not text.

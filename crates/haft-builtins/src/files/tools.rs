@@ -1,12 +1,11 @@
 //! The file tools for the registry: descriptions, permissions, and the work on a blocking thread.
 
-use haft::approval::preview::FileChange;
 use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::permission::{Condition, Permission};
+use haft::permission::Permission;
 use haft::result::ToolResult;
 use haft::spec::{Risk, ToolSpec};
-use haft::tool::TypedTool;
+use haft::tool::{Depth, Intent, TypedTool};
 use haft::workspace::Workspace;
 
 use crate::describe::{builtin, known_as, read_only, writes};
@@ -42,13 +41,9 @@ impl TypedTool for ReadFile {
         Some(&self.0.workspace)
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+    fn intent(&self, input: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
         let claim = self.0.workspace.claim(&input.path)?;
-        Ok(vec![Permission::read(claim)])
-    }
-
-    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
-        &["path", "start_line", "max_lines"]
+        Ok(Intent::of([Permission::read(claim)]).with_stated(&["path", "start_line", "max_lines"]))
     }
 
     async fn run(
@@ -82,21 +77,14 @@ impl TypedTool for WriteFile {
         Some(&self.0.workspace)
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+    fn intent(&self, input: &Self::Input, depth: Depth) -> Result<Intent, ToolError> {
         let claim = self.0.workspace.claim(&input.path)?;
-        Ok(vec![Permission::write(claim)])
-    }
-
-    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
-        &["path", "content"]
-    }
-
-    fn conditions(&self, input: &Self::Input) -> Vec<Condition> {
-        self.0.checks([input.path.as_str()])
-    }
-
-    fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
-        preview::changes_or_none(preview::write(&self.0, input))
+        Ok(Intent::of([Permission::write(claim)])
+            .with_stated(&["path", "content"])
+            .with_conditions(depth, || self.0.checks([input.path.as_str()]))
+            .with_preview(depth, || {
+                preview::changes_or_none(preview::write(&self.0, input))
+            }))
     }
 
     async fn run(
@@ -133,23 +121,16 @@ impl TypedTool for EditFile {
         Some(&self.0.workspace)
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+    fn intent(&self, input: &Self::Input, depth: Depth) -> Result<Intent, ToolError> {
         let claim = self.0.workspace.claim(&input.path)?;
         // The diff shows lines around each change.
-        let wanted = vec![Permission::write(claim.clone()), Permission::read(claim)];
-        Ok(wanted)
-    }
-
-    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
-        &["path", "edits"]
-    }
-
-    fn conditions(&self, input: &Self::Input) -> Vec<Condition> {
-        self.0.checks([input.path.as_str()])
-    }
-
-    fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
-        preview::changes_or_none(preview::edit(&self.0, input))
+        let permissions = [Permission::write(claim.clone()), Permission::read(claim)];
+        Ok(Intent::of(permissions)
+            .with_stated(&["path", "edits"])
+            .with_conditions(depth, || self.0.checks([input.path.as_str()]))
+            .with_preview(depth, || {
+                preview::changes_or_none(preview::edit(&self.0, input))
+            }))
     }
 
     async fn run(
@@ -189,20 +170,13 @@ impl TypedTool for ApplyPatch {
         Some(&self.0.workspace)
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
-        patch::permissions(&self.0, input)
-    }
-
-    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
-        &["patch"]
-    }
-
-    fn conditions(&self, input: &Self::Input) -> Vec<Condition> {
-        patch::checks(&self.0, input)
-    }
-
-    fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
-        preview::changes_or_none(preview::patch(&self.0, input))
+    fn intent(&self, input: &Self::Input, depth: Depth) -> Result<Intent, ToolError> {
+        Ok(Intent::of(patch::permissions(&self.0, input)?)
+            .with_stated(&["patch"])
+            .with_conditions(depth, || patch::checks(&self.0, input))
+            .with_preview(depth, || {
+                preview::changes_or_none(preview::patch(&self.0, input))
+            }))
     }
 
     async fn run(
@@ -243,16 +217,12 @@ impl TypedTool for MoveFile {
         Some(&self.0.workspace)
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
-        transfer::move_permissions(&self.0, input)
-    }
-
-    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
-        &["from", "to"]
-    }
-
-    fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
-        preview::changes_or_none(preview::transfer(&self.0, input))
+    fn intent(&self, input: &Self::Input, depth: Depth) -> Result<Intent, ToolError> {
+        Ok(Intent::of(transfer::move_permissions(&self.0, input)?)
+            .with_stated(&["from", "to"])
+            .with_preview(depth, || {
+                preview::changes_or_none(preview::transfer(&self.0, input))
+            }))
     }
 
     async fn run(
@@ -284,16 +254,12 @@ impl TypedTool for DeleteFile {
         Some(&self.0.workspace)
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
-        transfer::delete_permissions(&self.0, input)
-    }
-
-    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
-        &["path"]
-    }
-
-    fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
-        preview::changes_or_none(preview::delete(&self.0, input))
+    fn intent(&self, input: &Self::Input, depth: Depth) -> Result<Intent, ToolError> {
+        Ok(Intent::of(transfer::delete_permissions(&self.0, input)?)
+            .with_stated(&["path"])
+            .with_preview(depth, || {
+                preview::changes_or_none(preview::delete(&self.0, input))
+            }))
     }
 
     async fn run(

@@ -15,7 +15,7 @@ use haft::error::ToolError;
 use haft::permission::{PathClaim, Permission};
 use haft::result::ToolResult;
 use haft::spec::{Risk, ToolSpec};
-use haft::tool::TypedTool;
+use haft::tool::{Depth, Intent, TypedTool};
 use haft::workspace::{Kind, Place, Workspace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -289,19 +289,11 @@ impl TypedTool for UndoChanges {
         Some(&self.files.workspace)
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
-        self.wanted(input, &self.plan(input)?)
-    }
-
-    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
-        &["run", "call", "force"]
-    }
-
-    fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
-        let Ok(plan) = self.plan(input) else {
-            return Vec::new();
-        };
-        self.file_changes(&plan)
+    fn intent(&self, input: &Self::Input, depth: Depth) -> Result<Intent, ToolError> {
+        let plan = self.plan(input)?;
+        Ok(Intent::of(self.wanted(input, &plan)?)
+            .with_stated(&["run", "call", "force"])
+            .with_preview(depth, || self.file_changes(&plan)))
     }
 
     async fn run(

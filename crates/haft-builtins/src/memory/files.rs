@@ -6,7 +6,7 @@ use haft::memory::Scope;
 use haft::permission::Permission;
 use haft::result::ToolResult;
 use haft::spec::{Annotations, ToolSpec};
-use haft::tool::TypedTool;
+use haft::tool::{Depth, Intent, TypedTool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -118,10 +118,10 @@ impl<const AT_ONCE: bool> TypedTool for MemoryFiles<AT_ONCE> {
         }
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
-        Ok(match input.command {
-            MemoryCommand::View => Vec::new(),
-            _ => vec![remember(Scope::Project, &input.text(), AT_ONCE)],
+    fn intent(&self, input: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
+        Ok(match change::<AT_ONCE>(input) {
+            Some(change) => Intent::of([change]),
+            None => Intent::call_only(),
         })
     }
 
@@ -130,8 +130,8 @@ impl<const AT_ONCE: bool> TypedTool for MemoryFiles<AT_ONCE> {
         input: Self::Input,
         context: &CallContext,
     ) -> Result<ToolResult, ToolError> {
-        for wanted in self.permissions(&input)? {
-            context.cleared(&wanted.effect)?;
+        if let Some(change) = change::<AT_ONCE>(&input) {
+            context.cleared(&change.effect)?;
         }
         let command = input.command;
         let mut tree = Tree::load(&self.0, context).await?;
@@ -152,6 +152,12 @@ impl<const AT_ONCE: bool> TypedTool for MemoryFiles<AT_ONCE> {
             .with_summary(summary)
             .with_data_for_programs(&data)
     }
+}
+
+/// Returns the permission to change the files; `None` if the input only views them.
+fn change<const AT_ONCE: bool>(input: &MemoryInput) -> Option<Permission> {
+    let changes = !matches!(input.command, MemoryCommand::View);
+    changes.then(|| remember(Scope::Project, &input.text(), AT_ONCE))
 }
 
 impl MemoryInput {

@@ -6,7 +6,7 @@ use haft::memory::{Hit, Query, Scope};
 use haft::plural::counted;
 use haft::result::ToolResult;
 use haft::spec::ToolSpec;
-use haft::tool::TypedTool;
+use haft::tool::{Depth, Intent, TypedTool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -78,6 +78,10 @@ impl TypedTool for RecallMemory {
     fn describe(spec: ToolSpec) -> ToolSpec {
         let spec = read_only(builtin::<RecallMemoryData>(spec, "memory"));
         known_as(spec, &["search_memory", "memory_search", "search_memories"])
+    }
+
+    fn intent(&self, _: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
+        Ok(Intent::call_only())
     }
 
     async fn run(

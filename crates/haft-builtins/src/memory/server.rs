@@ -4,13 +4,11 @@ use std::sync::Arc;
 
 use haft::arguments::Arguments;
 use haft::audit::redact::Redactor;
-use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::future::BoxFuture;
 use haft::memory::record::digest;
-use haft::result::ToolResult;
 use haft::spec::{Annotations, NameError, Risk, ToolName, ToolSpec};
-use haft::tool::{StandIn, Tool, input_schema};
+use haft::tool::{PreparedCall, StandIn, Tool, input_schema};
+use haft::workspace::Workspace;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -184,20 +182,19 @@ impl Tool for ServerMemory {
         &self.spec
     }
 
+    fn workspace(&self) -> Option<&Workspace> {
+        None
+    }
+
     fn stand_in(&self) -> Option<&dyn StandIn> {
         Some(self)
     }
 
-    fn call<'a>(
-        &'a self,
-        _arguments: &'a Arguments,
-        _context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+    fn prepare(self: Arc<Self>, _: &Arguments) -> Result<Box<dyn PreparedCall>, ToolError> {
         let (own, other) = (&self.spec.name, &self.of.name);
-        let message = format!("{own} stands for {other}, whose arguments are written from its own");
-        let error = ToolError::invalid_arguments(message)
+        let message = format!("{own} calls {other}, whose arguments haft makes from its own");
+        Err(ToolError::invalid_arguments(message)
             .with_advice("give its arguments as plain text: no artifact and no bound value")
-            .for_operator(format!("remove `tools.{own}.bind` from the settings"));
-        Box::pin(std::future::ready(Err(error)))
+            .for_operator(format!("remove `tools.{own}.bind` from the settings")))
     }
 }

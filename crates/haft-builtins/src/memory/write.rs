@@ -5,10 +5,9 @@ use std::time::Duration;
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::memory::{Scope, State, Step};
-use haft::permission::Permission;
 use haft::result::ToolResult;
 use haft::spec::{Annotations, ToolSpec};
-use haft::tool::TypedTool;
+use haft::tool::{Depth, Intent, TypedTool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -82,11 +81,11 @@ impl<const AT_ONCE: bool> TypedTool for WriteMemory<AT_ONCE> {
         known_as(spec, &["add_memory", "save_memory", "remember"])
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+    fn intent(&self, input: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
         if input.scope == Scope::Session {
             return Err(read_only_session());
         }
-        Ok(vec![remember(input.scope, &input.content, AT_ONCE)])
+        Ok(Intent::of([remember(input.scope, &input.content, AT_ONCE)]))
     }
 
     async fn run(

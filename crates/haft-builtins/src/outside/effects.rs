@@ -21,7 +21,7 @@ const MAX_USES: usize = 1_024;
 /// Maximum length of a file name, in bytes: `NAME_MAX` of Linux and macOS.
 const MAX_NAME: usize = 255;
 
-/// Collects effects.
+/// Collects the effects of a call: each once, and at most [`MAX_EFFECTS`].
 pub(super) struct Effects<'a> {
     outside: &'a Outside,
     bases: Bases,

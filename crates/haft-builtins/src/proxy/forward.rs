@@ -1,22 +1,22 @@
 //! Forwards a plain request to its host and returns the response, without hop-by-hop headers.
 
+use haft_http::connection;
+use haft_http::tunnel::ProxyFault;
+use haft_http::upstream::UpstreamProxy;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper::client::conn::http1;
+use hyper::client::conn::http1::Builder;
 use hyper::header::{
     CONNECTION, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue, MAX_FORWARDS, PROXY_AUTHENTICATE,
     PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, Response, Uri};
-use hyper_util::rt::TokioIo;
-use tokio::task::JoinHandle;
 
 use crate::proxy::refusal::Refusal;
 use crate::proxy::{Body, MAX_HEAD};
-use crate::web::http::{HttpError, ProxyFault, Reached};
+use crate::web::http::{HttpError, Reached};
 use crate::web::target::Target;
-use crate::web::upstream::UpstreamProxy;
 
 /// Hop-by-hop headers, in addition to those that `Connection` names (RFC 9110 §7.6.1).
 const HOP_BY_HOP: [HeaderName; 11] = [
@@ -33,15 +33,6 @@ const HOP_BY_HOP: [HeaderName; 11] = [
     UPGRADE,
     EXPECT,
 ];
-
-/// The task of a connection, which ends with the response's body.
-struct Driver(JoinHandle<()>);
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
 
 /// Sends the request on, with a `Host` derived from the URL.
 pub(super) async fn forward(
@@ -67,24 +58,15 @@ pub(super) async fn forward(
     if let Some(value) = relay.and_then(UpstreamProxy::authorization) {
         head.headers.insert(PROXY_AUTHORIZATION, value.clone());
     }
-    let host = match target.url().port() {
-        Some(port) => format!("{}:{port}", target.host()),
-        None => target.host().to_owned(),
-    };
-    let host = HeaderValue::try_from(host);
+    let host = HeaderValue::try_from(target.authority());
     let host = host.map_err(|_| Refusal::Malformed("the host is not valid in a header"))?;
     head.headers.insert(HOST, host);
     let close = HeaderValue::from_static("close");
     head.headers.insert(CONNECTION, close);
-    let shaken = http1::Builder::new()
-        .max_buf_size(MAX_HEAD * 4)
-        .handshake(TokioIo::new(upstream.stream))
-        .await;
-    let (mut sender, connection) = shaken.map_err(failed)?;
-    let driver = Driver(tokio::spawn(async move {
-        // The sender gets errors of the connection too.
-        let _ = connection.await;
-    }));
+    let mut limited = Builder::new();
+    limited.max_buf_size(MAX_HEAD * 4);
+    let started = connection::start(&limited, upstream.stream).await;
+    let (mut sender, driver) = started.map_err(failed)?;
     let answer = sender.send_request(Request::from_parts(head, body)).await;
     let answer = answer.map_err(failed)?;
     if let Some(proxy) = &upstream.relay
@@ -104,13 +86,9 @@ pub(super) async fn forward(
 
 /// Returns the URL for an upstream proxy: the host that was checked and the path as written.
 fn whole(target: &Target, path: PathAndQuery) -> Result<Uri, Refusal> {
-    let host = match target.url().port() {
-        Some(port) => format!("{}:{port}", target.host()),
-        None => target.host().to_owned(),
-    };
     let uri = Uri::builder()
         .scheme("http")
-        .authority(host)
+        .authority(target.authority())
         .path_and_query(path);
     uri.build()
         .map_err(|_| Refusal::Malformed("the host is not valid in a URL"))

@@ -1,5 +1,6 @@
 //! `Tunnel`: passes bytes in both directions once they begin with a TLS hello for the requested host.
 
+use haft_http::stream::Stream;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, copy_bidirectional};
@@ -8,7 +9,6 @@ use tokio::time::timeout;
 use crate::proxy::hello::{Hello, parse_hello};
 use crate::proxy::refusal::Refusal;
 use crate::proxy::{STEP_TIMEOUT, strip_trailing_dot};
-use crate::web::stream::Stream;
 use crate::web::target::Target;
 
 /// A tunnel that has been accepted but not opened.

@@ -70,7 +70,7 @@ pub struct GrepFilesInput {
     #[serde(default)]
     #[schemars(range(max = 100))]
     pub after: usize,
-    /// The most matches (or files) to return.
+    /// The most matches (or files) to return; the search ends there.
     #[serde(default = "limit")]
     #[schemars(range(min = 1, max = 50_000))]
     pub limit: usize,
@@ -137,7 +137,7 @@ struct Search<'a> {
     found: Mutex<Vec<Vec<Match>>>,
 }
 
-/// Searches files.
+/// Searches files for lines that match a regular expression.
 ///
 /// # Errors
 /// `invalid_arguments` if a pattern is invalid, `not_found` if the path does not exist, `cancelled` if `stop` says so.

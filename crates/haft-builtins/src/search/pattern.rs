@@ -72,7 +72,6 @@ impl Pattern {
         Err(ToolError::invalid_arguments(format!("pattern: {why}")).with_advice(advice))
     }
 
-    /// Returns the matcher.
     pub(super) fn matcher(&self) -> &RegexMatcher {
         &self.matcher
     }

@@ -5,7 +5,7 @@ use haft::error::ToolError;
 use haft::permission::Permission;
 use haft::result::ToolResult;
 use haft::spec::ToolSpec;
-use haft::tool::TypedTool;
+use haft::tool::{Depth, Intent, TypedTool};
 use haft::workspace::Workspace;
 
 use crate::describe::{builtin, known_as, read_only};
@@ -36,13 +36,9 @@ impl TypedTool for ListFiles {
         Some(&self.0.workspace)
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+    fn intent(&self, input: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
         let claim = self.0.workspace.claim(&input.path)?;
-        Ok(vec![Permission::read(claim)])
-    }
-
-    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
-        &["path"]
+        Ok(Intent::of([Permission::read(claim)]).with_stated(&["path"]))
     }
 
     async fn run(
@@ -75,13 +71,9 @@ impl TypedTool for GlobFiles {
         Some(&self.0.workspace)
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+    fn intent(&self, input: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
         let claim = self.0.workspace.claim(&input.path)?;
-        Ok(vec![Permission::read(claim)])
-    }
-
-    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
-        &["path"]
+        Ok(Intent::of([Permission::read(claim)]).with_stated(&["path"]))
     }
 
     async fn run(
@@ -114,13 +106,9 @@ impl TypedTool for GrepFiles {
         Some(&self.0.workspace)
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+    fn intent(&self, input: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
         let claim = self.0.workspace.claim(&input.path)?;
-        Ok(vec![Permission::read(claim)])
-    }
-
-    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
-        &["path"]
+        Ok(Intent::of([Permission::read(claim)]).with_stated(&["path"]))
     }
 
     async fn run(

@@ -7,7 +7,7 @@ use haft::skill::{Resources, Skill};
 /// Maximum number of files named.
 const MAX_FILES: usize = 200;
 
-/// Wraps a skill's text.
+/// Wraps a skill's text in `<skill_content>`, with its folder, the names of its files and the notes after it.
 pub(super) fn wrap_skill(skill: &Skill, body: &str, files: &Resources, notes: &[String]) -> String {
     let name = escape_text(skill.name());
     let mut out = format!("<skill_content name=\"{name}\">\n");

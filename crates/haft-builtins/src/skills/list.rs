@@ -7,7 +7,7 @@ use haft::error::ToolError;
 use haft::plural::counted;
 use haft::result::ToolResult;
 use haft::spec::{NameError, ToolSpec};
-use haft::tool::{Tool, TypedTool};
+use haft::tool::{Depth, Intent, Tool, TypedTool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +58,10 @@ impl TypedTool for ListSkills {
     fn describe(spec: ToolSpec) -> ToolSpec {
         let spec = read_only(stays_in_run(builtin::<ListSkillsData>(spec, SKILLS)));
         known_as(spec, &["skills", "available_skills"])
+    }
+
+    fn intent(&self, _: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
+        Ok(Intent::call_only())
     }
 
     async fn run(&self, _: Self::Input, context: &CallContext) -> Result<ToolResult, ToolError> {

@@ -13,7 +13,8 @@ use haft::result::ToolResult;
 use haft::session::{Activated, Activation};
 use haft::skill::{Resources, Skill};
 use haft::spec::{Annotations, Exposure, NameError, ToolName, ToolSpec};
-use haft::tool::Tool;
+use haft::tool::{Depth, Intent, PreparedCall, Tool};
+use haft::workspace::Workspace;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -281,12 +282,31 @@ impl Tool for LoadSkill {
         &self.spec
     }
 
-    fn call<'a>(
-        &'a self,
-        arguments: &'a Arguments,
-        context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-        Box::pin(async move { self.run(arguments.parse()?, context).await })
+    fn workspace(&self) -> Option<&Workspace> {
+        None
+    }
+
+    fn prepare(self: Arc<Self>, arguments: &Arguments) -> Result<Box<dyn PreparedCall>, ToolError> {
+        Ok(Box::new(LoadSkillCall {
+            input: arguments.parse()?,
+            tool: self,
+        }))
+    }
+}
+
+/// A call of one of these tools.
+struct LoadSkillCall {
+    tool: Arc<LoadSkill>,
+    input: LoadSkillInput,
+}
+
+impl PreparedCall for LoadSkillCall {
+    fn intent(&self, _: Depth) -> Result<Intent, ToolError> {
+        Ok(Intent::call_only())
+    }
+
+    fn run(self: Box<Self>, context: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
+        Box::pin(async move { self.tool.run(self.input, context).await })
     }
 }
 

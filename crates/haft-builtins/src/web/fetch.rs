@@ -12,7 +12,7 @@ use haft::error::{ErrorKind, ToolError};
 use haft::permission::{Effect, Permission};
 use haft::result::{Content, ToolResult};
 use haft::spec::{Risk, ToolSpec};
-use haft::tool::TypedTool;
+use haft::tool::{Depth, Intent, TypedTool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
@@ -165,17 +165,15 @@ impl TypedTool for FetchUrl {
         known_as(spec, &["web_fetch", "curl", "wget", "browse", "http_get"])
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+    fn intent(&self, input: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
         let connect = |url: &str| {
             let effect = connection(url)?;
             let risk = Risk::High;
             Ok(Permission { effect, risk })
         };
-        input.urls()?.into_iter().map(connect).collect()
-    }
-
-    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
-        &["url", "urls"]
+        let permissions: Result<Vec<_>, ToolError> =
+            input.urls()?.into_iter().map(connect).collect();
+        Ok(Intent::of(permissions?).with_stated(&["url", "urls"]))
     }
 
     async fn run(

@@ -1,38 +1,37 @@
 //! `Http`: an HTTP/1.1 client that connects only to checked addresses and enforces its limits.
 
 mod body;
+mod dial;
 mod error;
 mod exchange;
 mod private;
 mod through;
-mod tls;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use haft::policy::address::can_be_opened;
+use haft_http::tls::Tls;
+use haft_http::upstream::UpstreamProxy;
 use hyper::header::{
     ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, USER_AGENT,
 };
 use hyper::{Method, StatusCode};
 use rustls::pki_types::CertificateDer;
 use tokio::time::Instant;
-use tokio_rustls::client::TlsStream;
 
 pub use body::Cut;
-pub use error::{HttpError, ProxyFault};
+pub use error::HttpError;
+pub use haft_http::tunnel::ProxyFault;
 #[cfg(feature = "commands")]
 pub(crate) use private::OpenAddresses;
 pub(crate) use through::Reached;
 
 use crate::web::http::exchange::Request;
 use crate::web::http::private::PrivatePlace;
-use crate::web::http::tls::Tls;
 use crate::web::network::{BoxFuture, Network, OwnListeners, System};
-use crate::web::stream::Stream;
 use crate::web::target::{Refused, Target};
-use crate::web::upstream::UpstreamProxy;
 
 /// The limits of one request.
 #[derive(Debug, Clone)]
@@ -175,25 +174,6 @@ impl Http {
     pub fn with_upstream(mut self, upstream: Option<UpstreamProxy>) -> Self {
         self.upstream = upstream;
         self
-    }
-
-    /// Opens a connection for another protocol: through a tunnel of the proxy, or directly.
-    ///
-    /// # Errors
-    /// [`HttpError`] if the host is refused, is not found or accepts no connection.
-    pub async fn dial(&self, host: &str, port: u16) -> Result<Stream, HttpError> {
-        let target = self.target(&format!("https://{host}:{port}/"))?;
-        Ok(self.connect(&target).await?.stream)
-    }
-
-    /// Like [`dial`](Self::dial), but encrypted: the host must prove its name.
-    ///
-    /// # Errors
-    /// As for [`dial`](Self::dial), and if the host's certificate is not valid for it.
-    pub async fn dial_tls(&self, host: &str, port: u16) -> Result<TlsStream<Stream>, HttpError> {
-        let target = self.target(&format!("https://{host}:{port}/"))?;
-        let stream = self.connect(&target).await?.stream;
-        self.tls.wrap(stream, &target).await
     }
 
     /// Trusts these certificates instead of the system's.
@@ -358,7 +338,7 @@ impl Http {
     /// # Errors
     /// [`HttpError::NoRoots`] if there are none.
     pub async fn roots(&self) -> Result<usize, HttpError> {
-        self.tls.roots().await
+        Ok(self.tls.roots().await?)
     }
 }
 

@@ -7,7 +7,7 @@ use haft::error::ToolError;
 use haft::permission::{Effect, Permission};
 use haft::result::ToolResult;
 use haft::spec::{Risk, ToolSpec};
-use haft::tool::TypedTool;
+use haft::tool::{Depth, Intent, TypedTool};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -69,11 +69,11 @@ impl TypedTool for WebSearch {
         known_as(spec, &["search_web", "internet_search", "google", "bing"])
     }
 
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
+    fn intent(&self, input: &Self::Input, _: Depth) -> Result<Intent, ToolError> {
         // The operator chose the service, which may be on this machine. The effect is that the query leaves.
         let effect = query(input);
         let risk = Risk::High;
-        Ok(vec![Permission { effect, risk }])
+        Ok(Intent::of([Permission { effect, risk }]))
     }
 
     async fn run(

@@ -108,6 +108,14 @@ impl Target {
         &self.host
     }
 
+    /// Returns host and port as in the URL: without the scheme's default port.
+    pub fn authority(&self) -> String {
+        match self.url.port() {
+            Some(port) => format!("{}:{port}", self.host),
+            None => self.host.clone(),
+        }
+    }
+
     /// Returns the port, or the scheme's default if the URL names none.
     pub fn port(&self) -> u16 {
         self.port

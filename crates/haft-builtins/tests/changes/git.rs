@@ -67,6 +67,7 @@ pub(crate) async fn all(sandbox: &Sandbox) {
     );
     assert_eq!(host(&scene.at("tree"), "git log -1 --format=%s"), "four\n");
     hidden_files_are_not_emptied(sandbox).await;
+    new_repositories_are_units(sandbox).await;
     eprintln!("changes: {} git commands: ok", DAY.len());
 }
 
@@ -141,10 +142,77 @@ async fn hidden_files_are_not_emptied(sandbox: &Sandbox) {
             let after = host(&scene.at(at), log).replace(" M file\n", "");
             assert_eq!(after, before, "{name} {deny:?}");
             if *name == "plain" {
+                for line in [
+                    "truncate -s 65M .git/index",
+                    "cp .git/index .git/other && ln -sf other .git/index",
+                ] {
+                    let outcome = scene.run(line).await;
+                    let why = outcome.error.map(|error| error.message).unwrap_or_default();
+                    assert!(why.contains("commands cannot read"), "{line}: {why:?}");
+                    assert_eq!(host(&scene.at(at), log).replace(" M file\n", ""), before);
+                }
                 let one = scene.run(&format!("git {who} commit -q -m two file")).await;
                 assert!(one.is_ok(), "{one:?}");
                 assert_eq!(host(&scene.at(at), log), "two\nKEY=1\n");
             }
+        }
+    }
+}
+
+/// Commands that make a repository in a folder of another name than `.git`, and that folder.
+const MAKING: &[(&str, &str)] = &[
+    ("git clone -q --bare --no-hardlinks sub cl.git", "cl.git"),
+    ("mv sub/.git gd", "gd"),
+    ("git init -q --bare x; echo more > x/notes", "x"),
+    ("git init -q --separate-git-dir=sep there", "sep"),
+    // In a folder that exists only what git keeps there belongs to it.
+    (
+        "git init -q --bare old; git -C old pack-refs; echo y > old/other",
+        "old",
+    ),
+];
+
+/// What belongs to a new repository is asked about as a whole, and applied as a whole or not at all.
+async fn new_repositories_are_units(sandbox: &Sandbox) {
+    for (line, folder) in MAKING {
+        for says_no in [true, false] {
+            let settings = Settings {
+                profile: Profile::Trusted,
+                says_no,
+                ..Settings::default()
+            };
+            let scene = Scene::with(sandbox, &settings);
+            host(
+                &scene.at(""),
+                "git init -q sub && git -C sub commit -q --allow-empty -m one && git -C sub pack-refs --all",
+            );
+            scene.put("old/kept", "k\n");
+            let before = scene.tree();
+            let outcome = scene.run(line).await;
+            let others = ["old/other", "there"].map(Path::new);
+            if says_no {
+                assert!(!outcome.is_ok(), "{line}: {outcome:?}");
+                let mut after = scene.tree();
+                after.retain(|path, _| !others.contains(&&**path));
+                assert_eq!(after, before, "{line}");
+                continue;
+            }
+            assert!(outcome.is_ok(), "{line}: {outcome:?}");
+            let asked = scene.questions();
+            let [request] = &asked[..] else {
+                panic!("{line}: {asked:?}");
+            };
+            let permissions = request.snapshot.permissions.iter();
+            let asked: Vec<&str> = permissions.map(|one| one.effect.value()).collect();
+            let within = |path: &Path| path.starts_with(folder) && !others.contains(&path);
+            let all = scene.tree();
+            let unasked = all.keys().find(|path| {
+                within(path)
+                    && !before.contains_key(*path)
+                    && !asked.contains(&&*path.to_string_lossy())
+            });
+            assert_eq!(unasked, None, "{line}: {asked:?}");
+            host(&scene.at(""), &format!("git --git-dir={folder} fsck"));
         }
     }
 }

@@ -42,6 +42,12 @@ delete_file {"path": "bare/config"} => denied .git
 delete_file {"path": "real", "recursive": true} => denied .git
 delete_file {"path": "holds", "recursive": true} => denied .git
 move_file {"from": "holds", "to": "x"} => denied .git
+write_file {"path": "tools/hooks/pre-commit", "content": ""} => denied git's settings in .git/config name it
+move_file {"from": "tools", "to": "x"} => denied .git
+write_file {"path": "team/git.conf", "content": ""} => denied .git
+write_file {"path": "more/hooks2/pre-push", "content": ""} => denied .git
+write_file {"path": "scripts/clean.sh", "content": ""} => denied .git
+write_file {"path": "lint.sh", "content": ""} => denied .git
 write_file {"path": "out/x", "content": ""} => denied leaves the workspace
 write_file {"path": ".", "content": ""} => denied root
 write_file {"path": "x", "content": "", "mode": "truncate"} => invalid_arguments mode
@@ -75,7 +81,7 @@ todo_write {"tasks": [{"id": "a"}]} => invalid_arguments no content
 
 /// Files of repositories in folders of other names than `.git`: by their shape, behind a `.git` file, behind a `commondir`; of a folder
 /// that is not quite one; and of a working tree within one.
-const REPOSITORIES: [(&str, &str); 16] = [
+const REPOSITORIES: [(&str, &str); 20] = [
     ("bare/HEAD", ""),
     ("bare/objects/x", ""),
     ("bare/refs/x", ""),
@@ -92,6 +98,15 @@ const REPOSITORIES: [(&str, &str); 16] = [
     ("holds/bare/refs/x", ""),
     ("like/objects/x", ""),
     ("like/refs/x", ""),
+    // What settings name: hooks, further settings and what these name, a program, and what an interpreter is given.
+    (
+        ".git/config",
+        "[core]\n\thooksPath = tools/hooks\n[include]\n\tpath = ../team/git.conf\n[filter \"c\"]\n\tclean = ./scripts/clean.sh %f\n\
+         [diff \"x\"]\n\ttextconv = sh lint.sh\n",
+    ),
+    ("team/git.conf", "[core]\n\thooksPath = more/hooks2"),
+    ("tools/hooks/x", ""),
+    ("lint.sh", ""),
 ];
 
 fn kind(word: &str) -> ErrorKind {
@@ -110,7 +125,6 @@ async fn every_bad_input_ends_in_a_clear_error_and_nothing_is_lost() {
     let scene = Scene::new();
     scene.put("main.rs", "fn main() {}\nfn main() {}\n");
     scene.put("dir/x", "x");
-    scene.put(".git/config", "[core]");
     for (path, text) in REPOSITORIES {
         scene.put(path, text);
     }
@@ -128,10 +142,10 @@ async fn every_bad_input_ends_in_a_clear_error_and_nothing_is_lost() {
     }
     assert_eq!(scene.text("main.rs"), "fn main() {}\nfn main() {}\n");
     assert_eq!(scene.text("dir/x"), "x");
-    assert_eq!(scene.text(".git/config"), "[core]");
+    assert!(scene.text(".git/config").contains("tools/hooks"));
     let left = fs::read_dir(scene.at("")).unwrap();
     let names: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(names.len(), 14, "{names:?}");
+    assert_eq!(names.len(), 17, "{names:?}");
     // What only looks like a repository, and working trees within one, may be changed.
     for path in [
         "like/config",

@@ -16,13 +16,12 @@ use haft::change::ChangeLog;
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::future::BoxFuture;
-use haft::permission::Permission;
 use haft::policy::{Policy, PolicyBuilder, Profile};
 use haft::result::ToolResult;
 use haft::session::Session;
 use haft::spec::ToolClass;
 use haft::testing::ConsentingPerson;
-use haft::tool::TypedTool;
+use haft::tool::{Depth, Intent, TypedTool};
 use haft::toolset::registry::ToolRegistry;
 use haft::workspace::Workspace;
 use haft_builtins::Builtins;
@@ -492,8 +491,8 @@ impl TypedTool for Hold {
     const DESCRIPTION: &'static str = "Wait.";
     type Input = Nothing;
 
-    fn permissions(&self, _: &Nothing) -> Result<Vec<Permission>, ToolError> {
-        Ok(Vec::new())
+    fn intent(&self, _: &Nothing, _: Depth) -> Result<Intent, ToolError> {
+        Ok(Intent::call_only())
     }
 
     async fn run(&self, _: Nothing, _: &CallContext) -> Result<ToolResult, ToolError> {

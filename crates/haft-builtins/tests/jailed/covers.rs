@@ -39,6 +39,11 @@ const GIT: &[(&str, bool)] = &[
     ("mv repo/.git/hooks repo/.git/h", false),
     ("mv repo/.git repo/g", false),
     ("mv repo other", false),
+    ("mkdir -p repo/.git/modules/evil", false),
+    (
+        "git -C repo submodule --quiet add --name evil ./. sub",
+        false,
+    ),
 ];
 
 /// git works in the live workspace, and the files that hold its settings stay unchanged.

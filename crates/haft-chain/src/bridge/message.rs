@@ -15,7 +15,7 @@ use crate::bridge::{BridgeError, DEPTH, MESSAGE, PUT, TOTAL};
 pub enum Message {
     /// The script calls a tool.
     Call {
-        /// The request.
+        /// The id of the request, which its answer repeats.
         id: u32,
         /// The tool's name, as written.
         name: String,
@@ -33,7 +33,7 @@ pub enum Message {
     },
     /// The script stores bytes as an artifact.
     Put {
-        /// The request.
+        /// The id of the request, which its answer repeats.
         id: u32,
         /// Their media type.
         media_type: String,
@@ -42,7 +42,7 @@ pub enum Message {
     },
     /// The script reads a range of an artifact.
     Read {
-        /// The request.
+        /// The id of the request, which its answer repeats.
         id: u32,
         /// The artifact's ref, as written.
         reference: String,
@@ -53,7 +53,7 @@ pub enum Message {
     },
     /// The script queries an artifact.
     Info {
-        /// The request.
+        /// The id of the request, which its answer repeats.
         id: u32,
         /// The artifact's ref, as written.
         reference: String,

@@ -12,7 +12,7 @@ use crate::bridge::reply::MediaFile;
 use crate::engine::Worker;
 use crate::files;
 
-/// Maximum size of an image or sound that becomes a file: the capacity of the folder.
+/// Maximum size in bytes of an image or sound that becomes a file: the capacity of the folder.
 const MOST: u64 = 64 << 20;
 
 /// An image or a sound: its type, its bytes, and its ref if it is already stored.

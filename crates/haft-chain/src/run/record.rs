@@ -294,13 +294,13 @@ impl Record {
         }
     }
 
-    /// Starts to release the chain in the journal, which completes the write.
+    /// Starts to release the chain in the journal. The journal completes the write even if the future is dropped.
     fn suspend(&self) -> Option<Written<'_, ()>> {
         let journal = self.journal.as_ref()?;
         Some(journal.suspend(&self.run, &self.chain))
     }
 
-    /// Starts to close the chain in the journal, which completes the write.
+    /// Starts to close the chain in the journal. The journal completes the write even if the future is dropped.
     fn end_with(&self, status: Status) -> Option<Written<'_, ()>> {
         if let Some(resumption) = &self.resumption {
             resumption.over();

@@ -16,7 +16,6 @@ pub(super) const AT_ONCE: usize = 4;
 /// The requests in progress.
 pub(super) type Requests = FuturesUnordered<BoxFuture<'static, Answered>>;
 
-/// An answered request.
 pub(super) struct Answered {
     /// The id of the request.
     pub(super) id: u32,
@@ -24,7 +23,6 @@ pub(super) struct Answered {
     pub(super) answer: Result<Answer, ToolError>,
 }
 
-/// An answer to a request.
 pub(super) enum Answer {
     /// The description of an artifact, as JSON.
     Artifact(String),

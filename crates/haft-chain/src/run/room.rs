@@ -10,7 +10,7 @@ use crate::files::{self, Copied, Known};
 /// How long the process tree of an ended script may take to be gone; the kernel needs a fraction of it.
 const GONE: Duration = Duration::from_secs(5);
 
-/// A filled folder.
+/// The script's folder after it was filled: the run's own folder, and the files that were copied from there.
 pub(super) struct Room {
     folder: Option<PathBuf>,
     known: Known,

@@ -44,7 +44,7 @@ impl Looking {
     }
 }
 
-/// A registered chain.
+/// A registered chain; dropping it unregisters the chain.
 #[derive(Debug)]
 pub(crate) struct Present(Arc<AtomicUsize>);
 

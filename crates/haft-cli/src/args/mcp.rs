@@ -141,7 +141,7 @@ pub(crate) enum McpAction {
     List,
     /// Add a server behind haft to the settings; keeps everything else in them
     Add(AddServer),
-    /// Remove a server and its pins from the settings
+    /// Remove a server from the settings and delete its pins
     Remove {
         /// The server's name in settings
         name: String,
@@ -150,7 +150,7 @@ pub(crate) enum McpAction {
     },
     /// Import the servers of other clients: Claude Code and Desktop, Cursor, VS Code, Codex, Goose, Gemini CLI, Zed
     Import(ImportServers),
-    /// Connect to a server and show its tools, what changed since it was pinned, and what to review
+    /// Start or connect to a server and show its tools, what changed since it was pinned, and what to review
     Inspect {
         /// The server's name in settings
         name: String,
@@ -168,7 +168,7 @@ pub(crate) enum McpAction {
         /// The server's name in settings
         name: String,
     },
-    /// Sign out of a server: delete haft's tokens for it
+    /// Sign out of a server: revoke haft's tokens for it if possible, and delete them
     Logout {
         /// The server's name in settings
         name: String,

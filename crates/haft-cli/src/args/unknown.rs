@@ -20,7 +20,7 @@ const MCP: [&str; 11] = [
     "logout",
 ];
 
-/// The commands.
+/// The commands of haft.
 const COMMANDS: [&str; 23] = [
     "help",
     "version",

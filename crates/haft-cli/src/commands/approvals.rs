@@ -225,7 +225,7 @@ fn facts(app: &App, entry: &StoredApproval) -> Vec<String> {
     lines
 }
 
-/// Returns its status, and why it ended without its call.
+/// Returns the status of a request, and why it ended without its call.
 fn status(item: &Item) -> String {
     match &item.why {
         Some(why) => format!("{}: {}", item.status, visible::line(why)),
@@ -233,7 +233,7 @@ fn status(item: &Item) -> String {
     }
 }
 
-/// Returns when the time of a pending request is over, and what happens then.
+/// Returns when a pending request expires, or its call stops waiting, and what happens then.
 fn deadline(item: &Item) -> Option<String> {
     let then = item.then?;
     let what = match &item.waits_until {

@@ -151,6 +151,10 @@ fn print(at: &Invocation, outcome: &Outcome, live: Option<&Live>) -> Result<(), 
     );
     let detail = styled(DIM, &format!("({took}, run {})", outcome.run));
     match &outcome.error {
+        // The call did its part; what else is to be said of the whole stands in its summary.
+        None if outcome.outer_error.is_some() => {
+            screen.err(&format!("{head}: {}", visible::line(&outcome.summary)));
+        }
         None => screen.detail(&format!("{head} {detail}")),
         Some(failure) => {
             screen.err(&format!("{head}: {}", visible::block(&failure.message)));
@@ -171,12 +175,12 @@ pub(crate) fn colour(status: Status) -> Style {
     }
 }
 
-/// What is printed of a call before how it ended.
+/// What is printed of a call before its status.
 #[derive(Debug, Default)]
 struct Lines {
-    /// What the tool gave.
+    /// What the tool returned, for stdout.
     out: String,
-    /// The standard error of a command, and what else is known of it.
+    /// The standard error of a command, and what else is known of it, for stderr.
     err: String,
     /// Lines in haft's own name.
     notes: Vec<String>,
@@ -189,7 +193,7 @@ impl Lines {
         for Part { mark, text } in &rendered.parts {
             match mark {
                 Mark::Stdout | Mark::Stderr if is_shown => {}
-                // How a call ended comes last, unless that is all there is to say.
+                // `print` shows the status last; only one without an error, as of a call that waits, is shown here.
                 Mark::Status if outcome.is_ok() || outcome.error.is_some() => {}
                 Mark::Status | Mark::Stdout | Mark::Text | Mark::Media => {
                     lines.out.push_str(&with_line_end(visible::block(text)));
@@ -198,7 +202,7 @@ impl Lines {
                 Mark::Stderr => lines.err.push_str(&with_line_end(visible::block(text))),
                 Mark::Details => lines.err.push_str(&data::details(text)),
                 Mark::Artifact => {
-                    // Its ref is named with the others.
+                    // `print` lists the reference with the others; here only the preview is shown.
                     let preview = text.lines().skip(1);
                     let preview = preview.map(|line| styled(DIM, &visible::line(line)));
                     lines.notes.extend(preview);
@@ -206,7 +210,8 @@ impl Lines {
                 Mark::Note => {}
             }
         }
-        // Advice stands below the failure.
+        // Notes are taken from the outcome: the rendered ones include the advice, which `print` shows below the
+        // failure.
         for note in &outcome.notes {
             let note = visible::block(note);
             lines.notes.push(format!("{} {note}", styled(DIM, "note:")));

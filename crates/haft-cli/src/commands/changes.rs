@@ -100,7 +100,7 @@ fn confirm(at: &Invocation, plan: &UndoPlan, yes: bool) -> Result<(), Problem> {
         at.screen.say(&line(step));
     }
     if let Some(first) = plan.left_alone.first() {
-        let path = visible::line(first);
+        let path = visible::path(first);
         let line = match plan.left_alone.len() {
             1 => format!("left alone {path}: only git can restore it"),
             count => {

@@ -7,7 +7,7 @@ use std::thread;
 
 use haft_app::environment::Environment;
 use haft_app::hook::client::{HookProcess, last_moment};
-use haft_app::hook::{Agent, Reply, refusal};
+use haft_app::hook::{Agent, HookReply, refusal};
 use haft_app::problem::Problem;
 use haft_app::site::Site;
 use parking_lot::{Mutex, MutexGuard};
@@ -67,7 +67,7 @@ fn watch(agent: Agent) -> io::Result<()> {
     watch.map(drop)
 }
 
-async fn answer(options: &Options, agent: Agent) -> Result<Reply, String> {
+async fn answer(options: &Options, agent: Agent) -> Result<HookReply, String> {
     // A file that may not grow causes an error, which can be answered, instead of ending the process.
     let full = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
     let _full = full.map_err(|e| format!("haft cannot outlive a full file: {e}"))?;
@@ -88,7 +88,7 @@ async fn answer(options: &Options, agent: Agent) -> Result<Reply, String> {
     clippy::exit,
     reason = "one of two threads answers, at a moment that the other does not know"
 )]
-fn leave(agent: Agent, reply: &Reply) -> ! {
+fn leave(agent: Agent, reply: &HookReply) -> ! {
     let _only: MutexGuard<'_, ()> = ANSWER.lock();
     if reply.stdout.is_empty() || write_answer(&reply.stdout).is_ok() {
         let _ = io::stderr().write_all(reply.stderr.as_bytes());

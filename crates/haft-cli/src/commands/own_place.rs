@@ -1,4 +1,5 @@
-//! Where haft's own program lies: what installs its path warns of a project's folder and refuses the workspace.
+//! Where haft's own program is: commands that write its path to a file warn if a project's tools could change it, and
+//! refuse if it is in the workspace.
 
 use haft_app::own_program::{INSTALL_ELSEWHERE, OwnPlace};
 use haft_app::problem::Problem;

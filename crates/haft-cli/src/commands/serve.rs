@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::invocation::Invocation;
 use crate::screen::{BOLD, DIM, stdout, styled};
 
-/// Serves.
+/// Serves until a signal arrives or the client on stdin disconnects.
 pub(crate) async fn run(
     at: &Invocation,
     settings: &Settings,

@@ -34,7 +34,7 @@ pub(crate) fn run(at: &Invocation, app: &App, args: &args::Tools) -> Done {
     }
 }
 
-/// Refuses what is no search and no dialect, before anything is read.
+/// Refuses an empty search and an unknown dialect, before anything is read.
 pub(crate) fn refuse(args: &args::Tools) -> Option<Problem> {
     if args.search.as_deref().is_some_and(|q| q.trim().is_empty()) {
         return Some(Problem::usage("`--search` has no words").advise("`haft tools` lists all"));

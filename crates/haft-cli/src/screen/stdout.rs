@@ -12,8 +12,8 @@ use crate::screen::Screen;
 /// Why something could not be written; `None` if the reader went away.
 static UNWRITTEN: OnceLock<Option<String>> = OnceLock::new();
 
-/// Writes to stdout. A reader that went away is no problem to report: what it did not read is lost to no one, but the command has not done
-/// all that it was to do.
+/// Writes to stdout. A reader that went away is not reported: no one misses what it did not read. But the command has
+/// not done all of its work, so [`checked`] makes it fail.
 pub(crate) fn write(
     print: impl FnOnce(StdoutLock<'static>) -> io::Result<()>,
 ) -> Result<(), Problem> {
@@ -41,13 +41,13 @@ pub(crate) fn open() -> io::Result<Stdout> {
     Ok(io::stdout())
 }
 
-/// Returns the problem of something that could not be written.
+/// Returns the problem that stdout could not be written, for this reason.
 pub(crate) fn unwritten(why: &str) -> Problem {
     let cause = why.split(" (os error").next().unwrap_or(why);
     Problem::failed(format!("cannot write to standard output: {cause}"))
 }
 
-/// Returns how a command ends that would end in this way, had everything been written.
+/// Returns how a command ends: as `done` says, or as failed if anything could not be written.
 pub(crate) fn checked(done: Result<Exit, Problem>, screen: Screen) -> Exit {
     let exit = match (done, UNWRITTEN.get()) {
         (Ok(exit), Some(Some(why))) => {

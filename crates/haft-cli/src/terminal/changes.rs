@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use haft::approval::ApprovalId;
 use haft::approval::meaning::{Meaning, MeaningKind, Picture};
-use haft::approval::preview::{Change, FileChange, Hunk, Page};
+use haft::approval::preview::{Aspect, Change, FileChange, Hunk, Page};
 use haft::approval::snapshot::Snapshot;
 use haft_app::view::approvals::file::FileSides;
 use haft_app::view::when::size;
@@ -23,7 +23,7 @@ pub(super) fn lines(request: &ApprovalId, snapshot: &Snapshot) -> Vec<String> {
     let (covered, shown): (Vec<&FileChange>, Vec<&FileChange>) = snapshot
         .preview
         .iter()
-        .partition(|file| covers.contains(file.path.as_str()));
+        .partition(|file| file.is_among(&covers));
     out.extend(folded(&snapshot.meanings, &covered));
     out.extend(files(&shown));
     let of_meanings = snapshot.meanings.iter().find_map(short_file);
@@ -44,7 +44,7 @@ fn is_short(file: &FileChange) -> bool {
     file.clipped || file.folded.is_some() && file.files.is_none()
 }
 
-/// Returns the first file of which not all is shown, of a meaning or its parts.
+/// Returns the first file of a meaning or its parts that is not shown in full.
 fn short_file(meaning: &Meaning) -> Option<&FileChange> {
     let own = meaning.files.iter().find(|file| is_short(file));
     own.or_else(|| meaning.parts.iter().find_map(short_file))
@@ -75,7 +75,7 @@ pub(crate) fn sides(file: &FileSides) -> Vec<String> {
         page.map(|page| page.text.clone()).unwrap_or_default()
     };
     out.extend(diff(&Hunk {
-        // The numbers of lines count from where the page begins.
+        // Lines are numbered from the beginning of the page.
         before_line: 1,
         after_line: 1,
         before: text(&file.before),
@@ -173,11 +173,37 @@ fn picture(picture: &Picture) -> String {
     format!("{width} × {height}, {kind}, {}", size(picture.bytes))
 }
 
+/// Returns one line for empty folders that are made, and one for those that are deleted.
+fn empty_folders(files: &[&FileChange]) -> Vec<String> {
+    let mut out = Vec::new();
+    for (action, what) in [
+        (Change::Create, "new empty".to_owned()),
+        (Change::Delete, format!("{} empty", styled(RED, "deleted"))),
+    ] {
+        let is_one = |file: &&&FileChange| file.aspect == Aspect::Folder && file.action == action;
+        let all: Vec<&FileChange> = files.iter().filter(is_one).copied().collect();
+        let count: u64 = all.iter().map(|file| file.files.unwrap_or(1)).sum();
+        let named = all.iter().filter(|file| file.files.is_none());
+        let named = named.take(MAX_NAMED).map(|file| visible::path(&file.path));
+        let named: Vec<String> = named.collect();
+        let more = match count.saturating_sub(named.len() as u64) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let noun = if count == 1 { "folder" } else { "folders" };
+        if count > 0 {
+            out.push(format!("{count} {what} {noun}: {}{more}", named.join(", ")));
+        }
+    }
+    out
+}
+
 /// Returns the files as diffs, and those without content in a list.
 fn files(files: &[&FileChange]) -> Vec<String> {
     let mut out = Vec::new();
     let mut reasons: Vec<(&str, usize)> = Vec::new();
-    for file in files {
+    let is_file = |file: &&&FileChange| file.aspect != Aspect::Folder;
+    for file in files.iter().filter(is_file) {
         let reason = file.folded.as_deref().filter(|_| file.files.is_none());
         if let Some(why) = reason {
             let at = reasons.iter().position(|(known, _)| *known == why);
@@ -196,6 +222,7 @@ fn files(files: &[&FileChange]) -> Vec<String> {
         let more = count - MAX_NAMED;
         out.push(format!("… and {more} more: {}", visible::line(why)));
     }
+    out.extend(empty_folders(files));
     out
 }
 
@@ -208,16 +235,7 @@ fn change(file: &FileChange) -> Vec<String> {
         return vec![format!("{path} (and below: {files} more files{bytes})")];
     }
     let path = leading_to(path, file.target.as_deref());
-    let head = match (&file.action, &file.to) {
-        (Change::Create, _) => format!("{path} (new file)"),
-        (Change::Change, _) => format!("{path} (changed)"),
-        (Change::Delete, _) => format!("{path} ({})", styled(RED, "deleted")),
-        (Change::Move, to) => {
-            let to = to.as_deref().unwrap_or_default();
-            format!("{path} (moved to {})", styled(BOLD, &visible::path(to)))
-        }
-    };
-    let mut out = vec![head];
+    let mut out = vec![format!("{path} ({})", what(file))];
     if let Some(why) = &file.folded {
         out.push(format!(
             "  not shown: {}{}",
@@ -254,6 +272,24 @@ fn change(file: &FileChange) -> Vec<String> {
         out.push(format!("  not all of it is shown{}", facts(file)));
     }
     out
+}
+
+/// Returns what happens to a file, in a few words. A path that ends like them is in quotes.
+fn what(file: &FileChange) -> String {
+    match (file.aspect, file.action) {
+        (Aspect::Mode, _) => "mode".to_owned(),
+        (Aspect::Link, Change::Create) => "new link".to_owned(),
+        (Aspect::Link, Change::Delete) => styled(RED, "link deleted"),
+        (Aspect::BecomesLink, _) => "becomes a link".to_owned(),
+        (Aspect::WasLink, _) => "was a link".to_owned(),
+        (_, Change::Create) => "new file".to_owned(),
+        (_, Change::Change) => "changed".to_owned(),
+        (_, Change::Delete) => styled(RED, "deleted"),
+        (_, Change::Move) => {
+            let to = file.to.as_deref().unwrap_or_default();
+            format!("moved to {}", styled(BOLD, &visible::path(to)))
+        }
+    }
 }
 
 /// Returns the size and the hash that a file gets, in brackets.

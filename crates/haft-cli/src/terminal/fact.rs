@@ -90,7 +90,8 @@ pub(crate) fn lines(request: &ApprovalRequest, redactor: &Redactor) -> Vec<Strin
         .collect()
 }
 
-/// Returns what the request shows of files without secrets: looked for in each text by itself, as it is, so that none hides another.
+/// Returns the request's files and meanings without secrets. Each text is searched as it is and by itself, so that no
+/// text around a secret can hide it.
 fn without_secrets(request: &ApprovalRequest, redactor: &Redactor) -> Snapshot {
     let mut snapshot = request.snapshot.clone();
     snapshot.visit_texts(&mut |text| {
@@ -165,7 +166,7 @@ fn run(request: &ApprovalRequest, arguments: &Map<String, Value>) -> Vec<String>
     let line = line.unwrap_or(first);
     let mut out = command_lines(line);
     if let Some(cwd) = arguments.get("cwd").and_then(Value::as_str) {
-        out.push(field("in", &visible::line(cwd)));
+        out.push(field("in", &visible::path(cwd)));
     }
     let variables = arguments.get("env").and_then(Value::as_object);
     for (name, value) in variables.into_iter().flatten() {

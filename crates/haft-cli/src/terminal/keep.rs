@@ -91,11 +91,11 @@ impl Prompt {
         if let Some(command) = changes.next() {
             let command = visible::line(&self.redactor.redact(command));
             self.screen
-                .err(&format!("  for what this command changes alone: {command}"));
+                .err(&format!("  only for what this command changes: {command}"));
         } else if kept.iter().any(|rule| rule.tool.is_some()) {
             let tool = visible::line(request.tool.as_str());
             self.screen.err(&format!(
-                "  for {tool} alone, and only with the same remaining arguments"
+                "  only for {tool}, and only with the same remaining arguments"
             ));
         }
         self.screen.err("keep it? [y/N]  or type another rule:");

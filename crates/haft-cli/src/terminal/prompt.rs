@@ -174,7 +174,11 @@ impl Prompt {
     fn explain(&self, request: &ApprovalRequest) {
         for permission in &request.snapshot.permissions {
             let effect = &permission.effect;
-            let value = visible::line(&self.redactor.redact_exactly(effect.value()));
+            let value = self.redactor.redact_exactly(effect.value());
+            let value = match effect.path() {
+                Some(_) => visible::path(&value),
+                None => visible::line(&value),
+            };
             self.screen.err(&format!(
                 "  {} {value} ({})",
                 effect.kind(),

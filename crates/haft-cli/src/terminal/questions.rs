@@ -8,7 +8,7 @@ use crate::screen::{BOLD, DIM, Screen, styled, visible};
 
 /// The result of showing a form to the user.
 pub(super) enum Answered {
-    /// The answers given.
+    /// The answers given, by the ids of the questions; a question that was left empty has none.
     Answers(Map<String, Value>),
     /// The user declined to answer.
     Refused,

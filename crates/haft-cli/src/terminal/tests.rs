@@ -1,7 +1,7 @@
 //! What the prompt shows, and how a typed line is interpreted.
 
 use haft::approval::meaning::{Meaning, MeaningKind};
-use haft::approval::preview::FileChange;
+use haft::approval::preview::{Aspect, FileChange};
 use haft::approval::{ApprovalRequest, Snapshot};
 use haft::audit::redact::Redactor;
 use haft::permission::{Condition, Effect, PathClaim, Permission, Verdict};
@@ -257,10 +257,39 @@ fn the_deciding_fact_comes_whole() {
             "a.txt → t1 (changed)\n   1  one\n   2 -two\n   2 +2\n   3  three\nb (new file)\n   1 +x\nc (deleted)\nd (moved to e)\nf (changed)\n  not a text: its content is not shown (1 B, sha256 aa687b58b0e7…)",
         ),
         (high("other", r#"{"b":1}"#, Vec::new()), "{\n  \"b\": 1\n}"),
+        (
+            changing(
+                high("apply_changes", "{}", Vec::new()),
+                vec![
+                    about(
+                        "run.sh",
+                        Aspect::Mode,
+                        Some("mode 0644\n"),
+                        Some("mode 0755\n"),
+                    ),
+                    about("run.sh (mode)", Aspect::Content, None, Some("x\n")),
+                    about("nl\nx", Aspect::Content, Some("x\n"), None),
+                    about("nl\\nx", Aspect::Content, Some("x\n"), None),
+                    about("l", Aspect::Link, None, Some("link to t\n")),
+                    about("t", Aspect::BecomesLink, Some("x\n"), Some("link to u\n")),
+                    about("e", Aspect::Folder, None, None),
+                    about("f, g", Aspect::Folder, None, None),
+                ],
+            ),
+            "run.sh (mode)\n   1 -mode 0644\n   1 +mode 0755\n'run.sh (mode)' (new file)\n   1 +x\n\
+             $'nl\\nx' (deleted)\n$'nl\\\\nx' (deleted)\nl (new link)\n   1 +link to t\n\
+             t (becomes a link)\n   1 -x\n   1 +link to u\n2 new empty folders: e, 'f, g'",
+        ),
     ];
     for (request, expect) in rows {
         assert_eq!(render(&request), expect, "{}", request.tool);
     }
+}
+
+fn about(path: &str, aspect: Aspect, before: Option<&str>, after: Option<&str>) -> FileChange {
+    let mut change = FileChange::new(path, before.map(str::as_bytes), after.map(str::as_bytes));
+    change.aspect = aspect;
+    change
 }
 
 /// Returns the request for a command's changes that commits a file.

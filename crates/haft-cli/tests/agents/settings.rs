@@ -90,7 +90,7 @@ fn the_status_and_the_doctor_name_what_is_missing_and_what_stands_in_the_way() {
     assert_eq!(claude["governed"], "partly");
     let warnings = claude["warnings"].to_string();
     assert!(
-        warnings.contains("for `Bash` alone") && warnings.contains("/gone/haft"),
+        warnings.contains("only for `Bash`") && warnings.contains("/gone/haft"),
         "{warnings}"
     );
     assert!(

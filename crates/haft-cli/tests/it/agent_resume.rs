@@ -205,7 +205,7 @@ fn a_finished_run_has_one_successor_whichever_of_them_is_resumed() {
         assert_eq!(done["text"], answer, "it goes on where the last one ended");
         known.push(done["run"].as_str().unwrap().to_owned());
     }
-    // Without another question nothing begins, and the answer is the last one.
+    // Without another prompt no run starts, and the answer is the last one.
     let (ran, lines) = run_json(&lab, &["--resume", &first, "--model", &model]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(lines.last().unwrap()["text"], "Once more.");

@@ -138,6 +138,12 @@ fn an_approval_that_races_with_a_resume_under_other_settings_runs_the_call_once(
             let first = lab.command(first).spawn().unwrap();
             let second = lab.command(second).spawn().unwrap();
             let (first, second) = (ended(first), ended(second));
+            let approved = if later == "approve" { &second } else { &first };
+            if show(&lab, &id)["status"] == "withdrawn" {
+                let told = format!("{row}: {}{}", approved.stdout, approved.stderr);
+                assert_ne!(approved.code, 0, "{told}");
+                assert!(told.contains("profile trusted allows it now"), "{told}");
+            }
             let both = format!("{row}: {} {} {}", first.code, first.stderr, second.stderr);
             let (ran, _) = run_json(&lab, &["--resume", &run, "--model", &model]);
             assert_eq!(ran.code, 0, "{both} {}{}", ran.stdout, ran.stderr);
@@ -187,11 +193,16 @@ fn a_command_s_call_that_other_settings_decide_leaves_nothing_to_approve() {
 
 /// Ends a request as its time would.
 fn expire(lab: &Lab, id: &str) {
+    end(lab, id, Ending::Expired, "");
+}
+
+/// Ends a request as another process would.
+pub(crate) fn end(lab: &Lab, id: &str, ending: Ending, why: &str) {
     let inbox = SqliteInbox::new(&lab.home());
     let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
     let id = ApprovalId::new(id);
     runtime.block_on(async {
-        inbox.end(&id, Ending::Expired, "").await.unwrap();
+        inbox.end(&id, ending, why).await.unwrap();
         inbox.shut().await;
     });
 }
@@ -291,7 +302,7 @@ fn a_run_whose_approval_is_being_applied_goes_on_once_that_is_done() {
         &model,
     ];
     let mut resuming = lab.command(&args).spawn().unwrap();
-    // It has found the run busy once it has had the time to start.
+    // By now it has had the time to find the run busy.
     let other = lab.run(&["runs", "list"]);
     assert_eq!(other.code, 0, "{}", other.stderr);
     assert!(resuming.try_wait().unwrap().is_none(), "it waits");

@@ -296,6 +296,38 @@ fn a_request_when_the_command_failed_begins_with_that() {
     assert!(shown.contains(begins), "{shown}");
 }
 
+#[test]
+fn paths_when_a_person_reads_them_are_told_apart_everywhere() {
+    let lab = lab();
+    lab.file("run.sh", "#!/bin/sh\n");
+    let line = r#"printf x > "$(printf 'nl\nx')"; printf x > 'nl\nx'; printf x > 'run.sh (mode)'; chmod +x run.sh;
+        mkdir -p 'a, b' "$(printf 'e\nf')"; printf x > 'a, b/.mcp.json'"#;
+    let arguments = json!({ "command": line }).to_string();
+    let ran = lab.run(&["call", "run_command", "--args", &arguments, "--json"]);
+    if ran.code != 4 {
+        eprintln!("SKIPPED: no view here: {}", ran.stdout);
+        return;
+    }
+    let id = ran.json()["approval"].as_str().unwrap().to_owned();
+    let shown = lab.run(&["approvals", "show", &id]).stdout;
+    for expect in [
+        "$'nl\\nx' (new file)",
+        "$'nl\\\\nx' (new file)",
+        "'run.sh (mode)' (new file)",
+        "run.sh (mode)\n   1 -mode 0",
+        "1 new empty folder: $'e\\nf'",
+        "'a, b/.mcp.json' (new file)",
+        "why     Profile `workspace` requires approval to write 'a, b' (",
+    ] {
+        assert!(shown.contains(expect), "{expect}\n{shown}");
+    }
+    let listed = lab.run(&["approvals", "list", "--json"]).json();
+    assert_eq!(
+        listed[0]["fact"]["text"], "'a, b/.mcp.json' and 5 more",
+        "{listed}"
+    );
+}
+
 /// Runs git in the workspace as its user would.
 #[expect(
     clippy::disallowed_methods,

@@ -163,7 +163,7 @@ fn a_command_waits_for_a_slow_reader_and_nothing_is_left_out() {
         }
         read += some as u64;
         last.extend_from_slice(&buffer[some.saturating_sub(4)..some]);
-        // It reads, and gives way.
+        // Lets the writer run between two reads.
         std::thread::yield_now();
     }
     assert_eq!(read, count + 4);
@@ -242,7 +242,7 @@ fn changes_stay_pending_when_haft_is_ended_before_they_are_decided() {
     assert_eq!(read(), "old\n");
     let approved = lab.run(&["approvals", "approve", &id]);
     assert_eq!(read(), "new\n", "{}", approved.stderr);
-    // Made again it hears what became of it, once.
+    // The repeated command returns the outcome, once.
     let again = ended(exec(&lab, &["--", "echo new > a.txt; echo done; exit 5"]));
     assert_eq!(
         (again.code, &*again.stdout),

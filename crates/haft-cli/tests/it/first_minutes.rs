@@ -171,7 +171,7 @@ fn the_rules_of_init_let_no_argument_start_another_program() {
         .concat();
         let explained = lab.run(&args).json();
         assert_eq!(explained["verdict"], expected, "{line}: {explained}");
-        // Not only because no rule allows it.
+        // A rule of init has to be the reason, not only the lack of an allow rule.
         let layers = explained["layers"].to_string();
         let needs = expected == "allow" || line.starts_with("git") || line.starts_with("cargo");
         assert!(!needs || layers.contains("Bash("), "{line}: {explained}");

@@ -146,10 +146,10 @@ fn a_project_that_is_opened_by_a_link_is_judged_as_the_project() {
             bash(&format!("ls {}", link.display())),
             "allow",
         ),
-        // A rule holds by whichever name the file is called.
+        // A rule applies by whatever path the call names the file.
         (lab.work(), "Read", read("plan.txt"), "deny"),
         (link.clone(), "Bash", cat("plan.txt"), "deny"),
-        // What leads out of the project leads out of it.
+        // A link in the project does not make its target a part of the project.
         (link.clone(), "Read", read("away/hostname"), "ask"),
         (link.clone(), "Bash", cat("away/hostname"), "ask"),
         (link.clone(), "Read", read("../beside.txt"), "ask"),
@@ -188,7 +188,7 @@ fn a_repository_in_a_folder_of_a_trusted_project_takes_nothing_from_its_rules() 
     // Nor do settings that an agent puts there.
     lab.file("sub/haft.toml", "");
     assert_eq!(said(&lab).0, "deny");
-    // What the user trusts there counts there.
+    // If the user trusts the folder, its own settings apply there.
     assert_eq!(lab.run(&["trust", sub.to_str().unwrap()]).code, 0);
     let (verdict, why) = said(&lab);
     assert_eq!(verdict, "allow", "{why}");

@@ -264,7 +264,7 @@ fn a_request_cannot_write_on_the_terminal_and_a_narrow_one_breaks_between_choice
     for (at, path) in [
         (
             "1 of 2",
-            "'a\\x1b[2J\\u{202e}\\x9b31m\\r\\x07.txt' (new file)",
+            "$'a\\x1b[2J\\u202e\\u009b31m\\r\\x07.txt' (new file)",
         ),
         ("2 of 2", "b.txt (new file)"),
     ] {

@@ -4,6 +4,7 @@
 mod advice;
 mod again;
 mod agent_goes_on;
+mod agent_reads;
 mod agent_resume;
 mod agent_run;
 mod agent_six_turns;
@@ -25,6 +26,7 @@ mod cluster;
 mod confinement;
 mod console_server;
 mod copies;
+mod decided_facts;
 mod deciding;
 mod discover;
 mod editor;

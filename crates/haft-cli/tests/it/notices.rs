@@ -44,9 +44,9 @@ fn write(path: &str) -> Value {
     json!({"path": path, "content": "x"})
 }
 
-/// Waits long enough for a notification that should not come.
+/// Waits long enough for a notice that should not come.
 fn give_a_notice_time() {
-    // slow on purpose: a missing notification shows only after the time in which it would have come.
+    // slow on purpose: a missing notice shows only after the time in which it would have come.
     thread::sleep(Duration::from_millis(1500));
 }
 

@@ -271,7 +271,7 @@ fn f1_a_repeated_script_that_waits_is_resumed_by_the_decision() {
         );
         std::thread::scope(|scope| {
             let deciding = scope.spawn(|| decide(&lab, "approve"));
-            // Before, while or after it is decided.
+            // The call may come before, during or after the decision.
             let told = wait("the outcome", || {
                 let told = client.call(&lab, "tool_chain", &arguments);
                 (told.status != "suspended").then_some(told)

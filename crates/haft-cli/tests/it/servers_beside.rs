@@ -157,7 +157,7 @@ fn tools_of_a_server_have_their_own_names_where_settings_say_so_and_never_take_t
     assert!(said.contains("`read_file` is not offered"), "{said}");
     let wrong = lab.run(&["mcp", "list", "-c", "mcp.servers.far.prefix=\"a b\""]);
     assert!(
-        wrong.code == 5 && wrong.stderr.contains("cannot stand before"),
+        wrong.code == 5 && wrong.stderr.contains("cannot be the prefix"),
         "{}",
         wrong.stderr
     );

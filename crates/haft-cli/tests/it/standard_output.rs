@@ -58,7 +58,7 @@ fn check(lab: &Lab, args: &[&str]) {
         (">/dev/full", "No space left on device"),
         (">&-", "it is closed"),
     ] {
-        // A server that nobody has asked anything has written nothing.
+        // A server without a request has written nothing.
         let serves = ["serve", "--acp"].iter().any(|word| args.contains(word));
         if serves && redirection != ">&-" {
             continue;

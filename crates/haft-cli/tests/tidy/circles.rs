@@ -145,7 +145,7 @@ fn drawing(home: &str, edges: &Edges, circle: &BTreeSet<String>) -> String {
     lines.join("\n")
 }
 
-/// Asserts that the files, with their texts, have exactly these cycles.
+/// Asserts that the files, with their texts, have exactly these circles.
 fn check(files: &[(&str, &str)], expect: &[&[&str]]) {
     let edges = Uses::new(files.iter().copied()).edges();
     let found = circles(edges.clone());

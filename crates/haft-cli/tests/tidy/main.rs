@@ -164,6 +164,7 @@ const FLOORS: &[&[&str]] = &[
     // Engines: they know nothing about tools and are useful on their own.
     &[
         "haft-hook",
+        "haft-http",
         "haft-json",
         "haft-search",
         "haft-shell",

@@ -1,18 +1,18 @@
 //! Amp. It has plugins instead of hooks: haft's plugin runs `haft hook amp` and acts on its answer.
 
-use crate::action::{Action, Change};
+use crate::action::{CallAction, EditKind};
 use crate::agent::Agent;
 use crate::agents::plugin;
 use crate::envelope::Envelope;
 use crate::error::ReadError;
-use crate::event::Event;
-use crate::input::Input;
-use crate::limits::Limits;
+use crate::event::HookEvent;
+use crate::input::ScannedJson;
+use crate::limits::AgentLimits;
 use crate::mcp;
 use crate::setup::Setup;
 use crate::tools;
 
-pub(crate) const LIMITS: Limits = Limits {
+pub(crate) const LIMITS: AgentLimits = AgentLimits {
     wait: plugin::WAIT,
     fails_open: false,
     failure: "haft's plugin denies the call when `haft` crashes, is missing or is late; a version of Amp that does not load plugins runs \
@@ -37,18 +37,18 @@ pub(crate) fn setup(program: &str) -> Setup {
         ".config/amp/plugins/haft.ts",
         ".amp/plugins/haft.ts",
         &[
-            "start Amp again, or enter `plugins: reload`; an early version loads plugins with `PLUGINS=all` in the environment alone",
+            "start Amp again, or enter `plugins: reload`; an early version loads plugins only with `PLUGINS=all` in the environment",
         ],
     )
 }
 
 /// Reads what the plugin sent.
-pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
+pub(crate) fn read(event: &Envelope<'_>) -> Result<HookEvent, ReadError> {
     plugin::read(Agent::Amp, actions, event)
 }
 
 /// States what a call of a tool would do.
-fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
+fn actions(tool: &str, input: &ScannedJson<'_>, _: &Envelope<'_>) -> Vec<CallAction> {
     if let Some(name) = tool.strip_prefix("mcp__") {
         return mcp::double_underscore(name, None);
     }
@@ -57,7 +57,7 @@ fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
         "Read" | "view_media" => tools::read(input, &tools::PATHS),
         "Grep" => tools::search(input, &["path"]),
         "glob" | "Glob" => tools::glob(input, &["path"]),
-        "create_file" | "edit_file" | "undo_edit" => tools::edit(input, Change::Write),
+        "create_file" | "edit_file" | "undo_edit" => tools::edit(input, EditKind::Write),
         "apply_patch" => tools::apply_patch(input),
         "read_web_page" => tools::fetch(input, &["url"]),
         "todo_write" => tools::note(input, &["todos"]),

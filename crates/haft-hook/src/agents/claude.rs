@@ -5,24 +5,25 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::action::{Action, Change};
+use crate::action::{CallAction, EditKind};
 use crate::agent::Agent;
-use crate::decision::Decision;
+use crate::decision::AgentDecision;
 use crate::envelope::Envelope;
 use crate::error::ReadError;
-use crate::event::{Dialect, Event, Kind};
-use crate::input::Input;
-use crate::limits::Limits;
+use crate::event::{HookEvent, HookEventKind, ReplyDialect};
+use crate::input::ScannedJson;
+use crate::limits::AgentLimits;
 use crate::mcp;
 use crate::setup::{
-    Entry, Format, Place, REPORT_SECONDS, Scope, SettingsFile, Setup, command_line, group,
+    AgentFile, HookEntry, REPORT_SECONDS, RegistrationPlace, RegistrationScope, SettingsFormat,
+    Setup, command_line, group,
 };
-use crate::shape::Shape;
+use crate::shape::EventLayout;
 use crate::tools;
-use crate::verdict::Reply;
+use crate::verdict::HookReply;
 use serde_json::json;
 
-pub(crate) const LIMITS: Limits = Limits {
+pub(crate) const LIMITS: AgentLimits = AgentLimits {
     wait: Duration::from_secs(600),
     fails_open: true,
     failure: "the call runs when the hook crashes, is missing or is late, unless the entry says `onFailure: \"block\"`, which Claude Code \
@@ -55,34 +56,44 @@ pub(crate) fn setup(program: &str) -> Setup {
         "onFailure": "block",
     });
     let reports = json!({"type": "command", "command": command, "timeout": REPORT_SECONDS});
-    let mut entries = vec![Entry::new("PreToolUse", group(&decides))];
+    let mut entries = vec![HookEntry::new("PreToolUse", group(&decides))];
     for event in [
         "PostToolUse",
         "PostToolUseFailure",
         "SessionStart",
         "SessionEnd",
     ] {
-        entries.push(Entry::new(event, group(&reports)));
+        entries.push(HookEntry::new(event, group(&reports)));
     }
-    let file = |path| SettingsFile::shared(path, Format::Json, entries.clone());
+    let file = |path| AgentFile::shared(path, SettingsFormat::Json, entries.clone());
     let user = file(".claude/settings.json").moved_by("CLAUDE_CONFIG_DIR", ".claude");
     Setup::new(
         vec![
-            Place::new(Scope::User, vec![user]),
-            Place::new(Scope::Project, vec![file(".claude/settings.json")]),
-            Place::new(Scope::Private, vec![file(".claude/settings.local.json")]),
+            RegistrationPlace::new(RegistrationScope::User, vec![user]),
+            RegistrationPlace::new(
+                RegistrationScope::Project,
+                vec![file(".claude/settings.json")],
+            ),
+            RegistrationPlace::new(
+                RegistrationScope::Private,
+                vec![file(".claude/settings.local.json")],
+            ),
         ],
         &["sessions that run already read the settings when they are started again"],
     )
 }
 
 /// Reads an event.
-pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
-    Shape::new(Agent::Claude, Dialect::Nested, actions).read(event)
+pub(crate) fn read(event: &Envelope<'_>) -> Result<HookEvent, ReadError> {
+    EventLayout::new(Agent::Claude, ReplyDialect::Nested, actions).read(event)
 }
 
 /// States what a call of a tool would do.
-pub(crate) fn actions(tool: &str, input: &Input<'_>, event: &Envelope<'_>) -> Vec<Action> {
+pub(crate) fn actions(
+    tool: &str,
+    input: &ScannedJson<'_>,
+    event: &Envelope<'_>,
+) -> Vec<CallAction> {
     let server = event.object("mcp_server").ok().flatten();
     let server = server.and_then(|server| server.text("name"));
     if let Some(name) = tool.strip_prefix("mcp__") {
@@ -95,7 +106,7 @@ pub(crate) fn actions(tool: &str, input: &Input<'_>, event: &Envelope<'_>) -> Ve
 }
 
 /// States what a call of one of Claude Code's own tools would do.
-pub(crate) fn own_actions(tool: &str, input: &Input<'_>) -> Vec<Action> {
+pub(crate) fn own_actions(tool: &str, input: &ScannedJson<'_>) -> Vec<CallAction> {
     match tool {
         "Bash" => tools::command(input, &["command"], &[]),
         "PowerShell" => tools::foreign_command(input, tools::POWERSHELL),
@@ -103,7 +114,7 @@ pub(crate) fn own_actions(tool: &str, input: &Input<'_>) -> Vec<Action> {
         "Read" | "NotebookRead" => tools::read(input, &tools::PATHS),
         "Glob" => tools::glob(input, &["path"]),
         "Grep" | "LS" => tools::search(input, &["path"]),
-        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => tools::edit(input, Change::Write),
+        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => tools::edit(input, EditKind::Write),
         "WebFetch" => tools::fetch(input, &["url"]),
         "ListMcpResourcesTool" => resources(input, "resources/list"),
         "ReadMcpResourceTool" => resources(input, "resources/read"),
@@ -125,7 +136,7 @@ pub(crate) fn own_actions(tool: &str, input: &Input<'_>) -> Vec<Action> {
 }
 
 /// A tool that follows the output of a command or a socket.
-fn monitor(input: &Input<'_>) -> Vec<Action> {
+fn monitor(input: &ScannedJson<'_>) -> Vec<CallAction> {
     let mut actions = Vec::new();
     if input.get("command").is_some() {
         actions.extend(tools::command(input, &["command"], &[]));
@@ -133,8 +144,8 @@ fn monitor(input: &Input<'_>) -> Vec<Action> {
     if let Some(socket) = input.get("ws") {
         let url = socket.get("url").and_then(|url| url.as_str());
         actions.push(
-            url.map_or(Action::other("a socket without an address"), |url| {
-                Action::Fetch {
+            url.map_or(CallAction::other("a socket without an address"), |url| {
+                CallAction::Fetch {
                     url: url.into_owned(),
                 }
             }),
@@ -144,34 +155,34 @@ fn monitor(input: &Input<'_>) -> Vec<Action> {
 }
 
 /// A tool that uses the resources of one server.
-fn resources(input: &Input<'_>, method: &str) -> Vec<Action> {
+fn resources(input: &ScannedJson<'_>, method: &str) -> Vec<CallAction> {
     match input.text("server") {
         Some(server) => vec![mcp::tool_of(Some(&server), method)],
-        None => vec![Action::other("it names no server")],
+        None => vec![CallAction::other("it names no server")],
     }
 }
 
 /// The tool that ends planning. A plan that asks for permissions is more than a note.
-fn plan(input: &Input<'_>) -> Vec<Action> {
+fn plan(input: &ScannedJson<'_>) -> Vec<CallAction> {
     let prompts = input.get("allowedPrompts");
     let is_empty =
         prompts.is_none_or(|list| list.text().starts_with('[') && list.items().next().is_none());
     if input.is_object() && is_empty {
-        return vec![Action::Note];
+        return vec![CallAction::Note];
     }
-    vec![Action::other("a plan that brings permissions")]
+    vec![CallAction::other("a plan that brings permissions")]
 }
 
 /// An answer: an object with the verdict inside.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Answer<T> {
+pub(crate) struct ClaudeOutput<T> {
     hook_specific_output: T,
 }
 
-impl<T: Serialize> Answer<T> {
-    pub(crate) fn reply(output: T) -> Reply {
-        Reply::json(&Self {
+impl<T: Serialize> ClaudeOutput<T> {
+    pub(crate) fn reply(output: T) -> HookReply {
+        HookReply::json(&Self {
             hook_specific_output: output,
         })
     }
@@ -180,7 +191,7 @@ impl<T: Serialize> Answer<T> {
 /// A verdict for `PreToolUse`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Before<'d> {
+pub(crate) struct ClaudePreToolUse<'d> {
     hook_event_name: &'static str,
     permission_decision: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -189,7 +200,7 @@ pub(crate) struct Before<'d> {
     updated_input: Option<&'d RawValue>,
 }
 
-impl<'d> Before<'d> {
+impl<'d> ClaudePreToolUse<'d> {
     pub(crate) fn new(
         decision: &'static str,
         reason: Option<&'d str>,
@@ -207,7 +218,7 @@ impl<'d> Before<'d> {
 /// A verdict for `PermissionRequest`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Permission<'d> {
+pub(crate) struct ClaudePermissionRequest<'d> {
     hook_event_name: &'static str,
     decision: PermissionDecision<'d>,
 }
@@ -222,7 +233,7 @@ struct PermissionDecision<'d> {
     updated_input: Option<&'d RawValue>,
 }
 
-impl<'d> Permission<'d> {
+impl<'d> ClaudePermissionRequest<'d> {
     pub(crate) fn new(
         behavior: &'static str,
         message: Option<&'d str>,
@@ -240,19 +251,29 @@ impl<'d> Permission<'d> {
 }
 
 /// Returns the answer in Claude Code's form.
-pub(crate) fn answer(event: &Event, decision: &Decision<'_>) -> Reply {
-    if matches!(event.kind, Kind::Permission(_)) {
+pub(crate) fn answer(event: &HookEvent, decision: &AgentDecision<'_>) -> HookReply {
+    if matches!(event.kind, HookEventKind::Permission(_)) {
         return match decision {
-            Decision::Allow(input) => Answer::reply(Permission::new("allow", None, *input)),
-            Decision::Deny(reason) => Answer::reply(Permission::new("deny", Some(reason), None)),
+            AgentDecision::Allow(input) => {
+                ClaudeOutput::reply(ClaudePermissionRequest::new("allow", None, *input))
+            }
+            AgentDecision::Deny(reason) => {
+                ClaudeOutput::reply(ClaudePermissionRequest::new("deny", Some(reason), None))
+            }
             // It is about to ask anyway.
-            Decision::Nothing | Decision::Ask(_) => Reply::silent(),
+            AgentDecision::Nothing | AgentDecision::Ask(_) => HookReply::silent(),
         };
     }
     match decision {
-        Decision::Nothing => Reply::silent(),
-        Decision::Allow(input) => Answer::reply(Before::new("allow", None, *input)),
-        Decision::Ask(reason) => Answer::reply(Before::new("ask", Some(reason), None)),
-        Decision::Deny(reason) => Answer::reply(Before::new("deny", Some(reason), None)),
+        AgentDecision::Nothing => HookReply::silent(),
+        AgentDecision::Allow(input) => {
+            ClaudeOutput::reply(ClaudePreToolUse::new("allow", None, *input))
+        }
+        AgentDecision::Ask(reason) => {
+            ClaudeOutput::reply(ClaudePreToolUse::new("ask", Some(reason), None))
+        }
+        AgentDecision::Deny(reason) => {
+            ClaudeOutput::reply(ClaudePreToolUse::new("deny", Some(reason), None))
+        }
     }
 }

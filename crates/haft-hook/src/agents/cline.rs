@@ -7,21 +7,24 @@ use haft_json::view::View;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::action::{Action, Change};
+use crate::action::{CallAction, EditKind};
 use crate::agent::Agent;
-use crate::decision::{CLINE_CLI_CALL, Decision};
+use crate::decision::{AgentDecision, CLINE_CLI_CALL};
 use crate::envelope::Envelope;
 use crate::error::ReadError;
-use crate::event::{Call, Dialect, Event, Kind, Report, Status};
-use crate::input::{Input, is_json, list_in, may_be_json};
-use crate::limits::Limits;
+use crate::event::{CallReport, CallStatus, HookCall, HookEvent, HookEventKind, ReplyDialect};
+use crate::input::{ScannedJson, is_json, list_in, may_be_json};
+use crate::limits::AgentLimits;
 use crate::mcp;
-use crate::setup::{Content, OWN_FILE, Place, Scope, SettingsFile, Setup, command_line};
-use crate::shape::Shape;
+use crate::setup::{
+    AgentFile, AgentFileContent, OWN_FILE, RegistrationPlace, RegistrationScope, Setup,
+    command_line,
+};
+use crate::shape::EventLayout;
 use crate::tools;
-use crate::verdict::Reply;
+use crate::verdict::HookReply;
 
-pub(crate) const LIMITS: Limits = Limits {
+pub(crate) const LIMITS: AgentLimits = AgentLimits {
     // This is the extension's limit. The CLI waits 120 s.
     wait: Duration::from_secs(30),
     fails_open: true,
@@ -46,23 +49,23 @@ pub(crate) const GAPS: &[&str] = &[
 pub(crate) fn setup(program: &str) -> Setup {
     let script = |path| {
         let command = command_line(program, Agent::Cline);
-        let content = Content::Own {
+        let content = AgentFileContent::Own {
             text: format!("#!/bin/sh\n# {OWN_FILE}\nexec {command}\n"),
             executable: true,
         };
-        SettingsFile::new(path, content)
+        AgentFile::new(path, content)
     };
     Setup::new(
         vec![
-            Place::new(
-                Scope::User,
+            RegistrationPlace::new(
+                RegistrationScope::User,
                 vec![
                     script("Documents/Cline/Hooks/PreToolUse"),
                     script("Documents/Cline/Hooks/PostToolUse"),
                 ],
             ),
-            Place::new(
-                Scope::Project,
+            RegistrationPlace::new(
+                RegistrationScope::Project,
                 vec![
                     script(".clinerules/hooks/PreToolUse"),
                     script(".clinerules/hooks/PostToolUse"),
@@ -74,19 +77,21 @@ pub(crate) fn setup(program: &str) -> Setup {
 }
 
 /// Reads an event.
-pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
-    let shape = Shape::new(Agent::Cline, Dialect::Cline, |_, _, _| tools::unknown());
+pub(crate) fn read(event: &Envelope<'_>) -> Result<HookEvent, ReadError> {
+    let shape = EventLayout::new(Agent::Cline, ReplyDialect::Cline, |_, _, _| {
+        tools::unknown()
+    });
     let name = event.needs("hookName")?;
     let kind = match name.as_str() {
-        CLINE_CLI_CALL => Kind::Before(cli_call(event)?),
-        "PreToolUse" => Kind::Before(call(event)?),
-        "PostToolUse" => Kind::After(report(event)?),
-        "tool_result" => Kind::After(cli_report(event)?),
-        "TaskStart" | "TaskResume" | "agent_start" | "agent_resume" => Kind::SessionStart,
+        CLINE_CLI_CALL => HookEventKind::Before(cli_call(event)?),
+        "PreToolUse" => HookEventKind::Before(call(event)?),
+        "PostToolUse" => HookEventKind::After(report(event)?),
+        "tool_result" => HookEventKind::After(cli_report(event)?),
+        "TaskStart" | "TaskResume" | "agent_start" | "agent_resume" => HookEventKind::SessionStart,
         "TaskComplete" | "TaskCancel" | "TaskError" | "SessionShutdown" | "agent_end"
-        | "session_shutdown" => Kind::SessionEnd,
-        "UserPromptSubmit" | "prompt_submit" => Kind::Prompt,
-        other => Kind::Other(other.to_owned()),
+        | "session_shutdown" => HookEventKind::SessionEnd,
+        "UserPromptSubmit" | "prompt_submit" => HookEventKind::Prompt,
+        other => HookEventKind::Other(other.to_owned()),
     };
     let mut read = shape.event(event, name, kind);
     read.workspace_roots = event.folders("workspaceRoots");
@@ -96,7 +101,7 @@ pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
     Ok(read)
 }
 
-fn call(event: &Envelope<'_>) -> Result<Call, ReadError> {
+fn call(event: &Envelope<'_>) -> Result<HookCall, ReadError> {
     // The extension sends the older nested object; the CLI sends both.
     if event.has(CLINE_CLI_CALL) {
         return cli_call(event);
@@ -105,48 +110,52 @@ fn call(event: &Envelope<'_>) -> Result<Call, ReadError> {
     let tool = before.any_text(&["toolName", "tool"]);
     let tool = tool.map_or_else(|| before.needs("toolName"), Ok)?;
     let input = before.unpacked_input("parameters")?;
-    Ok(Call {
+    Ok(HookCall {
         id: None,
-        actions: actions(&tool, &input, Form::Texts),
+        actions: actions(&tool, &input, InputEncoding::Texts),
         input: input.to_raw(),
         tool,
     })
 }
 
-fn cli_call(event: &Envelope<'_>) -> Result<Call, ReadError> {
+fn cli_call(event: &Envelope<'_>) -> Result<HookCall, ReadError> {
     let call = event.needs_object(CLINE_CLI_CALL)?;
     let tool = call.needs("name")?;
     let input = call.unpacked_input("input")?;
-    Ok(Call {
+    Ok(HookCall {
         id: call.any_text(&["id"]),
-        actions: actions(&tool, &input, Form::Typed),
+        actions: actions(&tool, &input, InputEncoding::Typed),
         input: input.to_raw(),
         tool,
     })
 }
 
-fn report(event: &Envelope<'_>) -> Result<Report, ReadError> {
+fn report(event: &Envelope<'_>) -> Result<CallReport, ReadError> {
     let after = event.needs_object("postToolUse")?;
     let tool = after.any_text(&["toolName", "tool"]);
     let failed = after.flag("success") == Some(false);
-    Ok(Report {
+    Ok(CallReport {
         id: None,
         tool: tool.map_or_else(|| after.needs("toolName"), Ok)?,
         input: after
             .unpacked_input("parameters")
             .ok()
             .map(|input| input.to_raw()),
-        status: if failed { Status::Failed } else { Status::Ok },
+        status: if failed {
+            CallStatus::Failed
+        } else {
+            CallStatus::Ok
+        },
         duration_ms: after.milliseconds(&["executionTimeMs"]),
         result: after.raw("result").map(ToOwned::to_owned),
         error: None,
     })
 }
 
-fn cli_report(event: &Envelope<'_>) -> Result<Report, ReadError> {
+fn cli_report(event: &Envelope<'_>) -> Result<CallReport, ReadError> {
     let after = event.needs_object("tool_result")?;
     let error = after.any_text(&["error"]).or_else(|| failure(&after));
-    Ok(Report {
+    Ok(CallReport {
         id: after.any_text(&["id"]),
         tool: after.needs("name")?,
         input: after
@@ -154,9 +163,9 @@ fn cli_report(event: &Envelope<'_>) -> Result<Report, ReadError> {
             .ok()
             .map(|input| input.to_raw()),
         status: if error.is_some() {
-            Status::Failed
+            CallStatus::Failed
         } else {
-            Status::Ok
+            CallStatus::Ok
         },
         duration_ms: after.milliseconds(&["durationMs", "executionTimeMs"]),
         result: after.raw("output").map(ToOwned::to_owned),
@@ -167,17 +176,17 @@ fn cli_report(event: &Envelope<'_>) -> Result<Report, ReadError> {
 /// The error of one of several commands. The CLI reports it as an ordinary result.
 fn failure(after: &Envelope<'_>) -> Option<String> {
     #[derive(serde::Deserialize)]
-    struct Part {
+    struct ClineResultPart {
         success: Option<bool>,
         error: Option<String>,
     }
-    let parts: Vec<Part> = serde_json::from_str(after.raw("output")?.get()).ok()?;
+    let parts: Vec<ClineResultPart> = serde_json::from_str(after.raw("output")?.get()).ok()?;
     let failed = parts.into_iter().find(|part| part.success == Some(false))?;
     Some(failed.error.unwrap_or_default())
 }
 
 /// States what a call of a tool would do. The names are those of the current and of older versions.
-fn actions(tool: &str, input: &Input<'_>, form: Form) -> Vec<Action> {
+fn actions(tool: &str, input: &ScannedJson<'_>, form: InputEncoding) -> Vec<CallAction> {
     match tool {
         "run_commands" => commands(input, form),
         "execute_command" => tools::command(input, &["command"], &[]),
@@ -187,14 +196,14 @@ fn actions(tool: &str, input: &Input<'_>, form: Form) -> Vec<Action> {
             tools::search(input, &["path"])
         }
         "editor" | "write_to_file" | "replace_in_file" | "new_rule" => {
-            tools::edit(input, Change::Write)
+            tools::edit(input, EditKind::Write)
         }
         "apply_patch" => tools::apply_patch(input),
         "fetch_web_content" | "web_fetch" => tools::fetch(input, &["url", "urls"]),
         "use_mcp_tool" => server_tool(input),
         "access_mcp_resource" => match input.text("server_name") {
             Some(server) => vec![mcp::tool_of(Some(&server), "resources/read")],
-            None => vec![Action::other("it names no server")],
+            None => vec![CallAction::other("it names no server")],
         },
         "ask_followup_question" | "ask_question" => tools::note(input, &["question", "questions"]),
         "plan_mode_respond" => tools::note(input, &["response"]),
@@ -207,7 +216,7 @@ fn actions(tool: &str, input: &Input<'_>, form: Form) -> Vec<Action> {
 
 /// The types of the members of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum InputEncoding {
     /// Those that the tool gets.
     Typed,
     /// Strings: a list is a string that holds one. Only here may a string be read as a list, since a line that looks like a list means
@@ -215,7 +224,7 @@ enum Form {
     Texts,
 }
 
-impl Form {
+impl InputEncoding {
     /// Returns the texts that a string holds.
     fn texts(self, text: &str) -> Vec<String> {
         let list = (self == Self::Texts).then(|| list_in(text)).flatten();
@@ -224,7 +233,7 @@ impl Form {
 }
 
 /// A tool that runs several commands, each a shell line.
-fn commands(input: &Input<'_>, form: Form) -> Vec<Action> {
+fn commands(input: &ScannedJson<'_>, form: InputEncoding) -> Vec<CallAction> {
     let mut actions = Vec::new();
     for member in ["commands", "command"]
         .iter()
@@ -239,7 +248,7 @@ fn commands(input: &Input<'_>, form: Form) -> Vec<Action> {
         for item in member.items() {
             let one = item.as_str().map(|text| line(text.into_owned()));
             actions.push(one.unwrap_or_else(|| {
-                Action::unknown_command(None, "the command is not a line of text")
+                CallAction::unknown_command(None, "the command is not a line of text")
             }));
         }
     }
@@ -247,15 +256,15 @@ fn commands(input: &Input<'_>, form: Form) -> Vec<Action> {
 }
 
 /// A command. JSON at this point may hold commands in an unknown form.
-fn line(text: String) -> Action {
+fn line(text: String) -> CallAction {
     if is_json(&text) {
-        return Action::unknown_command(Some(text), tools::JSON_COMMAND);
+        return CallAction::unknown_command(Some(text), tools::JSON_COMMAND);
     }
-    Action::line(text, None)
+    CallAction::line(text, None)
 }
 
 /// A tool that reads several files: paths, or objects with one path each.
-fn files(input: &Input<'_>, form: Form) -> Vec<Action> {
+fn files(input: &ScannedJson<'_>, form: InputEncoding) -> Vec<CallAction> {
     let list = ["files", "file_paths"]
         .iter()
         .find_map(|name| input.get(name));
@@ -265,12 +274,12 @@ fn files(input: &Input<'_>, form: Form) -> Vec<Action> {
     let why = "it reads a file that it does not name";
     if let Some(text) = list.as_str() {
         let mut actions = files_in(&text);
-        if form == Form::Typed && may_be_json(&text) {
-            actions.push(Action::other("its list of files is a text"));
+        if form == InputEncoding::Typed && may_be_json(&text) {
+            actions.push(CallAction::other("its list of files is a text"));
         }
         return tools::or_other(actions, why);
     }
-    let mut actions: Vec<Action> = list.items().flat_map(file).collect();
+    let mut actions: Vec<CallAction> = list.items().flat_map(file).collect();
     // Some version may read a path beside the list.
     if !input.texts(&tools::PATHS).texts.is_empty() {
         actions.extend(tools::read(input, &tools::PATHS));
@@ -279,16 +288,16 @@ fn files(input: &Input<'_>, form: Form) -> Vec<Action> {
 }
 
 /// The files that a text names: one path, or JSON with one or several.
-fn files_in(text: &str) -> Vec<Action> {
+fn files_in(text: &str) -> Vec<CallAction> {
     if !may_be_json(text) {
         let path = text.to_owned();
         return (!path.is_empty())
-            .then_some(Action::Read { path })
+            .then_some(CallAction::Read { path })
             .into_iter()
             .collect();
     }
     if scan(text).is_err() {
-        return vec![Action::other("its list of files is not valid JSON")];
+        return vec![CallAction::other("its list of files is not valid JSON")];
     }
     let view = View::of(text);
     if view.text().starts_with('[') {
@@ -298,16 +307,16 @@ fn files_in(text: &str) -> Vec<Action> {
 }
 
 /// One of several files: a path, or an object with a path under any known name.
-fn file(item: View<'_>) -> Vec<Action> {
+fn file(item: View<'_>) -> Vec<CallAction> {
     let names = tools::PATHS.iter();
     let members = names.filter_map(|name| item.get(name)?.as_str());
     let paths = item.as_str().into_iter().chain(members);
     let paths = paths.filter(|path| !path.is_empty());
     let actions = paths.map(|path| {
         if may_be_json(&path) {
-            return Action::other("a path that is JSON");
+            return CallAction::other("a path that is JSON");
         }
-        Action::Read {
+        CallAction::Read {
             path: path.into_owned(),
         }
     });
@@ -315,9 +324,9 @@ fn file(item: View<'_>) -> Vec<Action> {
 }
 
 /// A server's tool that the input names.
-fn server_tool(input: &Input<'_>) -> Vec<Action> {
+fn server_tool(input: &ScannedJson<'_>) -> Vec<CallAction> {
     let (Some(server), Some(tool)) = (input.text("server_name"), input.text("tool_name")) else {
-        return vec![Action::other("it names no server and tool")];
+        return vec![CallAction::other("it names no server and tool")];
     };
     let arguments = match input.get("arguments") {
         None => "{}".to_owned(),
@@ -326,7 +335,7 @@ fn server_tool(input: &Input<'_>) -> Vec<Action> {
             // The scan of the input saw only a string. Every reader must read its content alike, too.
             Some(text) if scan_object(&text).is_ok() => text.into_owned(),
             Some(_) => {
-                return vec![Action::other(
+                return vec![CallAction::other(
                     "the arguments are a text that holds no object",
                 )];
             }
@@ -337,7 +346,7 @@ fn server_tool(input: &Input<'_>) -> Vec<Action> {
 
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer<'d> {
+struct ClineOutput<'d> {
     #[serde(skip_serializing_if = "Option::is_none")]
     cancel: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -347,14 +356,14 @@ struct Answer<'d> {
 }
 
 /// Returns the answer. Cline reads the JSON at any exit code.
-pub(crate) fn answer(decision: &Decision<'_>) -> Reply {
-    Reply::json(&match decision {
-        Decision::Nothing => Answer::default(),
-        Decision::Allow(input) => Answer {
+pub(crate) fn answer(decision: &AgentDecision<'_>) -> HookReply {
+    HookReply::json(&match decision {
+        AgentDecision::Nothing => ClineOutput::default(),
+        AgentDecision::Allow(input) => ClineOutput {
             override_input: *input,
-            ..Answer::default()
+            ..ClineOutput::default()
         },
-        Decision::Ask(reason) | Decision::Deny(reason) => Answer {
+        AgentDecision::Ask(reason) | AgentDecision::Deny(reason) => ClineOutput {
             cancel: Some(true),
             error_message: Some(reason),
             override_input: None,

@@ -5,26 +5,26 @@
 
 use std::time::Duration;
 
-use crate::action::Action;
+use crate::action::CallAction;
 use crate::agent::Agent;
-use crate::agents::claude::{Answer, Before, Permission};
-use crate::decision::Decision;
+use crate::agents::claude::{ClaudeOutput, ClaudePermissionRequest, ClaudePreToolUse};
+use crate::decision::AgentDecision;
 use crate::envelope::Envelope;
 use crate::error::ReadError;
-use crate::event::{Dialect, Event, Kind};
-use crate::input::Input;
-use crate::limits::Limits;
+use crate::event::{HookEvent, HookEventKind, ReplyDialect};
+use crate::input::ScannedJson;
+use crate::limits::AgentLimits;
 use crate::mcp;
 use crate::setup::{
-    Condition, Entry, Format, Place, REPORT_SECONDS, Scope, SettingsFile, Setup, command_line,
-    group,
+    AgentFile, HookEntry, PlaceCondition, REPORT_SECONDS, RegistrationPlace, RegistrationScope,
+    SettingsFormat, Setup, command_line, group,
 };
-use crate::shape::Shape;
+use crate::shape::EventLayout;
 use crate::tools;
-use crate::verdict::Reply;
+use crate::verdict::HookReply;
 use serde_json::json;
 
-pub(crate) const LIMITS: Limits = Limits {
+pub(crate) const LIMITS: AgentLimits = AgentLimits {
     wait: Duration::from_secs(600),
     fails_open: true,
     failure: "the call runs when the hook crashes, is missing, is late or is not trusted, and no setting of Codex closes that",
@@ -55,27 +55,31 @@ pub(crate) fn setup(program: &str) -> Setup {
     let decides = json!({"type": "command", "command": command, "timeout": LIMITS.wait.as_secs()});
     let reports = json!({"type": "command", "command": command, "timeout": REPORT_SECONDS});
     let mut entries = vec![
-        Entry::new("PreToolUse", group(&decides)),
-        Entry::new("PermissionRequest", group(&decides)),
+        HookEntry::new("PreToolUse", group(&decides)),
+        HookEntry::new("PermissionRequest", group(&decides)),
     ];
     for event in ["PostToolUse", "SessionStart"] {
-        entries.push(Entry::new(event, group(&reports)));
+        entries.push(HookEntry::new(event, group(&reports)));
     }
     // Codex cuts a longer time to this one, with a warning.
     let ends = json!({"type": "command", "command": command, "timeout": 3});
-    entries.push(Entry::new("SessionEnd", group(&ends)));
-    let file = |path, format| SettingsFile::shared(path, format, entries.clone());
-    let json = || file(".codex/hooks.json", Format::Json);
-    let toml = || file(".codex/config.toml", Format::Toml);
-    let moved = |file: SettingsFile| file.moved_by("CODEX_HOME", ".codex");
+    entries.push(HookEntry::new("SessionEnd", group(&ends)));
+    let file = |path, format| AgentFile::shared(path, format, entries.clone());
+    let json = || file(".codex/hooks.json", SettingsFormat::Json);
+    let toml = || file(".codex/config.toml", SettingsFormat::Toml);
+    let moved = |file: AgentFile| file.moved_by("CODEX_HOME", ".codex");
     Setup::new(
         vec![
-            Place::new(Scope::User, vec![moved(json())]).when(Condition::FileExists),
-            Place::new(Scope::User, vec![moved(toml())]).when(Condition::HasHooks),
-            Place::new(Scope::User, vec![moved(json())]),
-            Place::new(Scope::Project, vec![json()]).when(Condition::FileExists),
-            Place::new(Scope::Project, vec![toml()]).when(Condition::HasHooks),
-            Place::new(Scope::Project, vec![json()]),
+            RegistrationPlace::new(RegistrationScope::User, vec![moved(json())])
+                .when(PlaceCondition::FileExists),
+            RegistrationPlace::new(RegistrationScope::User, vec![moved(toml())])
+                .when(PlaceCondition::HasHooks),
+            RegistrationPlace::new(RegistrationScope::User, vec![moved(json())]),
+            RegistrationPlace::new(RegistrationScope::Project, vec![json()])
+                .when(PlaceCondition::FileExists),
+            RegistrationPlace::new(RegistrationScope::Project, vec![toml()])
+                .when(PlaceCondition::HasHooks),
+            RegistrationPlace::new(RegistrationScope::Project, vec![json()]),
         ],
         &[
             "start Codex, enter `/hooks` and trust haft's hooks: until then Codex skips them without a word",
@@ -84,19 +88,19 @@ pub(crate) fn setup(program: &str) -> Setup {
 }
 
 /// Reads an event.
-pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
-    Shape::new(Agent::Codex, Dialect::Codex, actions).read(event)
+pub(crate) fn read(event: &Envelope<'_>) -> Result<HookEvent, ReadError> {
+    EventLayout::new(Agent::Codex, ReplyDialect::Codex, actions).read(event)
 }
 
 /// States what a call of a tool would do.
-fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
+fn actions(tool: &str, input: &ScannedJson<'_>, _: &Envelope<'_>) -> Vec<CallAction> {
     if let Some(name) = tool.strip_prefix("mcp__") {
         return mcp::double_underscore(name, None);
     }
     match tool {
         "Bash" | "shell" | "exec_command" | "local_shell" => shell(input),
         "apply_patch" | "Edit" | "Write" => tools::apply_patch(input),
-        "write_stdin" => vec![Action::unknown_command(
+        "write_stdin" => vec![CallAction::unknown_command(
             None,
             "it is input for a command that already runs",
         )],
@@ -110,7 +114,7 @@ fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
 
 /// A tool that runs a command. In a prompt about the network, the host is judged, too. The model may have written the description, so it
 /// only adds to what is judged.
-fn shell(input: &Input<'_>) -> Vec<Action> {
+fn shell(input: &ScannedJson<'_>) -> Vec<CallAction> {
     let mut actions = tools::command(input, &["command", "cmd"], &["workdir"]);
     let description = input.text("description").unwrap_or_default();
     let Some(host) = description.strip_prefix(NETWORK).map(str::trim) else {
@@ -121,25 +125,32 @@ fn shell(input: &Input<'_>) -> Vec<Action> {
     } else {
         format!("https://{host}/")
     };
-    actions.push(Action::Fetch { url: host });
+    actions.push(CallAction::Fetch { url: host });
     actions
 }
 
-/// Returns the answer.
-pub(crate) fn answer(event: &Event, decision: &Decision<'_>) -> Reply {
-    if matches!(event.kind, Kind::Permission(_)) {
+/// Returns the answer. Codex has no answer that asks its user: before a call a question becomes a denial; at Codex's
+/// own prompt haft prints nothing, and Codex asks.
+pub(crate) fn answer(event: &HookEvent, decision: &AgentDecision<'_>) -> HookReply {
+    if matches!(event.kind, HookEventKind::Permission(_)) {
         return match decision {
-            Decision::Allow(_) => Answer::reply(Permission::new("allow", None, None)),
-            Decision::Deny(reason) => Answer::reply(Permission::new("deny", Some(reason), None)),
-            Decision::Nothing | Decision::Ask(_) => Reply::silent(),
+            AgentDecision::Allow(_) => {
+                ClaudeOutput::reply(ClaudePermissionRequest::new("allow", None, None))
+            }
+            AgentDecision::Deny(reason) => {
+                ClaudeOutput::reply(ClaudePermissionRequest::new("deny", Some(reason), None))
+            }
+            AgentDecision::Nothing | AgentDecision::Ask(_) => HookReply::silent(),
         };
     }
     match decision {
         // Codex fails a hook that allows without a change. No output is its allow.
-        Decision::Nothing | Decision::Allow(None) => Reply::silent(),
-        Decision::Allow(Some(input)) => Answer::reply(Before::new("allow", None, Some(input))),
-        Decision::Ask(reason) | Decision::Deny(reason) => {
-            Answer::reply(Before::new("deny", Some(reason), None))
+        AgentDecision::Nothing | AgentDecision::Allow(None) => HookReply::silent(),
+        AgentDecision::Allow(Some(input)) => {
+            ClaudeOutput::reply(ClaudePreToolUse::new("allow", None, Some(input)))
+        }
+        AgentDecision::Ask(reason) | AgentDecision::Deny(reason) => {
+            ClaudeOutput::reply(ClaudePreToolUse::new("deny", Some(reason), None))
         }
     }
 }

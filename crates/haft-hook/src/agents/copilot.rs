@@ -5,23 +5,26 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::action::{Action, Change};
+use crate::action::{CallAction, EditKind};
 use crate::agent::Agent;
 use crate::agents::claude;
-use crate::decision::Decision;
+use crate::decision::AgentDecision;
 use crate::envelope::Envelope;
 use crate::error::ReadError;
-use crate::event::{Dialect, Event, Kind, Status};
-use crate::input::Input;
-use crate::limits::Limits;
-use crate::setup::{Content, Place, REPORT_SECONDS, Scope, SettingsFile, Setup, command_line};
-use crate::shape::Shape;
-use crate::stage::Stage;
+use crate::event::{CallStatus, HookEvent, HookEventKind, ReplyDialect};
+use crate::input::ScannedJson;
+use crate::limits::AgentLimits;
+use crate::setup::{
+    AgentFile, AgentFileContent, REPORT_SECONDS, RegistrationPlace, RegistrationScope, Setup,
+    command_line,
+};
+use crate::shape::EventLayout;
+use crate::stage::EventStage;
 use crate::tools;
-use crate::verdict::Reply;
+use crate::verdict::HookReply;
 use serde_json::{Map, Value, json};
 
-pub(crate) const LIMITS: Limits = Limits {
+pub(crate) const LIMITS: AgentLimits = AgentLimits {
     wait: Duration::from_secs(600),
     fails_open: true,
     failure: "the call is denied when the hook crashes or is missing and runs when the hook is late, and no setting of Copilot closes that",
@@ -37,7 +40,7 @@ pub(crate) const GAPS: &[&str] = &[
     "versions before 1.0.49 ran no hooks for the tools of a subagent",
     "a call has no id, so the same call made twice at once cannot be told apart",
     "the name of an MCP tool does not say its server for certain, so such a tool is judged as one that is not known",
-    "the cloud agent reads `.github/hooks` of the default branch alone, and denies where a hook asks",
+    "the cloud agent reads only the `.github/hooks` of the default branch, and denies where a hook asks",
     "a repository's hooks are loaded after its folder is trusted",
 ];
 
@@ -61,20 +64,23 @@ pub(crate) fn setup(program: &str) -> Setup {
     ] {
         hooks.insert(event.to_owned(), handler(REPORT_SECONDS));
     }
-    let content = Content::Own {
+    let content = AgentFileContent::Own {
         text: format!(
             "{:#}\n",
             json!({"version": 1, "hooks": Value::Object(hooks)})
         ),
         executable: false,
     };
-    let user = SettingsFile::new(".copilot/hooks/haft.json", content.clone());
+    let user = AgentFile::new(".copilot/hooks/haft.json", content.clone());
     Setup::new(
         vec![
-            Place::new(Scope::User, vec![user.moved_by("COPILOT_HOME", ".copilot")]),
-            Place::new(
-                Scope::Project,
-                vec![SettingsFile::new(".github/hooks/haft.json", content)],
+            RegistrationPlace::new(
+                RegistrationScope::User,
+                vec![user.moved_by("COPILOT_HOME", ".copilot")],
+            ),
+            RegistrationPlace::new(
+                RegistrationScope::Project,
+                vec![AgentFile::new(".github/hooks/haft.json", content)],
             ),
         ],
         &["hooks of a project run after its folder is trusted"],
@@ -82,30 +88,30 @@ pub(crate) fn setup(program: &str) -> Setup {
 }
 
 /// Reads an event in Copilot's own spelling, or in Claude Code's, which Copilot uses for hooks registered that way.
-pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
+pub(crate) fn read(event: &Envelope<'_>) -> Result<HookEvent, ReadError> {
     if event.has("hook_event_name") && !event.has("toolName") {
         let name = event.needs("hook_event_name")?;
-        let dialect = match Stage::of(&name) {
-            Stage::Permission => Dialect::Copilot,
-            _ => Dialect::Nested,
+        let dialect = match EventStage::of(&name) {
+            EventStage::Permission => ReplyDialect::Copilot,
+            _ => ReplyDialect::Nested,
         };
-        return Shape::new(Agent::Copilot, dialect, claude_or_own).read(event);
+        return EventLayout::new(Agent::Copilot, dialect, claude_or_own).read(event);
     }
-    let shape = Shape {
+    let shape = EventLayout {
         tool: "toolName",
         input: "toolArgs",
         id: &["toolCallId", "toolUseId"],
         result: &["toolResult"],
-        ..Shape::new(Agent::Copilot, Dialect::Copilot, actions)
+        ..EventLayout::new(Agent::Copilot, ReplyDialect::Copilot, actions)
     };
     let (stage, name) = own_stage(event);
     let mut read = shape.read_as(event, stage, name.to_owned())?;
-    if let Kind::After(report) = &mut read.kind
+    if let HookEventKind::After(report) = &mut read.kind
         && let Some(result) = event.object("toolResult").ok().flatten()
     {
         report.status = match result.text("resultType").as_deref() {
-            Some("denied" | "rejected") => Status::Refused,
-            Some("failure" | "error" | "timeout") => Status::Failed,
+            Some("denied" | "rejected") => CallStatus::Refused,
+            Some("failure" | "error" | "timeout") => CallStatus::Failed,
             _ => report.status,
         };
     }
@@ -113,33 +119,33 @@ pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
 }
 
 /// Returns the stage of an event in Copilot's own spelling, which has no name, from its members.
-fn own_stage(event: &Envelope<'_>) -> (Stage, &'static str) {
+fn own_stage(event: &Envelope<'_>) -> (EventStage, &'static str) {
     if event.has("toolName") {
         if event.has("toolResult") {
-            return (Stage::After, "postToolUse");
+            return (EventStage::After, "postToolUse");
         }
         if event.has("error") {
-            return (Stage::Failed, "postToolUseFailure");
+            return (EventStage::Failed, "postToolUseFailure");
         }
         if event.has("permissionRequest") || event.has("permissionSuggestions") {
-            return (Stage::Permission, "permissionRequest");
+            return (EventStage::Permission, "permissionRequest");
         }
-        return (Stage::Before, "preToolUse");
+        return (EventStage::Before, "preToolUse");
     }
     if event.has("prompt") {
-        return (Stage::Prompt, "userPromptSubmitted");
+        return (EventStage::Prompt, "userPromptSubmitted");
     }
     if event.has("source") {
-        return (Stage::SessionStart, "sessionStart");
+        return (EventStage::SessionStart, "sessionStart");
     }
     if event.has("reason") {
-        return (Stage::SessionEnd, "sessionEnd");
+        return (EventStage::SessionEnd, "sessionEnd");
     }
     // An event without a tool decides nothing. But it may be about a tool in a new spelling, which must not go unjudged.
-    (Stage::Before, "unknown")
+    (EventStage::Before, "unknown")
 }
 
-fn claude_or_own(tool: &str, input: &Input<'_>, event: &Envelope<'_>) -> Vec<Action> {
+fn claude_or_own(tool: &str, input: &ScannedJson<'_>, event: &Envelope<'_>) -> Vec<CallAction> {
     let is_lower = tool.starts_with(|c: char| c.is_ascii_lowercase()) && !tool.starts_with("mcp__");
     if is_lower {
         return actions(tool, input, event);
@@ -148,7 +154,7 @@ fn claude_or_own(tool: &str, input: &Input<'_>, event: &Envelope<'_>) -> Vec<Act
 }
 
 /// States what a call of a tool would do.
-fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
+fn actions(tool: &str, input: &ScannedJson<'_>, _: &Envelope<'_>) -> Vec<CallAction> {
     match tool {
         "bash" => tools::command(input, &["command"], &[]),
         "powershell" => tools::foreign_command(input, tools::POWERSHELL),
@@ -161,7 +167,7 @@ fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
         "view" => tools::read(input, &tools::PATHS),
         "glob" => tools::glob(input, &["path"]),
         "grep" | "rg" => tools::search(input, &["path"]),
-        "create" | "edit" => tools::edit(input, Change::Write),
+        "create" | "edit" => tools::edit(input, EditKind::Write),
         "str_replace_editor" => editor(input),
         "apply_patch" => tools::apply_patch(input),
         "web_fetch" => tools::fetch(input, &["url"]),
@@ -174,16 +180,16 @@ fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
 }
 
 /// A tool that views or edits a file, as its command says.
-fn editor(input: &Input<'_>) -> Vec<Action> {
+fn editor(input: &ScannedJson<'_>) -> Vec<CallAction> {
     match input.text("command").as_deref() {
         Some("view") => tools::read(input, &tools::PATHS),
-        _ => tools::edit(input, Change::Write),
+        _ => tools::edit(input, EditKind::Write),
     }
 }
 
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Before<'d> {
+struct CopilotPreToolUse<'d> {
     permission_decision: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     permission_decision_reason: Option<&'d str>,
@@ -192,29 +198,32 @@ struct Before<'d> {
 }
 
 #[derive(Debug, Serialize)]
-struct Permission<'d> {
+struct CopilotPermissionRequest<'d> {
     behavior: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'d str>,
 }
 
-/// Returns the answer.
-pub(crate) fn answer(event: &Event, decision: &Decision<'_>) -> Reply {
-    if matches!(event.kind, Kind::Permission(_)) {
+/// Returns the answer; nothing if haft has no opinion. In a permission event Copilot can be told only to allow or to
+/// deny, so there a question becomes a denial.
+pub(crate) fn answer(event: &HookEvent, decision: &AgentDecision<'_>) -> HookReply {
+    if matches!(event.kind, HookEventKind::Permission(_)) {
         let (behavior, message) = match decision {
-            Decision::Nothing => return Reply::silent(),
-            Decision::Allow(_) => ("allow", None),
-            Decision::Ask(reason) | Decision::Deny(reason) => ("deny", Some(reason.as_str())),
+            AgentDecision::Nothing => return HookReply::silent(),
+            AgentDecision::Allow(_) => ("allow", None),
+            AgentDecision::Ask(reason) | AgentDecision::Deny(reason) => {
+                ("deny", Some(reason.as_str()))
+            }
         };
-        return Reply::json(&Permission { behavior, message });
+        return HookReply::json(&CopilotPermissionRequest { behavior, message });
     }
     let (permission_decision, reason, modified_args) = match decision {
-        Decision::Nothing => return Reply::silent(),
-        Decision::Allow(input) => ("allow", None, *input),
-        Decision::Ask(reason) => ("ask", Some(reason.as_str()), None),
-        Decision::Deny(reason) => ("deny", Some(reason.as_str()), None),
+        AgentDecision::Nothing => return HookReply::silent(),
+        AgentDecision::Allow(input) => ("allow", None, *input),
+        AgentDecision::Ask(reason) => ("ask", Some(reason.as_str()), None),
+        AgentDecision::Deny(reason) => ("deny", Some(reason.as_str()), None),
     };
-    Reply::json(&Before {
+    HookReply::json(&CopilotPreToolUse {
         permission_decision,
         permission_decision_reason: reason,
         modified_args,

@@ -7,25 +7,26 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::action::{Action, Change};
+use crate::action::{CallAction, EditKind};
 use crate::agent::Agent;
 use crate::agents::claude;
-use crate::decision::Decision;
+use crate::decision::AgentDecision;
 use crate::envelope::Envelope;
 use crate::error::ReadError;
-use crate::event::{Call, Dialect, Event, Kind, Status};
-use crate::input::Input;
-use crate::limits::Limits;
+use crate::event::{CallStatus, HookCall, HookEvent, HookEventKind, ReplyDialect};
+use crate::input::ScannedJson;
+use crate::limits::AgentLimits;
 use crate::mcp;
 use crate::setup::{
-    Content, Entry, Format, Place, REPORT_SECONDS, Scope, SettingsFile, Setup, command_line,
+    AgentFile, AgentFileContent, HookEntry, REPORT_SECONDS, RegistrationPlace, RegistrationScope,
+    SettingsFormat, Setup, command_line,
 };
-use crate::shape::Shape;
+use crate::shape::EventLayout;
 use crate::tools;
-use crate::verdict::Reply;
+use crate::verdict::HookReply;
 use serde_json::json;
 
-pub(crate) const LIMITS: Limits = Limits {
+pub(crate) const LIMITS: AgentLimits = AgentLimits {
     wait: Duration::from_secs(600),
     fails_open: true,
     failure: "the call runs when the hook crashes, is missing or is late, unless the entry says `failClosed: true`; haft's entry says so",
@@ -40,7 +41,7 @@ pub(crate) const LIMITS: Limits = Limits {
 pub(crate) const GAPS: &[&str] = &[
     "`cursor-agent` fires fewer events than the editor, and which ones differs between its versions",
     "an event that this version of Cursor does not know makes it refuse the whole hooks file, without a word",
-    "a project's hooks run in a trusted workspace alone",
+    "a project's hooks run only in a trusted workspace",
     "the server of an MCP tool is not in the event, so a rule can name the tool only",
     "what Tab completion reads is not governed",
 ];
@@ -50,43 +51,43 @@ pub(crate) fn setup(program: &str) -> Setup {
     let command = command_line(program, Agent::Cursor);
     let decides = json!({"command": command, "timeout": LIMITS.wait.as_secs(), "failClosed": true});
     let reports = json!({"command": command, "timeout": REPORT_SECONDS});
-    let mut entries = vec![Entry::new("preToolUse", decides)];
+    let mut entries = vec![HookEntry::new("preToolUse", decides)];
     for event in [
         "postToolUse",
         "postToolUseFailure",
         "sessionStart",
         "sessionEnd",
     ] {
-        entries.push(Entry::new(event, reports.clone()));
+        entries.push(HookEntry::new(event, reports.clone()));
     }
-    let content = Content::Shared {
-        format: Format::Json,
+    let content = AgentFileContent::Shared {
+        format: SettingsFormat::Json,
         root: vec![("version", json!(1))],
         entries,
     };
-    let file = SettingsFile::new(".cursor/hooks.json", content);
+    let file = AgentFile::new(".cursor/hooks.json", content);
     Setup::new(
         vec![
-            Place::new(Scope::User, vec![file.clone()]),
-            Place::new(Scope::Project, vec![file]),
+            RegistrationPlace::new(RegistrationScope::User, vec![file.clone()]),
+            RegistrationPlace::new(RegistrationScope::Project, vec![file]),
         ],
         &["start Cursor again: it may not read the file before"],
     )
 }
 
 /// Reads an event. Cursor also runs Claude Code's hooks, with its own events. Their answer is an exit code, which both agents read.
-pub(crate) fn read(invoked_as: Agent, event: &Envelope<'_>) -> Result<Event, ReadError> {
+pub(crate) fn read(invoked_as: Agent, event: &Envelope<'_>) -> Result<HookEvent, ReadError> {
     let dialect = match invoked_as {
-        Agent::Claude => Dialect::ExitCode,
-        _ => Dialect::Cursor,
+        Agent::Claude => ReplyDialect::ExitCode,
+        _ => ReplyDialect::Cursor,
     };
-    let shape = Shape {
+    let shape = EventLayout {
         result: &["tool_output", "tool_response", "result_json", "output"],
-        ..Shape::new(Agent::Cursor, dialect, actions)
+        ..EventLayout::new(Agent::Cursor, dialect, actions)
     };
     let name = event.needs("hook_event_name")?;
     let mut read = match granular(&name, event)? {
-        Some(call) => shape.event(event, name, Kind::Before(call)),
+        Some(call) => shape.event(event, name, HookEventKind::Before(call)),
         None => shape.read(event)?,
     };
     let roots = read.workspace_roots.iter_mut();
@@ -96,10 +97,10 @@ pub(crate) fn read(invoked_as: Agent, event: &Envelope<'_>) -> Result<Event, Rea
     if let (None, [root]) = (&read.cwd, read.workspace_roots.as_slice()) {
         read.cwd = Some(root.clone());
     }
-    if let Kind::After(report) = &mut read.kind
+    if let HookEventKind::After(report) = &mut read.kind
         && event.text("failure_type").as_deref() == Some("permission_denied")
     {
-        report.status = Status::Refused;
+        report.status = CallStatus::Refused;
     }
     Ok(read)
 }
@@ -115,27 +116,27 @@ fn drive_path(path: &std::path::Path) -> PathBuf {
 }
 
 /// Builds the call of an event for one kind of tool, which lacks the tool's name and input.
-fn granular(name: &str, event: &Envelope<'_>) -> Result<Option<Call>, ReadError> {
+fn granular(name: &str, event: &Envelope<'_>) -> Result<Option<HookCall>, ReadError> {
     #[derive(Serialize)]
-    struct Line {
+    struct ShellInput {
         command: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         cwd: Option<String>,
     }
     #[derive(Serialize)]
-    struct File {
+    struct FileInput {
         file_path: String,
     }
     let (tool, input) = match name {
         "beforeShellExecution" => {
-            let line = Line {
+            let line = ShellInput {
                 command: event.needs("command")?,
                 cwd: event.any_text(&["cwd"]),
             };
             ("Shell".to_owned(), to_raw_value(&line))
         }
         "beforeReadFile" | "beforeTabFileRead" => {
-            let file = File {
+            let file = FileInput {
                 file_path: event.needs("file_path")?,
             };
             ("Read".to_owned(), to_raw_value(&file))
@@ -148,8 +149,8 @@ fn granular(name: &str, event: &Envelope<'_>) -> Result<Option<Call>, ReadError>
     };
     // An object of strings always has a JSON form.
     let input = input.unwrap_or_default();
-    let actions = actions(&tool, &Input::new(Cow::Borrowed(input.get())), event);
-    Ok(Some(Call {
+    let actions = actions(&tool, &ScannedJson::new(Cow::Borrowed(input.get())), event);
+    Ok(Some(HookCall {
         id: event.any_text(&["tool_use_id"]),
         tool,
         input,
@@ -158,7 +159,7 @@ fn granular(name: &str, event: &Envelope<'_>) -> Result<Option<Call>, ReadError>
 }
 
 /// States what a call of a tool would do.
-fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
+fn actions(tool: &str, input: &ScannedJson<'_>, _: &Envelope<'_>) -> Vec<CallAction> {
     if let Some(tool) = tool.strip_prefix("MCP:") {
         return vec![mcp::tool_of(None, tool)];
     }
@@ -167,8 +168,8 @@ fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
     }
     match tool {
         "Shell" => tools::command(input, &["command"], &["cwd"]),
-        "Delete" => tools::edit(input, Change::Remove),
-        "StrReplace" | "EditNotebook" => tools::edit(input, Change::Write),
+        "Delete" => tools::edit(input, EditKind::Remove),
+        "StrReplace" | "EditNotebook" => tools::edit(input, EditKind::Write),
         "Glob" => tools::glob(input, &["path"]),
         // Cursor shares these and the following names with Claude Code.
         "Grep" | "LS" => tools::search(input, &["path", "file_path"]),
@@ -181,7 +182,7 @@ fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
 
 /// The answer. It is never empty, since empty output is a failure for an entry with `failClosed`.
 #[derive(Debug, Default, Serialize)]
-struct Answer<'d> {
+struct CursorOutput<'d> {
     #[serde(skip_serializing_if = "Option::is_none")]
     permission: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -192,7 +193,7 @@ struct Answer<'d> {
     updated_input: Option<&'d RawValue>,
 }
 
-impl<'d> Answer<'d> {
+impl<'d> CursorOutput<'d> {
     /// A denial. It has the reason twice, because versions differ in which one reaches the model.
     fn deny(reason: &'d str) -> Self {
         Self {
@@ -204,23 +205,23 @@ impl<'d> Answer<'d> {
     }
 }
 
-/// Returns the answer.
-pub(crate) fn answer(decision: &Decision<'_>) -> Reply {
-    Reply::json(&match decision {
-        Decision::Nothing => Answer::default(),
-        Decision::Allow(input) => Answer {
+/// Returns the answer, an object in any case. A question becomes a denial.
+pub(crate) fn answer(decision: &AgentDecision<'_>) -> HookReply {
+    HookReply::json(&match decision {
+        AgentDecision::Nothing => CursorOutput::default(),
+        AgentDecision::Allow(input) => CursorOutput {
             permission: Some("allow"),
             updated_input: *input,
-            ..Answer::default()
+            ..CursorOutput::default()
         },
-        Decision::Ask(reason) | Decision::Deny(reason) => Answer::deny(reason),
+        AgentDecision::Ask(reason) | AgentDecision::Deny(reason) => CursorOutput::deny(reason),
     })
 }
 
 /// Returns a denial for any event: exit code 2 blocks, and the output gives the reason to versions that read it.
-pub(crate) fn refusal(reason: String) -> Reply {
-    Reply {
-        stdout: Reply::json(&Answer::deny(&reason)).stdout,
+pub(crate) fn refusal(reason: String) -> HookReply {
+    HookReply {
+        stdout: HookReply::json(&CursorOutput::deny(&reason)).stdout,
         stderr: reason,
         exit: 2,
     }

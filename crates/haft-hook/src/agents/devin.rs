@@ -2,20 +2,23 @@
 
 use std::time::Duration;
 
-use crate::action::{Action, Change};
+use crate::action::{CallAction, EditKind};
 use crate::agent::Agent;
 use crate::agents::claude;
 use crate::envelope::Envelope;
 use crate::error::ReadError;
-use crate::event::{Dialect, Event};
-use crate::input::Input;
-use crate::limits::Limits;
+use crate::event::{HookEvent, ReplyDialect};
+use crate::input::ScannedJson;
+use crate::limits::AgentLimits;
 use crate::mcp;
-use crate::setup::{Entry, Format, Place, Scope, SettingsFile, Setup, plain_entries};
-use crate::shape::Shape;
+use crate::setup::{
+    AgentFile, HookEntry, RegistrationPlace, RegistrationScope, SettingsFormat, Setup,
+    plain_entries,
+};
+use crate::shape::EventLayout;
 use crate::tools;
 
-pub(crate) const LIMITS: Limits = Limits {
+pub(crate) const LIMITS: AgentLimits = AgentLimits {
     wait: Duration::from_secs(600),
     fails_open: true,
     failure: "the call runs when the hook exits with anything but 2, crashes or is missing, and no setting of the Devin CLI is known that \
@@ -37,17 +40,17 @@ pub(crate) const GAPS: &[&str] = &[
 pub(crate) fn setup(program: &str) -> Setup {
     let file = |path, entry| {
         let entries = plain_entries(Agent::Devin, program, entry);
-        SettingsFile::shared(path, Format::Json, entries)
+        AgentFile::shared(path, SettingsFormat::Json, entries)
     };
     Setup::new(
         vec![
-            Place::new(
-                Scope::User,
-                vec![file(".config/devin/config.json", Entry::new)],
+            RegistrationPlace::new(
+                RegistrationScope::User,
+                vec![file(".config/devin/config.json", HookEntry::new)],
             ),
-            Place::new(
-                Scope::Project,
-                vec![file(".devin/hooks.v1.json", Entry::at_the_top)],
+            RegistrationPlace::new(
+                RegistrationScope::Project,
+                vec![file(".devin/hooks.v1.json", HookEntry::at_the_top)],
             ),
         ],
         &["a project's hooks run after its folder is trusted"],
@@ -55,19 +58,19 @@ pub(crate) fn setup(program: &str) -> Setup {
 }
 
 /// Reads an event.
-pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
-    Shape::new(Agent::Devin, Dialect::Block, actions).read(event)
+pub(crate) fn read(event: &Envelope<'_>) -> Result<HookEvent, ReadError> {
+    EventLayout::new(Agent::Devin, ReplyDialect::Block, actions).read(event)
 }
 
 /// States what a call of a tool would do.
-fn actions(tool: &str, input: &Input<'_>, event: &Envelope<'_>) -> Vec<Action> {
+fn actions(tool: &str, input: &ScannedJson<'_>, event: &Envelope<'_>) -> Vec<CallAction> {
     if let Some(name) = tool.strip_prefix("mcp__") {
         return mcp::double_underscore(name, None);
     }
     match tool {
         "exec" => tools::command(input, &["command", "cmd"], &[]),
         "read" => tools::read(input, &tools::PATHS),
-        "write" | "edit" | "notebook_edit" => tools::edit(input, Change::Write),
+        "write" | "edit" | "notebook_edit" => tools::edit(input, EditKind::Write),
         "apply_patch" => tools::apply_patch(input),
         "grep" => tools::search(input, &["path"]),
         "glob" => tools::glob(input, &["path"]),

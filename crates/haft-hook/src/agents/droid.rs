@@ -2,22 +2,25 @@
 
 use std::time::Duration;
 
-use crate::action::{Action, Change};
+use crate::action::{CallAction, EditKind};
 use crate::agent::Agent;
 use crate::agents::claude;
-use crate::decision::Decision;
+use crate::decision::AgentDecision;
 use crate::envelope::Envelope;
 use crate::error::ReadError;
-use crate::event::{Dialect, Event};
-use crate::input::Input;
-use crate::limits::Limits;
+use crate::event::{HookEvent, ReplyDialect};
+use crate::input::ScannedJson;
+use crate::limits::AgentLimits;
 use crate::mcp;
-use crate::setup::{Condition, Entry, Format, Place, Scope, SettingsFile, Setup, plain_entries};
-use crate::shape::Shape;
+use crate::setup::{
+    AgentFile, HookEntry, PlaceCondition, RegistrationPlace, RegistrationScope, SettingsFormat,
+    Setup, plain_entries,
+};
+use crate::shape::EventLayout;
 use crate::tools;
-use crate::verdict::Reply;
+use crate::verdict::HookReply;
 
-pub(crate) const LIMITS: Limits = Limits {
+pub(crate) const LIMITS: AgentLimits = AgentLimits {
     wait: Duration::from_secs(600),
     fails_open: true,
     failure: "the call runs when the hook exits with anything but 2, crashes, is missing or is late, and no setting of Factory Droid is \
@@ -31,7 +34,7 @@ pub(crate) const LIMITS: Limits = Limits {
 };
 
 pub(crate) const GAPS: &[&str] = &[
-    "an event that stands in `hooks.json`, even with an empty list, hides the hooks that `settings.json` has for it",
+    "an event in `hooks.json`, even with an empty list, hides the hooks that `settings.json` has for it",
     "a call that fails has no event afterwards",
     "another hook may change the input of a call that haft has judged",
 ];
@@ -40,25 +43,25 @@ pub(crate) const GAPS: &[&str] = &[
 pub(crate) fn setup(program: &str) -> Setup {
     let file = |path, entry| {
         let entries = plain_entries(Agent::Droid, program, entry);
-        SettingsFile::shared(path, Format::Json, entries)
+        AgentFile::shared(path, SettingsFormat::Json, entries)
     };
     let mut places = Vec::new();
-    for scope in [Scope::User, Scope::Project] {
-        let hooks = file(".factory/hooks.json", Entry::at_the_top);
-        let settings = file(".factory/settings.json", Entry::new);
-        places.push(Place::new(scope, vec![hooks]).when(Condition::FileExists));
-        places.push(Place::new(scope, vec![settings]));
+    for scope in [RegistrationScope::User, RegistrationScope::Project] {
+        let hooks = file(".factory/hooks.json", HookEntry::at_the_top);
+        let settings = file(".factory/settings.json", HookEntry::new);
+        places.push(RegistrationPlace::new(scope, vec![hooks]).when(PlaceCondition::FileExists));
+        places.push(RegistrationPlace::new(scope, vec![settings]));
     }
     Setup::new(places, &[])
 }
 
 /// Reads an event.
-pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
-    Shape::new(Agent::Droid, Dialect::Droid, actions).read(event)
+pub(crate) fn read(event: &Envelope<'_>) -> Result<HookEvent, ReadError> {
+    EventLayout::new(Agent::Droid, ReplyDialect::Droid, actions).read(event)
 }
 
 /// States what a call of a tool would do.
-fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
+fn actions(tool: &str, input: &ScannedJson<'_>, _: &Envelope<'_>) -> Vec<CallAction> {
     if let Some(name) = tool.strip_prefix("mcp__") {
         return mcp::double_underscore(name, None);
     }
@@ -67,7 +70,7 @@ fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
         "Read" => tools::read(input, &tools::PATHS),
         "LS" | "Grep" => tools::search(input, &["path", "directory_path"]),
         "Glob" => tools::glob(input, &["path", "folder"]),
-        "Edit" | "Create" | "MultiEdit" => tools::edit(input, Change::Write),
+        "Edit" | "Create" | "MultiEdit" => tools::edit(input, EditKind::Write),
         "ApplyPatch" => tools::apply_patch(input),
         "FetchUrl" => tools::fetch(input, &["url"]),
         "TodoWrite" => tools::note(input, &["todos"]),
@@ -79,9 +82,9 @@ fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
 
 /// Returns the answer. If several hooks answer with an object, Factory Droid honours the first that decides, so another hook's `allow`
 /// would hide a denial in an object. Exit code 2 denies whatever the others say.
-pub(crate) fn answer(event: &Event, decision: &Decision<'_>) -> Reply {
+pub(crate) fn answer(event: &HookEvent, decision: &AgentDecision<'_>) -> HookReply {
     match decision {
-        Decision::Nothing | Decision::Allow(_) => claude::answer(event, decision),
-        Decision::Ask(reason) | Decision::Deny(reason) => Reply::block(reason),
+        AgentDecision::Nothing | AgentDecision::Allow(_) => claude::answer(event, decision),
+        AgentDecision::Ask(reason) | AgentDecision::Deny(reason) => HookReply::block(reason),
     }
 }

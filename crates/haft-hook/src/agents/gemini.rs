@@ -5,24 +5,25 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::action::{Action, Change};
+use crate::action::{CallAction, EditKind};
 use crate::agent::Agent;
-use crate::decision::Decision;
+use crate::decision::AgentDecision;
 use crate::envelope::Envelope;
 use crate::error::ReadError;
-use crate::event::{Dialect, Event, Kind, Status};
-use crate::input::Input;
-use crate::limits::Limits;
+use crate::event::{CallStatus, HookEvent, HookEventKind, ReplyDialect};
+use crate::input::ScannedJson;
+use crate::limits::AgentLimits;
 use crate::mcp;
 use crate::setup::{
-    Entry, Format, Place, REPORT_SECONDS, Scope, SettingsFile, Setup, command_line, group,
+    AgentFile, HookEntry, REPORT_SECONDS, RegistrationPlace, RegistrationScope, SettingsFormat,
+    Setup, command_line, group,
 };
-use crate::shape::Shape;
+use crate::shape::EventLayout;
 use crate::tools;
-use crate::verdict::Reply;
+use crate::verdict::HookReply;
 use serde_json::json;
 
-pub(crate) const LIMITS: Limits = Limits {
+pub(crate) const LIMITS: AgentLimits = AgentLimits {
     wait: Duration::from_secs(600),
     fails_open: true,
     failure: "the call is denied when the hook is missing and runs when the hook is late or exits with 1, and no setting of Gemini CLI \
@@ -52,41 +53,41 @@ pub(crate) fn setup(program: &str) -> Setup {
             &json!({"name": "haft", "type": "command", "command": command, "timeout": seconds * 1000}),
         )
     };
-    let mut entries = vec![Entry::new("BeforeTool", handler(LIMITS.wait.as_secs()))];
+    let mut entries = vec![HookEntry::new("BeforeTool", handler(LIMITS.wait.as_secs()))];
     for event in ["AfterTool", "SessionStart", "SessionEnd"] {
-        entries.push(Entry::new(event, handler(REPORT_SECONDS)));
+        entries.push(HookEntry::new(event, handler(REPORT_SECONDS)));
     }
-    let file = SettingsFile::shared(".gemini/settings.json", Format::Jsonc, entries);
+    let file = AgentFile::shared(".gemini/settings.json", SettingsFormat::Jsonc, entries);
     Setup::new(
         vec![
-            Place::new(
-                Scope::User,
+            RegistrationPlace::new(
+                RegistrationScope::User,
                 vec![file.clone().moved_by("GEMINI_CLI_HOME", "")],
             ),
-            Place::new(Scope::Project, vec![file]),
+            RegistrationPlace::new(RegistrationScope::Project, vec![file]),
         ],
-        &["hooks of a project run in a trusted folder alone"],
+        &["hooks of a project run only in a trusted folder"],
     )
 }
 
 /// Reads an event.
-pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
-    let mut read = Shape::new(Agent::Gemini, Dialect::Gemini, actions).read(event)?;
-    if let Kind::After(report) = &mut read.kind
+pub(crate) fn read(event: &Envelope<'_>) -> Result<HookEvent, ReadError> {
+    let mut read = EventLayout::new(Agent::Gemini, ReplyDialect::Gemini, actions).read(event)?;
+    if let HookEventKind::After(report) = &mut read.kind
         && let Some(response) = event.object("tool_response").ok().flatten()
         && let Some(error) = response.raw("error")
     {
         let message = Envelope::read(Agent::Gemini, error.get())
             .ok()
             .and_then(|error| error.text("message"));
-        report.status = Status::Failed;
+        report.status = CallStatus::Failed;
         report.error = message.or_else(|| response.text("error"));
     }
     Ok(read)
 }
 
 /// States what a call of a tool would do. A server's tool is recognized by `mcp_context`, since its name alone is ambiguous.
-fn actions(tool: &str, input: &Input<'_>, event: &Envelope<'_>) -> Vec<Action> {
+fn actions(tool: &str, input: &ScannedJson<'_>, event: &Envelope<'_>) -> Vec<CallAction> {
     if event.has("mcp_context") {
         let context = event.object("mcp_context").ok().flatten();
         let name = |name| context.as_ref().and_then(|context| context.text(name));
@@ -103,7 +104,7 @@ fn actions(tool: &str, input: &Input<'_>, event: &Envelope<'_>) -> Vec<Action> {
             tools::search(input, &["dir_path"])
         }
         "glob" => tools::glob(input, &["dir_path"]),
-        "write_file" | "replace" | "edit" => tools::edit(input, Change::Write),
+        "write_file" | "replace" | "edit" => tools::edit(input, EditKind::Write),
         "web_fetch" => web_fetch(input),
         "write_todos" => tools::note(input, &["todos"]),
         "ask_user" => tools::note(input, &["questions"]),
@@ -119,7 +120,7 @@ fn actions(tool: &str, input: &Input<'_>, event: &Envelope<'_>) -> Vec<Action> {
 }
 
 /// A tool that fetches the URLs in its prompt, which is for the model that reads the pages.
-fn web_fetch(input: &Input<'_>) -> Vec<Action> {
+fn web_fetch(input: &ScannedJson<'_>) -> Vec<CallAction> {
     let mut actions = Vec::new();
     if let Some(prompt) = input.text("prompt") {
         actions.extend(tools::addresses(&prompt));
@@ -132,24 +133,24 @@ fn web_fetch(input: &Input<'_>) -> Vec<Action> {
 
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer<'d> {
+struct GeminiOutput<'d> {
     decision: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'d str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     system_message: Option<&'d str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    hook_specific_output: Option<Changed<'d>>,
+    hook_specific_output: Option<GeminiToolInput<'d>>,
 }
 
 #[derive(Debug, Serialize)]
-struct Changed<'d> {
+struct GeminiToolInput<'d> {
     #[serde(rename = "hookEventName")]
     hook_event_name: &'static str,
     tool_input: &'d RawValue,
 }
 
-impl<'d> Answer<'d> {
+impl<'d> GeminiOutput<'d> {
     fn deny(reason: &'d str) -> Self {
         Self {
             decision: "deny",
@@ -159,33 +160,33 @@ impl<'d> Answer<'d> {
     }
 }
 
-/// Returns the answer.
-pub(crate) fn answer(decision: &Decision<'_>) -> Reply {
-    Reply::json(&match decision {
-        Decision::Nothing => return Reply::silent(),
-        Decision::Allow(input) => Answer {
+/// Returns the answer; nothing if haft has no opinion.
+pub(crate) fn answer(decision: &AgentDecision<'_>) -> HookReply {
+    HookReply::json(&match decision {
+        AgentDecision::Nothing => return HookReply::silent(),
+        AgentDecision::Allow(input) => GeminiOutput {
             decision: "allow",
-            hook_specific_output: input.map(|tool_input| Changed {
+            hook_specific_output: input.map(|tool_input| GeminiToolInput {
                 hook_event_name: "BeforeTool",
                 tool_input,
             }),
-            ..Answer::default()
+            ..GeminiOutput::default()
         },
-        Decision::Ask(reason) => Answer {
+        AgentDecision::Ask(reason) => GeminiOutput {
             decision: "ask",
             reason: Some(reason),
             // The dialog shows it.
             system_message: Some(reason),
-            ..Answer::default()
+            ..GeminiOutput::default()
         },
-        Decision::Deny(reason) => Answer::deny(reason),
+        AgentDecision::Deny(reason) => GeminiOutput::deny(reason),
     })
 }
 
 /// Returns a denial. Gemini reads the JSON at any exit code, and exit code 2 denies by itself.
-pub(crate) fn refusal(reason: String) -> Reply {
-    Reply {
-        stdout: Reply::json(&Answer::deny(&reason)).stdout,
+pub(crate) fn refusal(reason: String) -> HookReply {
+    HookReply {
+        stdout: HookReply::json(&GeminiOutput::deny(&reason)).stdout,
         stderr: reason,
         exit: 2,
     }

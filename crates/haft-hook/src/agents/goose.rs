@@ -4,24 +4,25 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::action::{Action, Change};
+use crate::action::{CallAction, EditKind};
 use crate::agent::Agent;
-use crate::decision::Decision;
+use crate::decision::AgentDecision;
 use crate::envelope::Envelope;
 use crate::error::ReadError;
-use crate::event::{Dialect, Event};
-use crate::input::Input;
-use crate::limits::Limits;
+use crate::event::{HookEvent, ReplyDialect};
+use crate::input::ScannedJson;
+use crate::limits::AgentLimits;
 use crate::mcp;
 use crate::setup::{
-    Content, OWN_FILE, Place, REPORT_SECONDS, Scope, SettingsFile, Setup, command_line, group,
+    AgentFile, AgentFileContent, OWN_FILE, REPORT_SECONDS, RegistrationPlace, RegistrationScope,
+    Setup, command_line, group,
 };
-use crate::shape::Shape;
+use crate::shape::EventLayout;
 use crate::tools;
-use crate::verdict::Reply;
+use crate::verdict::HookReply;
 use serde_json::json;
 
-pub(crate) const LIMITS: Limits = Limits {
+pub(crate) const LIMITS: AgentLimits = AgentLimits {
     wait: Duration::from_secs(600),
     fails_open: true,
     failure: "the call runs when the hook crashes, is missing or is late, unless the entry says `on_failure: \"block\"`, which goose \
@@ -57,11 +58,11 @@ pub(crate) fn setup(program: &str) -> Setup {
     }});
     let plugin = json!({"name": "haft", "version": "1.0.0", "description": OWN_FILE});
     let file = |path, text: &serde_json::Value| {
-        let content = Content::Own {
+        let content = AgentFileContent::Own {
             text: format!("{text:#}\n"),
             executable: false,
         };
-        SettingsFile::new(path, content)
+        AgentFile::new(path, content)
     };
     let files = vec![
         file(".agents/plugins/haft/plugin.json", &plugin),
@@ -69,8 +70,8 @@ pub(crate) fn setup(program: &str) -> Setup {
     ];
     Setup::new(
         vec![
-            Place::new(Scope::User, files.clone()),
-            Place::new(Scope::Project, files),
+            RegistrationPlace::new(RegistrationScope::User, files.clone()),
+            RegistrationPlace::new(RegistrationScope::Project, files),
         ],
         &[
             "another agent that reads `.agents/plugins` may run these hooks, too; haft reads its events as goose's then",
@@ -79,24 +80,24 @@ pub(crate) fn setup(program: &str) -> Setup {
 }
 
 /// Reads an event. The events for one kind of tool (`BeforeReadFile`, `BeforeShellExecution`) decide nothing and are not registered.
-pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
-    let shape = Shape {
+pub(crate) fn read(event: &Envelope<'_>) -> Result<HookEvent, ReadError> {
+    let shape = EventLayout {
         name: "event",
         id: &["tool_call_id"],
         result: &["tool_response", "tool_output", "tool_result"],
-        ..Shape::new(Agent::Goose, Dialect::Block, actions)
+        ..EventLayout::new(Agent::Goose, ReplyDialect::Block, actions)
     };
     shape.read(event)
 }
 
 /// States what a call of a tool would do. Every tool belongs to an extension, which goose treats as a server.
-fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
+fn actions(tool: &str, input: &ScannedJson<'_>, _: &Envelope<'_>) -> Vec<CallAction> {
     match tool {
         "developer__shell" => tools::command(input, &["command"], &[]),
-        "developer__write" | "developer__edit" => tools::edit(input, Change::Write),
+        "developer__write" | "developer__edit" => tools::edit(input, EditKind::Write),
         "developer__text_editor" => match input.text("command").as_deref() {
             Some("view") => tools::read(input, &tools::PATHS),
-            _ => tools::edit(input, Change::Write),
+            _ => tools::edit(input, EditKind::Write),
         },
         "developer__tree" => tools::search(input, &["path"]),
         "developer__read_image" => image(input),
@@ -107,26 +108,26 @@ fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
 }
 
 /// A tool that reads an image from a file or a URL.
-fn image(input: &Input<'_>) -> Vec<Action> {
+fn image(input: &ScannedJson<'_>) -> Vec<CallAction> {
     match input.text("source") {
         Some(url) if url.contains("://") && !url.starts_with("file:") => {
-            vec![Action::Fetch { url }]
+            vec![CallAction::Fetch { url }]
         }
         _ => tools::read(input, &["source", "path"]),
     }
 }
 
 #[derive(Debug, Serialize)]
-struct Answer<'d> {
+struct GooseOutput<'d> {
     decision: &'static str,
     reason: &'d str,
 }
 
 /// Returns the answer. Empty output allows.
-pub(crate) fn answer(decision: &Decision<'_>) -> Reply {
+pub(crate) fn answer(decision: &AgentDecision<'_>) -> HookReply {
     match decision {
-        Decision::Nothing | Decision::Allow(_) => Reply::silent(),
-        Decision::Ask(reason) | Decision::Deny(reason) => Reply::json(&Answer {
+        AgentDecision::Nothing | AgentDecision::Allow(_) => HookReply::silent(),
+        AgentDecision::Ask(reason) | AgentDecision::Deny(reason) => HookReply::json(&GooseOutput {
             decision: "block",
             reason,
         }),
@@ -134,9 +135,9 @@ pub(crate) fn answer(decision: &Decision<'_>) -> Reply {
 }
 
 /// Returns a denial: exit code 2 with its text, and an object for agents that read the output at any exit code.
-pub(crate) fn refusal(reason: String) -> Reply {
-    Reply {
-        stdout: answer(&Decision::Deny(reason.clone())).stdout,
+pub(crate) fn refusal(reason: String) -> HookReply {
+    HookReply {
+        stdout: answer(&AgentDecision::Deny(reason.clone())).stdout,
         stderr: reason,
         exit: 2,
     }

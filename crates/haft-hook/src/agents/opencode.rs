@@ -1,17 +1,17 @@
 //! `OpenCode`. It has plugins instead of hooks: haft's plugin runs `haft hook opencode` and acts on its answer.
 
-use crate::action::{Action, Change};
+use crate::action::{CallAction, EditKind};
 use crate::agent::Agent;
 use crate::agents::plugin;
 use crate::envelope::Envelope;
 use crate::error::ReadError;
-use crate::event::Event;
-use crate::input::Input;
-use crate::limits::Limits;
+use crate::event::HookEvent;
+use crate::input::ScannedJson;
+use crate::limits::AgentLimits;
 use crate::setup::Setup;
 use crate::tools;
 
-pub(crate) const LIMITS: Limits = Limits {
+pub(crate) const LIMITS: AgentLimits = AgentLimits {
     wait: plugin::WAIT,
     fails_open: false,
     failure: "haft's plugin denies the call when `haft` crashes, is missing or is late",
@@ -46,16 +46,16 @@ pub(crate) fn setup(program: &str) -> Setup {
 }
 
 /// Reads what the plugin sent.
-pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
+pub(crate) fn read(event: &Envelope<'_>) -> Result<HookEvent, ReadError> {
     plugin::read(Agent::OpenCode, actions, event)
 }
 
 /// States what a call of a tool would do.
-fn actions(tool: &str, input: &Input<'_>, _: &Envelope<'_>) -> Vec<Action> {
+fn actions(tool: &str, input: &ScannedJson<'_>, _: &Envelope<'_>) -> Vec<CallAction> {
     match tool {
         "bash" => tools::command(input, &["command"], &["workdir"]),
         "read" => tools::read(input, &tools::PATHS),
-        "write" | "edit" | "multiedit" => tools::edit(input, Change::Write),
+        "write" | "edit" | "multiedit" => tools::edit(input, EditKind::Write),
         "apply_patch" | "patch" => tools::apply_patch(input),
         "webfetch" => tools::fetch(input, &["url"]),
         "glob" => tools::glob(input, &["path"]),

@@ -6,13 +6,15 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::agent::Agent;
-use crate::decision::Decision;
+use crate::decision::AgentDecision;
 use crate::envelope::Envelope;
 use crate::error::ReadError;
-use crate::event::{Dialect, Event};
-use crate::setup::{Content, OWN_FILE, Place, Scope, SettingsFile, Setup};
-use crate::shape::{Actions, Shape};
-use crate::verdict::Reply;
+use crate::event::{HookEvent, ReplyDialect};
+use crate::setup::{
+    AgentFile, AgentFileContent, OWN_FILE, RegistrationPlace, RegistrationScope, Setup,
+};
+use crate::shape::{ActionReader, EventLayout};
+use crate::verdict::HookReply;
 
 /// How long a plugin waits for `haft`, the same as in the entries of other agents.
 pub(crate) const WAIT: Duration = Duration::from_secs(600);
@@ -23,7 +25,7 @@ const DECIDE: &str = include_str!("../plugins/decide.js");
 /// Returns a plugin's file: the version, the shared part and the agent's own part.
 ///
 /// Comments at the beginning of `own` stay at the top, since an agent may look for one there.
-pub(crate) fn file(agent: Agent, own: &str, program: &str) -> Content {
+pub(crate) fn file(agent: Agent, own: &str, program: &str) -> AgentFileContent {
     let top: usize = own
         .split_inclusive('\n')
         .take_while(|line| line.starts_with("//"))
@@ -36,7 +38,7 @@ pub(crate) fn file(agent: Agent, own: &str, program: &str) -> Content {
         .replace("\"@PROGRAM@\"", &program)
         .replace("@AGENT@", agent.name());
     let note = "written by `haft hook install`, which writes it anew: change nothing here";
-    Content::Own {
+    AgentFileContent::Own {
         text: format!("{top}// {OWN_FILE}: {note}.\n{shared}{}", own.trim_start()),
         executable: false,
     }
@@ -44,16 +46,16 @@ pub(crate) fn file(agent: Agent, own: &str, program: &str) -> Content {
 
 /// Where the file is installed: for the user, below a folder that `XDG_CONFIG_HOME` moves, and for a project.
 pub(crate) fn setup(
-    content: Content,
+    content: AgentFileContent,
     user: &'static str,
     project: &'static str,
     steps: &'static [&'static str],
 ) -> Setup {
-    let moved = SettingsFile::new(user, content.clone()).moved_by("XDG_CONFIG_HOME", ".config");
-    let here = SettingsFile::new(project, content);
+    let moved = AgentFile::new(user, content.clone()).moved_by("XDG_CONFIG_HOME", ".config");
+    let here = AgentFile::new(project, content);
     let places = vec![
-        Place::new(Scope::User, vec![moved]),
-        Place::new(Scope::Project, vec![here]),
+        RegistrationPlace::new(RegistrationScope::User, vec![moved]),
+        RegistrationPlace::new(RegistrationScope::Project, vec![here]),
     ];
     Setup::new(places, steps)
 }
@@ -61,16 +63,16 @@ pub(crate) fn setup(
 /// Reads what a plugin sent, which has the names of Claude Code's events.
 pub(crate) fn read(
     agent: Agent,
-    actions: Actions,
+    actions: ActionReader,
     event: &Envelope<'_>,
-) -> Result<Event, ReadError> {
-    let mut read = Shape::new(agent, Dialect::Plugin, actions).read(event)?;
+) -> Result<HookEvent, ReadError> {
+    let mut read = EventLayout::new(agent, ReplyDialect::Plugin, actions).read(event)?;
     read.headless = event.flag("headless");
     Ok(read)
 }
 
 #[derive(Debug, Serialize)]
-struct Answer<'d> {
+struct PluginOutput<'d> {
     decision: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'d str>,
@@ -79,14 +81,14 @@ struct Answer<'d> {
 }
 
 /// Returns the answer. It is never empty, since a plugin denies then.
-pub(crate) fn answer(decision: &Decision<'_>) -> Reply {
+pub(crate) fn answer(decision: &AgentDecision<'_>) -> HookReply {
     let (decision, reason, input) = match decision {
-        Decision::Nothing => ("none", None, None),
-        Decision::Allow(input) => ("allow", None, *input),
-        Decision::Ask(reason) => ("ask", Some(reason.as_str()), None),
-        Decision::Deny(reason) => ("deny", Some(reason.as_str()), None),
+        AgentDecision::Nothing => ("none", None, None),
+        AgentDecision::Allow(input) => ("allow", None, *input),
+        AgentDecision::Ask(reason) => ("ask", Some(reason.as_str()), None),
+        AgentDecision::Deny(reason) => ("deny", Some(reason.as_str()), None),
     };
-    Reply::json(&Answer {
+    HookReply::json(&PluginOutput {
         decision,
         reason,
         input,

@@ -3,22 +3,24 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::action::{Action, Change};
+use crate::action::{CallAction, EditKind};
 use crate::agent::Agent;
-use crate::decision::Decision;
+use crate::decision::AgentDecision;
 use crate::envelope::Envelope;
 use crate::error::ReadError;
-use crate::event::{Call, Dialect, Event, Kind, Report, Status};
-use crate::input::Input;
-use crate::limits::Limits;
+use crate::event::{CallReport, CallStatus, HookCall, HookEvent, HookEventKind, ReplyDialect};
+use crate::input::ScannedJson;
+use crate::limits::AgentLimits;
 use crate::mcp;
-use crate::setup::{Entry, Format, Place, Scope, SettingsFile, Setup, command_line};
-use crate::shape::Shape;
+use crate::setup::{
+    AgentFile, HookEntry, RegistrationPlace, RegistrationScope, SettingsFormat, Setup, command_line,
+};
+use crate::shape::EventLayout;
 use crate::tools;
-use crate::verdict::Reply;
+use crate::verdict::HookReply;
 use serde_json::json;
 
-pub(crate) const LIMITS: Limits = Limits {
+pub(crate) const LIMITS: AgentLimits = AgentLimits {
     // Neither a setting nor the agent's own limit is documented. This is within the limits of similar agents.
     wait: Duration::from_secs(30),
     fails_open: true,
@@ -50,32 +52,38 @@ pub(crate) fn setup(program: &str) -> Setup {
         "post_write_code",
         "post_mcp_tool_use",
     ];
-    let entry = |event| Entry::new(event, json!({"command": command, "show_output": false}));
-    let file = |path| SettingsFile::shared(path, Format::Json, events.map(entry).to_vec());
+    let entry = |event| HookEntry::new(event, json!({"command": command, "show_output": false}));
+    let file = |path| AgentFile::shared(path, SettingsFormat::Json, events.map(entry).to_vec());
     Setup::new(
         vec![
-            Place::new(Scope::User, vec![file(".codeium/windsurf/hooks.json")]),
-            Place::new(Scope::Project, vec![file(".windsurf/hooks.json")]),
+            RegistrationPlace::new(
+                RegistrationScope::User,
+                vec![file(".codeium/windsurf/hooks.json")],
+            ),
+            RegistrationPlace::new(
+                RegistrationScope::Project,
+                vec![file(".windsurf/hooks.json")],
+            ),
         ],
         &["start Windsurf again: it may not read the file before"],
     )
 }
 
 /// Reads an event.
-pub(crate) fn read(event: &Envelope<'_>) -> Result<Event, ReadError> {
+pub(crate) fn read(event: &Envelope<'_>) -> Result<HookEvent, ReadError> {
     let name = event.needs("agent_action_name")?;
-    let shape = Shape::new(Agent::Windsurf, Dialect::ExitCode, |_, _, _| {
+    let shape = EventLayout::new(Agent::Windsurf, ReplyDialect::ExitCode, |_, _, _| {
         tools::unknown()
     });
     let kind = match name.as_str() {
-        "pre_user_prompt" => Kind::Prompt,
+        "pre_user_prompt" => HookEventKind::Prompt,
         _ => match name.strip_prefix("pre_") {
-            Some(tool) => Kind::Before(call(tool, event)?),
+            Some(tool) => HookEventKind::Before(call(tool, event)?),
             None => match name.strip_prefix("post_") {
                 Some(tool) if event.has("tool_info") && is_tool(tool) => {
-                    Kind::After(report(tool, event)?)
+                    HookEventKind::After(report(tool, event)?)
                 }
-                _ => Kind::Other(name.clone()),
+                _ => HookEventKind::Other(name.clone()),
             },
         },
     };
@@ -94,9 +102,9 @@ fn is_tool(tool: &str) -> bool {
 }
 
 /// Reads the call of an event before a tool. A kind of tool of a newer version is unknown.
-fn call(tool: &str, event: &Envelope<'_>) -> Result<Call, ReadError> {
+fn call(tool: &str, event: &Envelope<'_>) -> Result<HookCall, ReadError> {
     let input = event.unpacked_input("tool_info")?;
-    Ok(Call {
+    Ok(HookCall {
         id: None,
         tool: tool.to_owned(),
         actions: actions(tool, &input),
@@ -104,30 +112,30 @@ fn call(tool: &str, event: &Envelope<'_>) -> Result<Call, ReadError> {
     })
 }
 
-fn report(tool: &str, event: &Envelope<'_>) -> Result<Report, ReadError> {
+fn report(tool: &str, event: &Envelope<'_>) -> Result<CallReport, ReadError> {
     let info = event.needs_object("tool_info")?;
-    Ok(Report {
+    Ok(CallReport {
         id: None,
         tool: tool.to_owned(),
         input: event
             .unpacked_input("tool_info")
             .ok()
             .map(|input| input.to_raw()),
-        status: Status::Ok,
+        status: CallStatus::Ok,
         duration_ms: None,
         result: info.raw("mcp_result").map(ToOwned::to_owned),
         error: None,
     })
 }
 
-fn actions(tool: &str, input: &Input<'_>) -> Vec<Action> {
+fn actions(tool: &str, input: &ScannedJson<'_>) -> Vec<CallAction> {
     match tool {
         "run_command" => tools::command(input, &["command_line"], &["cwd"]),
         "read_code" => tools::read(input, &tools::PATHS),
-        "write_code" => tools::edit(input, Change::Write),
+        "write_code" => tools::edit(input, EditKind::Write),
         "mcp_tool_use" => {
             let Some(name) = input.text("mcp_tool_name") else {
-                return vec![Action::other("it names no tool")];
+                return vec![CallAction::other("it names no tool")];
             };
             let arguments = input.get("mcp_tool_arguments");
             let arguments = arguments.map_or("{}", |arguments| arguments.text());
@@ -143,13 +151,15 @@ fn actions(tool: &str, input: &Input<'_>) -> Vec<Action> {
 
 /// Returns the answer, an exit code. Cursor gets it as well when it runs Claude Code's hooks, with an object, since it may take no output
 /// for a failure.
-pub(crate) fn answer(event: &Event, decision: &Decision<'_>) -> Reply {
+pub(crate) fn answer(event: &HookEvent, decision: &AgentDecision<'_>) -> HookReply {
     match decision {
-        Decision::Ask(reason) | Decision::Deny(reason) => Reply::block(reason),
-        Decision::Nothing | Decision::Allow(_) if event.agent == Agent::Cursor => Reply {
-            stdout: "{}".to_owned(),
-            ..Reply::silent()
-        },
-        Decision::Nothing | Decision::Allow(_) => Reply::silent(),
+        AgentDecision::Ask(reason) | AgentDecision::Deny(reason) => HookReply::block(reason),
+        AgentDecision::Nothing | AgentDecision::Allow(_) if event.agent == Agent::Cursor => {
+            HookReply {
+                stdout: "{}".to_owned(),
+                ..HookReply::silent()
+            }
+        }
+        AgentDecision::Nothing | AgentDecision::Allow(_) => HookReply::silent(),
     }
 }

@@ -6,7 +6,9 @@ use haft::arguments::Arguments;
 use haft::context::CallContext;
 use haft::future::BoxFuture;
 use haft::spec::NameError;
-use haft::{Tool, ToolError, ToolName, ToolResult, ToolSpec};
+use haft::tool::PreparedCall;
+use haft::workspace::Workspace;
+use haft::{Depth, Intent, Tool, ToolError, ToolName, ToolResult, ToolSpec};
 use serde_json::{Value, json};
 
 /// A tool with a schema of its own that returns its arguments.
@@ -17,12 +19,24 @@ impl Tool for Echo {
         &self.0
     }
 
-    fn call<'a>(
-        &'a self,
-        arguments: &'a Arguments,
-        _context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-        Box::pin(async { Ok(ToolResult::text(arguments.as_str())) })
+    fn workspace(&self) -> Option<&Workspace> {
+        None
+    }
+
+    fn prepare(self: Arc<Self>, arguments: &Arguments) -> Result<Box<dyn PreparedCall>, ToolError> {
+        Ok(Box::new(EchoCall(arguments.as_str().to_owned())))
+    }
+}
+
+struct EchoCall(String);
+
+impl PreparedCall for EchoCall {
+    fn intent(&self, _: Depth) -> Result<Intent, ToolError> {
+        Ok(Intent::call_only())
+    }
+
+    fn run(self: Box<Self>, _: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
+        Box::pin(async move { Ok(ToolResult::text(self.0)) })
     }
 }
 

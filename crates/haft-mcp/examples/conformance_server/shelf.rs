@@ -41,13 +41,13 @@ impl Shelf {
     /// Adds the extra prompt or removes it.
     pub(crate) fn change_prompts(&self) {
         self.extra.fetch_xor(true, Ordering::Relaxed);
-        // Nobody may listen.
+        // There may be no listener.
         let _ = self.changes.send(OfferChange::Prompts);
     }
 
     /// Reports that a resource changed.
     pub(crate) fn touch(&self, uri: &str) {
-        // Nobody may listen.
+        // There may be no listener.
         let _ = self.changes.send(OfferChange::Updated(uri.into()));
     }
 

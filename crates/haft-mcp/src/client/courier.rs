@@ -5,17 +5,21 @@ use std::sync::Arc;
 use bytes::Bytes;
 use haft::future::BoxFuture;
 use haft::text::clip;
+use haft_http::connections::{Connections, Exchange};
+use haft_http::dial::Dial;
+use haft_http::waits::Waits;
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderValue, Request, StatusCode};
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 
-use crate::client::connections::{Connections, Dial, Exchange};
 use crate::client::endpoint::Endpoint;
 use crate::client::error::ClientError;
 use crate::client::speech;
 
 /// Maximum size of a refusal's body to read.
 pub(crate) const MAX_REFUSAL_BODY: usize = 64 * 1024;
+/// Maximum number of idle connections to keep.
+const MAX_IDLE: usize = 32;
 /// How often a refused request is retried with other credentials.
 const MAX_RETRIES: usize = 3;
 
@@ -68,8 +72,8 @@ impl Courier {
         authorize: Option<Arc<dyn Authorize>>,
     ) -> Self {
         Self {
+            connections: Connections::new(endpoint.destination(), Arc::from(dial), MAX_IDLE),
             endpoint,
-            connections: Connections::new(dial),
             authorize,
         }
     }
@@ -80,7 +84,7 @@ impl Courier {
         request: Request<Full<Bytes>>,
     ) -> Result<Exchange, ClientError> {
         let Some(authorize) = &self.authorize else {
-            return self.connections.send(request).await;
+            return Ok(self.connections.send(request, &Waits::default()).await?);
         };
         let mut tries = 0;
         loop {
@@ -94,7 +98,7 @@ impl Courier {
                 value.set_sensitive(true);
                 attempt.headers_mut().insert(AUTHORIZATION, value);
             }
-            let exchange = self.connections.send(attempt).await?;
+            let exchange = self.connections.send(attempt, &Waits::default()).await?;
             let response = &exchange.response;
             let Some(refusal) = Refusal::of(response.status(), response.headers(), token) else {
                 return Ok(exchange);
@@ -136,38 +140,9 @@ impl Courier {
     }
 }
 
-/// Reads a whole body.
+/// Reads a whole body, and keeps its connection.
 pub(crate) async fn whole(mut exchange: Exchange, longest: usize) -> Result<Bytes, ClientError> {
-    let mut parts = Vec::new();
-    let mut length = 0;
-    while let Some(part) = frame(&mut exchange).await? {
-        length += part.len();
-        if length > longest {
-            return Err(ClientError::TooLong(longest));
-        }
-        parts.push(part);
-    }
+    let whole = exchange.whole(longest, &Waits::default()).await?;
     exchange.keep().await;
-    Ok(match <[Bytes; 1]>::try_from(parts) {
-        Ok([whole]) => whole,
-        Err(parts) => parts.concat().into(),
-    })
-}
-
-/// Returns the next piece of a body; `None` at its end.
-pub(crate) async fn frame(exchange: &mut Exchange) -> Result<Option<Bytes>, ClientError> {
-    loop {
-        match exchange.response.body_mut().frame().await {
-            None => return Ok(None),
-            Some(Ok(frame)) => {
-                if let Ok(data) = frame.into_data() {
-                    return Ok(Some(data));
-                }
-            }
-            Some(Err(error)) => {
-                let said = error.to_string();
-                return Err(ClientError::Closed { said });
-            }
-        }
-    }
+    Ok(whole)
 }

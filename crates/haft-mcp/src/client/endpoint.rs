@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use haft_http::connections::Destination;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderValue, Method, Request, Uri};
 use http_body_util::Full;
@@ -84,6 +85,15 @@ impl Endpoint {
         self.url.as_str()
     }
 
+    /// Returns where connections to it lead.
+    pub(crate) fn destination(&self) -> Destination {
+        Destination {
+            host: self.host().to_owned(),
+            port: self.port(),
+            secure: self.is_secure(),
+        }
+    }
+
     /// Returns a POST request with a message.
     pub(crate) fn post(&self, message: Vec<u8>) -> Result<Request<Full<Bytes>>, ClientError> {
         let mut request = self.request(Method::POST, Bytes::from(message))?;
@@ -128,14 +138,6 @@ impl Endpoint {
         headers.insert(HOST, host.map_err(|_| malformed("host"))?);
         Ok(request)
     }
-}
-
-/// Returns whether a response is an event stream.
-pub(crate) fn is_stream(headers: &HeaderMap) -> bool {
-    let kind = headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok());
-    let kind = kind.unwrap_or_default().trim_start();
-    kind.get(..17)
-        .is_some_and(|kind| kind.eq_ignore_ascii_case("text/event-stream"))
 }
 
 /// Returns a header value; what a header cannot hold is encoded as `=?base64?…?=` (2026-07-28, transports).

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use haft::error::ToolError;
 use haft::text::clip;
+use haft_http::body::BodyError;
+use haft_http::connections::SendError;
+use haft_http::waits::Wait;
 use serde_json::value::RawValue;
 
 /// Why a server gave no answer.
@@ -81,6 +84,27 @@ pub enum ClientError {
     /// Its session is over; nothing was executed.
     #[error("the server has ended the session")]
     SessionOver,
+}
+
+impl From<SendError> for ClientError {
+    fn from(error: SendError) -> Self {
+        let said = error.to_string();
+        match error {
+            SendError::Unreachable(_) | SendError::Late(Wait::Connect) => Self::Unreachable(said),
+            SendError::Closed(_) | SendError::Late(_) => Self::Closed { said },
+        }
+    }
+}
+
+impl From<BodyError> for ClientError {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::TooLong(longest) => Self::TooLong(longest),
+            BodyError::Broken(_) | BodyError::Late(_) => Self::Closed {
+                said: error.to_string(),
+            },
+        }
+    }
 }
 
 /// Names the request that had no answer; the user asked for the connection, so that one needs no name.

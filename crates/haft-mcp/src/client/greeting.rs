@@ -104,15 +104,18 @@ fn has_true_member(capability: Option<&RawValue>, name: &str) -> bool {
 impl Client {
     /// Greets the server in its `known` era, or else in the one that it turns out to speak.
     pub(super) async fn greet(&mut self, known: Option<Era>) -> Result<(), ClientError> {
-        match known {
-            Some(Era::Legacy(_)) => self.initialize().await,
-            // It may have changed since it was last seen.
-            Some(Era::Modern) | None => {
-                if self.discover().await? {
-                    return Ok(());
-                }
-                self.initialize().await
-            }
+        let was_older = matches!(known, Some(Era::Legacy(_)));
+        // One of the stateless era may have changed since it was last seen, so it is asked again.
+        if !was_older && self.discover().await? {
+            return Ok(());
+        }
+        match self.initialize().await {
+            // It started too slowly to answer `server/discover` in time, or is newer than when it was last seen.
+            Err(refused @ ClientError::Refused { .. }) => match self.discover().await {
+                Ok(true) => Ok(()),
+                _ => Err(refused),
+            },
+            other => other,
         }
     }
 

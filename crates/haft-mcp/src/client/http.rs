@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use haft::future::BoxFuture;
+use haft_http::dial::Dial;
 use parking_lot::Mutex;
 use tokio::sync::{broadcast, watch};
 
-use crate::client::connections::Dial;
 use crate::client::courier::Courier;
 use crate::client::error::ClientError;
 use crate::client::news::News;

@@ -132,7 +132,7 @@ impl Search {
             );
         }
         if !self.names.insert(name.to_ascii_lowercase()) {
-            return wrong("comes twice");
+            return wrong("appears twice");
         }
         self.found.push(Mark {
             header: format!("mcp-param-{}", name.to_ascii_lowercase()),
@@ -185,7 +185,7 @@ mod tests {
             (text(json!(1)), Err("is not text")),
             (
                 json!({"a": marked, "b": {"type": "string", "x-mcp-header": "x"}}),
-                Err("comes twice"),
+                Err("appears twice"),
             ),
             (
                 json!({"a": {"type": "number", "x-mcp-header": "X"}}),

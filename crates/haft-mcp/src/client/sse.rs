@@ -10,14 +10,15 @@ use std::time::Duration;
 use bytes::Bytes;
 use haft::future::BoxFuture;
 use haft::text::clip;
-use haft_wire::events::{Event, Events};
+use haft_http::connections::Exchange;
+use haft_http::waits::Waits;
+use haft_wire::events::{SseEvent, SseParser};
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
 use url::Url;
 
-use crate::client::connections::Exchange;
-use crate::client::courier::{Courier, MAX_REFUSAL_BODY, frame, whole};
-use crate::client::endpoint::{Endpoint, is_stream};
+use crate::client::courier::{Courier, MAX_REFUSAL_BODY, whole};
+use crate::client::endpoint::Endpoint;
 use crate::client::error::ClientError;
 use crate::client::news::News;
 use crate::client::pending::Pending;
@@ -175,8 +176,8 @@ impl Post {
 /// A stream, with the events that came after the first one.
 struct Stream {
     exchange: Exchange,
-    events: Events,
-    first_events: Vec<Event>,
+    events: SseParser,
+    first_events: Vec<SseEvent>,
 }
 
 /// Opens the stream and reads the address that its first event names.
@@ -184,18 +185,18 @@ async fn begin(courier: &Courier) -> Result<(Stream, Url), ClientError> {
     let endpoint = &courier.endpoint;
     let exchange = courier.send(endpoint.stream()?).await?;
     let exchange = courier.check_status(exchange).await?;
-    if !is_stream(exchange.response.headers()) {
+    if !exchange.is_event_stream() {
         return Err(ClientError::Malformed(
             "it answers with no stream of events".into(),
         ));
     }
     let mut stream = Stream {
         exchange,
-        events: Events::new(endpoint.longest),
+        events: SseParser::new(endpoint.longest),
         first_events: Vec::new(),
     };
     let longest = endpoint.longest;
-    while let Some(part) = frame(&mut stream.exchange).await? {
+    while let Some(part) = stream.exchange.next(&Waits::default()).await? {
         let found = stream.events.push(&part);
         let mut found = found
             .map_err(|_| ClientError::TooLong(longest))?
@@ -232,7 +233,7 @@ async fn read(mut stream: Stream, pending: Arc<Pending>, post: Arc<Post>) {
     let longest = post.to.longest;
     let first_events = std::mem::take(&mut stream.first_events);
     handle_events(first_events, &pending, &post);
-    while let Ok(Some(part)) = frame(&mut stream.exchange).await {
+    while let Ok(Some(part)) = stream.exchange.next(&Waits::default()).await {
         let Ok(events) = stream.events.push(&part) else {
             pending.fail_overlong(&[], longest);
             break;
@@ -242,7 +243,7 @@ async fn read(mut stream: Stream, pending: Arc<Pending>, post: Arc<Post>) {
     pending.end();
 }
 
-fn handle_events(events: Vec<Event>, pending: &Pending, post: &Arc<Post>) {
+fn handle_events(events: Vec<SseEvent>, pending: &Pending, post: &Arc<Post>) {
     let messages = events.into_iter();
     for event in messages.filter(|event| matches!(event.kind.as_str(), "" | "message")) {
         if let Some((inquiry, ask)) = pending.hear(event.data.into()) {

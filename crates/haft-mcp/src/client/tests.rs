@@ -132,10 +132,21 @@ async fn a_server_is_greeted_as_its_era_wants_it() {
             json!({"jsonrpc": "2.0", "id": message["id"], "error": error}).to_string(),
         ])
     };
+    // A server that starts so slowly that its first answer comes too late.
+    let mut greetings = 0;
+    let slow = move |message: &Value| {
+        greetings += 1;
+        match greetings {
+            1 => Some(Vec::new()),
+            2 | 3 if message["method"] != "server/discover" => Some(unknown(message)),
+            _ => modern(message),
+        }
+    };
     let old = Era::Legacy(Revision::V2025_06_18);
-    let rows: [(Box<Behaviour>, &str, Era); 4] = [
+    let rows: [(Box<Behaviour>, &str, Era); 5] = [
         (Box::new(modern), "new", Era::Modern),
         (Box::new(wavering), "new", Era::Modern),
+        (Box::new(slow), "new", Era::Modern),
         (Box::new(legacy), "old", old),
         (Box::new(silent), "old", old),
     ];

@@ -129,7 +129,6 @@ impl Callers {
         self.open.write()
     }
 
-    /// Ends all runs.
     pub(crate) fn end_all(&self) {
         self.end_where(|_| true);
     }

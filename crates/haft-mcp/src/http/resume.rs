@@ -48,7 +48,6 @@ struct Events {
 }
 
 impl Streams {
-    /// Creates a stream.
     pub(crate) fn begin(&self) -> Arc<Stream> {
         let mut streams = self.0.lock();
         streams.last += 1;
@@ -73,7 +72,6 @@ impl Streams {
         stream.map(|stream| (Arc::clone(stream), event))
     }
 
-    /// Removes a stream.
     pub(crate) fn forget(&self, stream: &Arc<Stream>) {
         self.0.lock().kept.retain(|kept| !Arc::ptr_eq(kept, stream));
     }

@@ -83,7 +83,7 @@ pub(super) fn one<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a s
         return Ok(None);
     };
     if values.next().is_some() {
-        return Err(mismatch(format!("the header {name} is there twice")));
+        return Err(mismatch(format!("the header {name} appears twice")));
     }
     let text = value.to_str().ok();
     text.map(Some)

@@ -21,7 +21,6 @@ const MAX_SWEEP_INTERVAL: Duration = Duration::from_secs(15);
 
 type Open = HashMap<Box<str>, Arc<Session>>;
 
-/// The open sessions.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     open: Mutex<Open>,
@@ -94,12 +93,10 @@ impl Sessions {
         is_callers.then(|| Lease::new(session))
     }
 
-    /// Ends a session.
     pub(crate) fn end(&self, lease: &Lease) {
         self.end_where(|session| Arc::ptr_eq(session, &lease.0));
     }
 
-    /// Ends all sessions.
     pub(crate) fn end_all(&self) {
         self.end_where(|_| true);
     }

@@ -63,10 +63,10 @@ pub(crate) async fn write(out: &mut Vec<u8>, entry: &Arc<ToolEntry>) -> Result<(
     let mut reading = tokio::spawn(async move { tool.page().await });
     let page = match tokio::time::timeout(PAGE_TIMEOUT, &mut reading).await {
         Ok(Ok(page)) => page.map_err(|error| failed(error.message()))?,
-        Ok(Err(_)) => return Err(failed("the tool failed while it gave its page")),
+        Ok(Err(_)) => return Err(failed("the tool failed while it provided its page")),
         Err(_) => {
             reading.abort();
-            return Err(failed("the tool gave no page in 10 s"));
+            return Err(failed("the tool did not provide its page within 10 s"));
         }
     };
     let none = ToolUi::default();

@@ -31,7 +31,6 @@ const CLIENT_GRACE: Duration = Duration::from_secs(30);
 
 /// A call made by a client's request.
 pub(crate) struct Made {
-    /// The call.
     pub(crate) call: ToolCall,
     /// Whether it is of one of the executor's internal tools.
     pub(crate) internal: bool,

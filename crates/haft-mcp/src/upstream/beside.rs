@@ -151,8 +151,8 @@ impl Upstream {
         (self.has_prompts() && (names_it || is_known())).then_some(own)
     }
 
-    /// Sends a request to the server, over a new connection if there is none. Retries if the connection was lost, since these
-    /// requests change nothing by the protocol.
+    /// Sends a request to the server, over a new connection if there is none. Retries once if the connection was lost, since
+    /// these requests change nothing by the protocol.
     pub(crate) async fn ask(
         &self,
         errand: Errand<'_>,

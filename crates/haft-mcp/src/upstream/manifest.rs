@@ -34,7 +34,7 @@ pub struct Manifest {
     pub server: String,
     /// Its version.
     pub version: String,
-    /// Its instructions for users.
+    /// What it tells its clients and their models about its use (`instructions`).
     pub instructions: Option<String>,
     /// The protocol revision that it spoke.
     pub revision: String,

@@ -6,11 +6,10 @@ use haft::arguments::Arguments;
 use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::future::BoxFuture;
-use haft::permission::{Condition, Effect, Permission};
 use haft::result::ToolResult;
 use haft::spec::{Annotations, Listing, Risk, ToolSpec};
-use haft::tool::Tool;
-use haft::untrusted::SERVER_EFFECT;
+use haft::tool::{Depth, Intent, PreparedCall, Tool};
+use haft::workspace::Workspace;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -95,32 +94,41 @@ impl Tool for RemoteTool {
         &self.spec
     }
 
-    fn permissions(&self, _arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
-        let effect = Effect::Other {
-            kind: SERVER_EFFECT.to_owned(),
-            value: self.server.name.clone(),
-        };
-        Ok(vec![Permission {
-            effect,
-            risk: self.spec.risk,
-        }])
+    fn workspace(&self) -> Option<&Workspace> {
+        None
     }
 
-    fn conditions(&self, _arguments: &Arguments) -> Vec<Condition> {
-        vec![Condition::new("server", self.server.manifest.place.clone())]
+    fn prepare(self: Arc<Self>, arguments: &Arguments) -> Result<Box<dyn PreparedCall>, ToolError> {
+        Ok(Box::new(RemoteCall {
+            arguments: arguments.clone(),
+            tool: self,
+        }))
+    }
+}
+
+/// A call of a server's tool.
+struct RemoteCall {
+    tool: Arc<RemoteTool>,
+    /// As they are sent.
+    arguments: Arguments,
+}
+
+impl PreparedCall for RemoteCall {
+    fn intent(&self, depth: Depth) -> Result<Intent, ToolError> {
+        let RemoteTool { server, spec, .. } = &*self.tool;
+        Ok(server.intent(spec.risk, depth))
     }
 
-    fn call<'a>(
-        &'a self,
-        arguments: &'a Arguments,
-        context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+    fn run(self: Box<Self>, context: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
-            let bridge = Bridge::of(&self.server, context);
-            let (pinned, repeatable) = (&self.pinned, self.spec.idempotent);
-            let call = self
-                .server
-                .call(pinned, arguments.as_str(), &bridge, repeatable);
+            let RemoteTool {
+                server,
+                pinned,
+                spec,
+            } = &*self.tool;
+            let bridge = Bridge::of(server, context);
+            let arguments = self.arguments.as_str();
+            let call = server.call(pinned, arguments, &bridge, spec.idempotent);
             call.await
         })
     }

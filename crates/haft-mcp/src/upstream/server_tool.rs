@@ -11,11 +11,10 @@ use haft::error::ToolError;
 use haft::future::BoxFuture;
 use haft::json::amend::Amended;
 use haft::json::members::{Member, members};
-use haft::permission::{Condition, Effect, Permission};
 use haft::result::ToolResult;
 use haft::spec::{Risk, ToolName, ToolSpec};
-use haft::tool::Tool;
-use haft::untrusted::SERVER_EFFECT;
+use haft::tool::{Depth, Intent, PreparedCall, Tool};
+use haft::workspace::Workspace;
 use serde_json::json;
 use serde_json::value::RawValue;
 
@@ -117,51 +116,58 @@ impl Tool for ServerTool {
         &self.spec
     }
 
-    fn permissions(&self, _arguments: &Arguments) -> Result<Vec<Permission>, ToolError> {
-        let effect = Effect::Other {
-            kind: SERVER_EFFECT.to_owned(),
-            value: self.server.name().to_owned(),
-        };
-        Ok(vec![Permission {
-            effect,
-            risk: self.spec.risk,
-        }])
+    fn workspace(&self) -> Option<&Workspace> {
+        None
     }
 
-    fn conditions(&self, _arguments: &Arguments) -> Vec<Condition> {
-        vec![Condition::new("server", self.server.manifest.place.clone())]
+    fn prepare(self: Arc<Self>, arguments: &Arguments) -> Result<Box<dyn PreparedCall>, ToolError> {
+        Ok(Box::new(ServerCall {
+            arguments: arguments.clone(),
+            tool: self,
+        }))
+    }
+}
+
+/// A request to the server, as a call.
+struct ServerCall {
+    tool: Arc<ServerTool>,
+    /// As they are sent.
+    arguments: Arguments,
+}
+
+impl PreparedCall for ServerCall {
+    fn intent(&self, depth: Depth) -> Result<Intent, ToolError> {
+        let ServerTool { server, spec, .. } = &*self.tool;
+        Ok(server.intent(spec.risk, depth))
     }
 
-    fn call<'a>(
-        &'a self,
-        arguments: &'a Arguments,
-        context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+    fn run(self: Box<Self>, context: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async move {
-            let text = arguments.as_str();
+            let ServerTool { verb, server, .. } = &*self.tool;
+            let text = self.arguments.as_str();
             let found = members(text);
             let found = found.map_err(|e| ToolError::invalid_arguments(e.to_string()))?;
-            let name = self.verb.named();
+            let name = verb.named();
             let name = found
                 .iter()
                 .find(|member| name.is_some_and(|name| member.is(name)))
                 .and_then(|member| serde_json::from_str::<String>(member.value().get()).ok());
             let follows =
                 |member: &Member<'_>| member.is("follow") && member.value().get() == "true";
-            if self.verb == Verb::Read && found.iter().any(follows) {
+            if *verb == Verb::Read && found.iter().any(follows) {
                 let uri = name.unwrap_or_default();
-                self.server.wait_until_followed(&uri).await?;
+                server.wait_until_followed(&uri).await?;
                 return Ok(ToolResult::default());
             }
             let params = text.trim_ascii();
             let params = params.strip_prefix('{').and_then(|p| p.strip_suffix('}'));
             let errand = Errand {
-                method: self.verb.method(),
+                method: verb.method(),
                 params: params.unwrap_or_default(),
                 name: name.as_deref(),
             };
-            let bridge = Bridge::of(&self.server, context);
-            let raw = self.server.ask(errand, &bridge).await?;
+            let bridge = Bridge::of(server, context);
+            let raw = server.ask(errand, &bridge).await?;
             Ok(ToolResult {
                 data: Some(own_members_out(raw)),
                 ..ToolResult::default()

@@ -286,7 +286,7 @@ fn required<'a>(raw: Option<&'a RawValue>, member: &str) -> Result<Cow<'a, str>,
     text(raw).ok_or_else(|| RpcError::invalid_params(format!("params.{member} is not a string")))
 }
 
-/// Parses a level.
+/// Parses the log level in `params.MEMBER`; the error lists the known levels.
 fn level(word: &str, member: &str) -> Result<LogLevel, RpcError> {
     LogLevel::parse(word).ok_or_else(|| {
         let known = LogLevel::ALL.map(LogLevel::as_str).join(", ");

@@ -41,7 +41,7 @@ impl Open for Near {
 }
 
 impl Dial for Near {
-    fn dial(&self) -> BoxFuture<'_, io::Result<Box<dyn Io>>> {
+    fn dial<'a>(&'a self, _: &'a str, _: u16, _: bool) -> BoxFuture<'a, io::Result<Box<dyn Io>>> {
         Box::pin(async move {
             let stream = TcpStream::connect(self.0).await?;
             stream.set_nodelay(true)?;

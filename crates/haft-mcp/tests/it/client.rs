@@ -46,7 +46,7 @@ struct Near {
 }
 
 impl Dial for Near {
-    fn dial(&self) -> BoxFuture<'_, io::Result<Box<dyn Io>>> {
+    fn dial<'a>(&'a self, _: &'a str, _: u16, _: bool) -> BoxFuture<'a, io::Result<Box<dyn Io>>> {
         let (client, server) = tokio::io::duplex(64 * 1024);
         let service = self.service.clone();
         *self.dialled.lock() += 1;

@@ -132,7 +132,7 @@ fn plain(status: StatusCode, text: &'static str) -> Reply {
 }
 
 impl Dial for Server {
-    fn dial(&self) -> BoxFuture<'_, io::Result<Box<dyn Io>>> {
+    fn dial<'a>(&'a self, _: &'a str, _: u16, _: bool) -> BoxFuture<'a, io::Result<Box<dyn Io>>> {
         let (client, server) = tokio::io::duplex(64 * 1024);
         let this = self.clone();
         tokio::spawn(async move {

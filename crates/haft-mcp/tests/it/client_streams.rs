@@ -94,7 +94,7 @@ fn stream(events: &str) -> Response<Full<Bytes>> {
 }
 
 impl Dial for Breaking {
-    fn dial(&self) -> BoxFuture<'_, io::Result<Box<dyn Io>>> {
+    fn dial<'a>(&'a self, _: &'a str, _: u16, _: bool) -> BoxFuture<'a, io::Result<Box<dyn Io>>> {
         let (client, server) = tokio::io::duplex(64 * 1024);
         let this = self.clone();
         tokio::spawn(async move {

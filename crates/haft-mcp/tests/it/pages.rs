@@ -2,7 +2,7 @@
 
 use haft::context::CallContext;
 use haft::spec::{ToolPage, ToolUi};
-use haft::tool::{TypedTool, collected};
+use haft::tool::{Depth, Intent, TypedTool, collected};
 use haft::{JsonSchema, ToolError, ToolResult, ToolSpec, tool};
 use haft_mcp::server::ServerLimits;
 use serde::Deserialize;
@@ -40,6 +40,10 @@ impl<const TOO_LARGE: bool> TypedTool for Paged<TOO_LARGE> {
             ui: Some(ui),
             ..spec
         }
+    }
+
+    fn intent(&self, _: &Nothing, _: Depth) -> Result<Intent, ToolError> {
+        Ok(Intent::call_only())
     }
 
     fn page(&self) -> Option<ToolPage> {

@@ -13,14 +13,14 @@ use super::pidfd::gone;
 
 /// Controls where a script's process may run.
 #[derive(Debug)]
-pub(super) struct Apart {
+pub(super) struct CpuPlacement {
     /// `None` if unknown.
     pid: Option<Pid>,
-    phase: Mutex<Phase>,
+    phase: Mutex<PlacementPhase>,
 }
 
 #[derive(Debug)]
-enum Phase {
+enum PlacementPhase {
     /// The process has not received any of its script yet.
     New,
     /// The process is starting, on all of these CPUs except one.
@@ -29,19 +29,19 @@ enum Phase {
     Free,
 }
 
-impl Apart {
+impl CpuPlacement {
     pub(super) fn new(pid: Option<Pid>) -> Self {
-        let phase = Mutex::new(Phase::New);
+        let phase = Mutex::new(PlacementPhase::New);
         Self { pid, phase }
     }
 
     /// Keeps the process off this thread's CPU, before the first message to it.
     pub(super) fn begin(&self, pidfd: &OwnedFd) {
         let mut phase = self.phase.lock();
-        if !matches!(*phase, Phase::New) {
+        if !matches!(*phase, PlacementPhase::New) {
             return;
         }
-        *phase = Phase::Free;
+        *phase = PlacementPhase::Free;
         // The ID of a process that is gone may belong to another one.
         if gone(pidfd, 0) {
             return;
@@ -52,19 +52,19 @@ impl Apart {
         let mut others = all;
         others.unset(sched_getcpu());
         if others.count() > 0 && sched_setaffinity(self.pid, &others).is_ok() {
-            *phase = Phase::Begins(all);
+            *phase = PlacementPhase::Begins(all);
         }
     }
 
     /// Lets the process and the threads that it has created run on all its CPUs again.
     pub(super) fn release(&self, pidfd: &OwnedFd) {
         let mut phase = self.phase.lock();
-        if let (Phase::Begins(all), Some(pid)) = (&*phase, self.pid) {
+        if let (PlacementPhase::Begins(all), Some(pid)) = (&*phase, self.pid) {
             let threads = (!gone(pidfd, 0)).then(|| threads(pid));
             for thread in threads.into_iter().flatten() {
                 let _ = sched_setaffinity(Some(thread), all);
             }
-            *phase = Phase::Free;
+            *phase = PlacementPhase::Free;
         }
     }
 }

@@ -7,12 +7,12 @@ use tokio::sync::OnceCell;
 
 use super::fresh;
 use super::interpreter::{Candidates, Interpreter, candidates};
-use super::pool::{Pool, Ready};
-use super::script::{Keeper, Script};
-use super::stage::Stage;
-use super::zygote::{Newborn, Warmth, Zygote};
-use super::{CodeConfig, CodeProbe, Kind};
-use crate::strength::{Missing, Strength};
+use super::pool::{Pool, ReadyChild};
+use super::script::{Script, ScriptOwner};
+use super::stage::InterpreterSetup;
+use super::zygote::{WarmUp, Zygote, ZygoteChild};
+use super::{CodeConfig, CodeProbe, LibrarySet};
+use crate::strength::{MissingFeature, Strength};
 use crate::{Sandbox, StartError};
 
 /// How long to delay creating the next child while another is ready: by then, most scripts' first calls are over.
@@ -20,24 +20,24 @@ const HEAD_START: Duration = Duration::from_millis(5);
 
 /// The state that all clones of a jail share.
 #[derive(Debug)]
-pub(super) struct Inner {
+pub(super) struct CodeJailState {
     sandbox: Sandbox,
     config: CodeConfig,
-    chosen: OnceCell<Chosen>,
+    chosen: OnceCell<InterpreterChoice>,
     plain: Pool,
     data: Pool,
 }
 
 /// The outcome of the search.
 #[derive(Debug)]
-pub(super) struct Chosen {
+pub(super) struct InterpreterChoice {
     pub(super) probe: CodeProbe,
     interpreter: Option<Interpreter>,
     level: Strength,
     landlock: u32,
 }
 
-impl Inner {
+impl CodeJailState {
     pub(super) fn new(sandbox: Sandbox, config: CodeConfig) -> Self {
         Self {
             sandbox,
@@ -48,19 +48,24 @@ impl Inner {
         }
     }
 
-    fn pool(&self, kind: Kind) -> &Pool {
+    fn pool(&self, kind: LibrarySet) -> &Pool {
         match kind {
-            Kind::Plain => &self.plain,
-            Kind::Data => &self.data,
+            LibrarySet::Plain => &self.plain,
+            LibrarySet::Data => &self.data,
         }
     }
 
-    pub(super) async fn chosen(&self) -> &Chosen {
+    pub(super) async fn chosen(&self) -> &InterpreterChoice {
         self.chosen.get_or_init(|| self.choose()).await
     }
 
-    fn stage<'a>(&'a self, chosen: &'a Chosen, of: &'a Interpreter, kind: Kind) -> Stage<'a> {
-        Stage {
+    fn stage<'a>(
+        &'a self,
+        chosen: &'a InterpreterChoice,
+        of: &'a Interpreter,
+        kind: LibrarySet,
+    ) -> InterpreterSetup<'a> {
+        InterpreterSetup {
             config: &self.config,
             interpreter: of,
             places: &self.sandbox.config().places,
@@ -71,9 +76,9 @@ impl Inner {
     }
 
     /// Runs interpreters in the jail until one works: as a zygote, else from scratch for each script.
-    async fn choose(&self) -> Chosen {
+    async fn choose(&self) -> InterpreterChoice {
         let jail = self.sandbox.probe().await;
-        let mut chosen = Chosen {
+        let mut chosen = InterpreterChoice {
             probe: CodeProbe {
                 python: None,
                 version: String::new(),
@@ -89,7 +94,7 @@ impl Inner {
             landlock: jail.landlock_abi,
         };
         if let Err(error) = jail.admit(self.sandbox.config().require) {
-            chosen.probe.missing = Some(Missing {
+            chosen.probe.missing = Some(MissingFeature {
                 what: "a jail for scripts".into(),
                 why: error.to_string(),
                 fix: "run `haft doctor`".into(),
@@ -114,14 +119,14 @@ impl Inner {
 
     async fn choose_fresh(
         &self,
-        chosen: &mut Chosen,
+        chosen: &mut InterpreterChoice,
         found: Vec<Interpreter>,
         mut errors: Vec<String>,
     ) {
         for interpreter in found {
             match fresh::start(
                 &self.sandbox,
-                &self.stage(chosen, &interpreter, Kind::Plain),
+                &self.stage(chosen, &interpreter, LibrarySet::Plain),
             )
             .await
             {
@@ -139,7 +144,7 @@ impl Inner {
         } else {
             errors.join("; ")
         };
-        chosen.probe.missing = Some(Missing {
+        chosen.probe.missing = Some(MissingFeature {
             what: "a Python that works in the jail".into(),
             why,
             fix: "install python3 (3.9 or later; on Debian and Ubuntu `apt install python3`)"
@@ -150,15 +155,15 @@ impl Inner {
 
     async fn choose_zygote(
         &self,
-        chosen: &mut Chosen,
+        chosen: &mut InterpreterChoice,
         found: &[Interpreter],
         errors: &mut Vec<String>,
     ) -> bool {
         for interpreter in found {
-            let stage = self.stage(chosen, interpreter, Kind::Plain);
+            let stage = self.stage(chosen, interpreter, LibrarySet::Plain);
             let tried = match Zygote::start(self.sandbox.config(), &stage).await {
                 // A zygote that cannot create a child is useless.
-                Ok(zygote) => zygote.spawn(Warmth::Warmed).await.map(|newborn| {
+                Ok(zygote) => zygote.spawn(WarmUp::Warmed).await.map(|newborn| {
                     super::zygote::kill(&newborn.pidfd);
                     zygote
                 }),
@@ -180,7 +185,7 @@ impl Inner {
     }
 
     /// Returns an interpreter for a script, the fastest way available now.
-    pub(super) async fn take(&self, kind: Kind) -> Result<Script, StartError> {
+    pub(super) async fn take(&self, kind: LibrarySet) -> Result<Script, StartError> {
         let chosen = self.chosen().await;
         let Some(interpreter) = &chosen.interpreter else {
             let jail = self.sandbox.probe().await;
@@ -192,7 +197,7 @@ impl Inner {
         if chosen.probe.zygote {
             let ready = match self.pool(kind).pop() {
                 Some(ready) => Ok(ready),
-                None => self.made(&stage, Warmth::AtOnce).await,
+                None => self.made(&stage, WarmUp::AtOnce).await,
             };
             match ready {
                 Ok((newborn, zygote)) => return chosen.script(newborn, zygote),
@@ -205,7 +210,11 @@ impl Inner {
     }
 
     /// Creates a child now; by another zygote if the present one is gone.
-    async fn made(&self, stage: &Stage<'_>, warmth: Warmth) -> Result<Ready, StartError> {
+    async fn made(
+        &self,
+        stage: &InterpreterSetup<'_>,
+        warmth: WarmUp,
+    ) -> Result<ReadyChild, StartError> {
         let pool = self.pool(stage.kind);
         let mut again = true;
         loop {
@@ -225,7 +234,7 @@ impl Inner {
     }
 
     /// Fills the pool of a kind, with children of a new zygote if the old one is due for replacement.
-    pub(super) async fn fill(&self, kind: Kind) {
+    pub(super) async fn fill(&self, kind: LibrarySet) {
         let chosen = self.chosen().await;
         let (Some(interpreter), true) = (&chosen.interpreter, chosen.probe.zygote) else {
             return;
@@ -245,7 +254,7 @@ impl Inner {
             let _ = pool.put(next);
         }
         while filling.wants(self.config.idle) {
-            let Ok(ready) = self.made(&stage, Warmth::Warmed).await else {
+            let Ok(ready) = self.made(&stage, WarmUp::Warmed).await else {
                 return;
             };
             filling.keep(ready);
@@ -258,16 +267,16 @@ impl Inner {
     }
 }
 
-impl Chosen {
+impl InterpreterChoice {
     fn choose(&mut self, interpreter: Interpreter, version: String) {
         self.probe.python = Some(interpreter.program.clone());
         self.probe.version = version;
         self.interpreter = Some(interpreter);
     }
 
-    fn script(&self, newborn: Newborn, zygote: Arc<Zygote>) -> Result<Script, StartError> {
+    fn script(&self, newborn: ZygoteChild, zygote: Arc<Zygote>) -> Result<Script, StartError> {
         let engine: Arc<str> = format!("{} (zygote)", zygote.name).into();
-        let keeper = Keeper::Zygote(zygote);
+        let keeper = ScriptOwner::Zygote(zygote);
         Script::new(newborn, keeper, self.probe.strength, engine)
     }
 }

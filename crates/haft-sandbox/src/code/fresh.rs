@@ -9,10 +9,10 @@ use tokio::time::timeout;
 
 use super::datagram::pair;
 use super::locks::WORKSPACE;
-use super::script::{Keeper, Script};
-use super::stage::Stage;
-use super::zygote::{Newborn, locked, pipe};
-use crate::jail::bare::Scratch;
+use super::script::{Script, ScriptOwner};
+use super::stage::InterpreterSetup;
+use super::zygote::{ZygoteChild, locked, pipe};
+use crate::jail::bare::ScratchFolder;
 use crate::jail::{SETUP, launch};
 use crate::strength::Strength;
 use crate::{Sandbox, StartError};
@@ -21,12 +21,15 @@ use crate::{Sandbox, StartError};
 pub(super) const SUFFIX: &str = " (fresh)";
 
 /// Starts one and waits until it has run its first line.
-pub(super) async fn start(sandbox: &Sandbox, stage: &Stage<'_>) -> Result<Script, StartError> {
+pub(super) async fn start(
+    sandbox: &Sandbox,
+    stage: &InterpreterSetup<'_>,
+) -> Result<Script, StartError> {
     let failed = |step| move |source: io::Error| StartError::System { step, source };
     let scratch = if stage.level > Strength::LandlockSeccomp {
         None
     } else {
-        Some(Scratch::make().map_err(failed("make a private folder"))?)
+        Some(ScratchFolder::make().map_err(failed("make a private folder"))?)
     };
     let folder = scratch
         .as_ref()
@@ -41,7 +44,7 @@ pub(super) async fn start(sandbox: &Sandbox, stage: &Stage<'_>) -> Result<Script
     let (folder, name) = timeout(SETUP, locked(&bridge))
         .await
         .unwrap_or_else(|_| Err(StartError::Interpreter("it took too long".to_owned())))?;
-    let newborn = Newborn {
+    let newborn = ZygoteChild {
         bridge,
         pidfd,
         // It takes so long to start that the choice of CPU makes no difference.
@@ -51,5 +54,10 @@ pub(super) async fn start(sandbox: &Sandbox, stage: &Stage<'_>) -> Result<Script
     };
     let strength = sandbox.probe().await.strength;
     let engine = format!("{name}{SUFFIX}").into();
-    Script::new(newborn, Keeper::Jail(Mutex::new(tree)), strength, engine)
+    Script::new(
+        newborn,
+        ScriptOwner::Jail(Mutex::new(tree)),
+        strength,
+        engine,
+    )
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::locks::WORKSPACE;
 use crate::places::toolchain::{Toolchain, files_on_path};
-use crate::places::{Places, Refused, Wanted};
+use crate::places::{PathPurpose, PathRefusal, Places};
 
 /// A Python that may work; only running it shows whether it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) struct Interpreter {
 #[derive(Debug, Default)]
 pub(super) struct Candidates {
     pub(super) found: Vec<Interpreter>,
-    pub(super) passed_over: Vec<Refused>,
+    pub(super) passed_over: Vec<PathRefusal>,
 }
 
 /// Returns only the one that the configuration names, or those on the path, then the system's.
@@ -46,14 +46,14 @@ pub(super) fn candidates(places: &Places, named: Option<&Path>) -> Candidates {
     all
 }
 
-fn look(places: &Places, path: &Path) -> Result<Interpreter, Refused> {
+fn look(places: &Places, path: &Path) -> Result<Interpreter, PathRefusal> {
     let Toolchain { program, mut parts } = Toolchain::at(places, path)?;
     let sites = sites(places, path)?;
     parts.extend(sites.iter().filter(|site| !places.is_shown(site)).cloned());
     // A script's own folders would cover files that lie there.
     let covered = |part: &&PathBuf| part.starts_with("/tmp") || part.starts_with(WORKSPACE);
     if let Some(part) = parts.iter().find(covered) {
-        return Err(Refused {
+        return Err(PathRefusal {
             path: part.clone(),
             why: "lies where a script has a folder of its own".into(),
         });
@@ -66,7 +66,7 @@ fn look(places: &Places, path: &Path) -> Result<Interpreter, Refused> {
 }
 
 /// Returns the packages of a virtual environment, which lie next to the link to its interpreter.
-fn sites(places: &Places, path: &Path) -> Result<Vec<PathBuf>, Refused> {
+fn sites(places: &Places, path: &Path) -> Result<Vec<PathBuf>, PathRefusal> {
     let environment = path.parent().and_then(Path::parent);
     let environment = environment.and_then(|folder| folder.canonicalize().ok());
     let Some(environment) = environment.filter(|folder| folder.join("pyvenv.cfg").is_file()) else {
@@ -80,7 +80,7 @@ fn sites(places: &Places, path: &Path) -> Result<Vec<PathBuf>, Refused> {
         if places.is_shown(&site) {
             Ok(site)
         } else {
-            places.admit(&site, Wanted::Part(&environment))
+            places.admit(&site, PathPurpose::Part(&environment))
         }
     };
     sites.filter(|site| site.is_dir()).map(admit).collect()

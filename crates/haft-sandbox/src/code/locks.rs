@@ -4,10 +4,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::lock::{FOLDER, Step};
+use super::lock::{FOLDER, LockStep};
 use crate::StartError;
 use crate::filter::command::SCRIPT_NAMESPACES;
-use crate::filter::{Around, script};
+use crate::filter::{Isolation, script};
 use crate::jail::NO_CORE;
 use crate::jail::sys::pid_max_is_of_a_namespace;
 use crate::strength::Strength;
@@ -48,7 +48,7 @@ const CHANGE: u64 = (1 << 1)
 
 /// What a list of locks is built from.
 #[derive(Debug)]
-pub(super) struct Locks<'a> {
+pub(super) struct LockConfig<'a> {
     pub(super) level: Strength,
     /// The Landlock ABI; 0 = there is none.
     pub(super) landlock: u32,
@@ -63,30 +63,30 @@ pub(super) struct Locks<'a> {
 
 /// Returns the mounts of a script, for the process that has the right to create them: an empty `/tmp` and folder, no `/proc`.
 pub(super) fn mounts() -> Vec<u8> {
-    let mut list = List::default();
+    let mut list = LockList::default();
     list.mounts();
     list.0
 }
 
-impl Locks<'_> {
-    /// Returns the whole list.
+impl LockConfig<'_> {
+    /// Returns all locks of a child, in the order in which it takes them.
     pub(super) fn list(&self) -> Result<Vec<u8>, StartError> {
-        let mut list = List::default();
-        list.add(Step::Session, &[], &[]);
+        let mut list = LockList::default();
+        list.add(LockStep::Session, &[], &[]);
         list.prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         if self.level > Strength::LandlockSeccomp {
             self.namespaces(&mut list);
         }
-        list.add(Step::Folder, &[], &[self.folder().as_bytes()]);
+        list.add(LockStep::Folder, &[], &[self.folder().as_bytes()]);
         self.limits(&mut list);
-        list.add(Step::Capabilities, &[], &[]);
+        list.add(LockStep::Capabilities, &[], &[]);
         list.prctl(libc::PR_SET_NO_NEW_PRIVS, 1);
         list.prctl(libc::PR_SET_DUMPABLE, 0);
         if self.landlock > 0 {
             self.rules(&mut list);
         }
-        list.add(Step::Enter, &[], &[self.folder().as_bytes()]);
-        let around = Around::of(self.level > Strength::LandlockSeccomp, self.landlock);
+        list.add(LockStep::Enter, &[], &[self.folder().as_bytes()]);
+        let around = Isolation::of(self.level > Strength::LandlockSeccomp, self.landlock);
         let filter = script::allow(around, self.starts());
         let filter = filter
             .map_err(|_| StartError::Spec("no system call filter for this architecture".into()))?;
@@ -96,7 +96,7 @@ impl Locks<'_> {
             lines.extend([line.jt, line.jf]);
             lines.extend(line.k.to_ne_bytes());
         }
-        list.payload(Step::Filter, &lines);
+        list.payload(LockStep::Filter, &lines);
         Ok(list.0)
     }
 
@@ -114,14 +114,14 @@ impl Locks<'_> {
     }
 
     /// Adds namespaces and file systems of its own.
-    fn namespaces(&self, list: &mut List) {
+    fn namespaces(&self, list: &mut LockList) {
         if self.level == Strength::Full && pid_max_is_of_a_namespace() {
             // The settings belong to the writing process's namespace, whichever `/proc` is used.
             let last = RESERVED.to_string();
             let most = (RESERVED + THREADS).to_string();
             for (name, value) in [("ns_last_pid", last), ("pid_max", most)] {
                 let path = format!("/proc/sys/kernel/{name}");
-                list.add(Step::Write, &[], &[path.as_bytes(), value.as_bytes()]);
+                list.add(LockStep::Write, &[], &[path.as_bytes(), value.as_bytes()]);
             }
         }
         // No network namespace of its own: the zygote's is empty, its loopback is off, and neither the filter nor
@@ -131,15 +131,15 @@ impl Locks<'_> {
         if self.starts() {
             flags |= libc::CLONE_NEWNS;
         }
-        list.add(Step::Unshare, &[u64::from(flags.cast_unsigned())], &[]);
+        list.add(LockStep::Unshare, &[u64::from(flags.cast_unsigned())], &[]);
         if self.starts() {
             list.mounts();
         } else {
-            list.add(Step::Join, &[], &[]);
+            list.add(LockStep::Join, &[], &[]);
         }
     }
 
-    fn limits(&self, list: &mut List) {
+    fn limits(&self, list: &mut LockList) {
         if self.level < Strength::Full {
             // The only limit if the namespace's own number cannot be set; the kernel does not apply it to root, whose
             // threads are then limited only by memory.
@@ -148,7 +148,7 @@ impl Locks<'_> {
             } else {
                 TOGETHER_ON_HOST
             };
-            list.add(Step::Limit, &[u64::from(libc::RLIMIT_NPROC), most], &[]);
+            list.add(LockStep::Limit, &[u64::from(libc::RLIMIT_NPROC), most], &[]);
         }
         for (resource, most) in [
             (libc::RLIMIT_CORE, NO_CORE),
@@ -160,13 +160,13 @@ impl Locks<'_> {
             (libc::RLIMIT_MSGQUEUE, 0),
             (libc::RLIMIT_SIGPENDING, 1024),
         ] {
-            list.add(Step::Limit, &[u64::from(resource), most], &[]);
+            list.add(LockStep::Limit, &[u64::from(resource), most], &[]);
         }
     }
 
     /// Adds the Landlock rules: named files may be read, its own folders changed; no port, and no socket or process of
     /// others if the kernel can forbid it.
-    fn rules(&self, list: &mut List) {
+    fn rules(&self, list: &mut LockList) {
         let (bits, size) = match self.landlock {
             1 => (13, 8),
             2 => (14, 8),
@@ -176,9 +176,9 @@ impl Locks<'_> {
             _ => (16, 24),
         };
         let handled = (1 << bits) - 1;
-        list.add(Step::Rules, &[handled, 3, 3, size], &[]);
+        list.add(LockStep::Rules, &[handled, 3, 3, size], &[]);
         let mut grant = |access: u64, path: &OsStr| {
-            list.add(Step::Grant, &[access & handled], &[path.as_bytes()]);
+            list.add(LockStep::Grant, &[access & handled], &[path.as_bytes()]);
         };
         for path in self.readable.iter().map(PathBuf::as_path).chain(self.own) {
             // Our own folder may exist only inside.
@@ -199,16 +199,16 @@ impl Locks<'_> {
         if self.level > Strength::LandlockSeccomp {
             grant(CHANGE, OsStr::new("/tmp"));
         }
-        list.add(Step::Restrict, &[], &[]);
+        list.add(LockStep::Restrict, &[], &[]);
     }
 }
 
 /// The encoded steps, one after another: kind, length, payload.
 #[derive(Debug, Default)]
-struct List(Vec<u8>);
+struct LockList(Vec<u8>);
 
-impl List {
-    fn add(&mut self, step: Step, numbers: &[u64], texts: &[&[u8]]) {
+impl LockList {
+    fn add(&mut self, step: LockStep, numbers: &[u64], texts: &[&[u8]]) {
         let mut payload: Vec<u8> = numbers.iter().flat_map(|one| one.to_ne_bytes()).collect();
         for text in texts {
             payload.extend(*text);
@@ -217,7 +217,7 @@ impl List {
         self.payload(step, &payload);
     }
 
-    fn payload(&mut self, step: Step, payload: &[u8]) {
+    fn payload(&mut self, step: LockStep, payload: &[u8]) {
         self.0.extend((step as u64).to_ne_bytes());
         self.0.extend((payload.len() as u64).to_ne_bytes());
         self.0.extend(payload);
@@ -225,13 +225,13 @@ impl List {
 
     fn mounts(&mut self) {
         for path in ["/tmp", WORKSPACE] {
-            self.add(Step::Tmpfs, &[], &[path.as_bytes(), QUOTA.as_bytes()]);
+            self.add(LockStep::Tmpfs, &[], &[path.as_bytes(), QUOTA.as_bytes()]);
         }
-        self.add(Step::Cover, &[], &[NOTHING.as_bytes(), b"/proc"]);
+        self.add(LockStep::Cover, &[], &[NOTHING.as_bytes(), b"/proc"]);
     }
 
     fn prctl(&mut self, option: i32, argument: i32) {
         let numbers = [option, argument].map(|one| u64::from(one.cast_unsigned()));
-        self.add(Step::Prctl, &numbers, &[]);
+        self.add(LockStep::Prctl, &numbers, &[]);
     }
 }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::CodeConfig;
 use super::pidfd::gone;
-use super::zygote::{Newborn, Zygote, kill};
+use super::zygote::{Zygote, ZygoteChild, kill};
 use crate::StartError;
 
 /// The pause after a zygote failed before the next one is tried; doubled with each failure.
@@ -17,20 +17,20 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// A child and the zygote that it must not outlive.
-pub(super) type Ready = (Newborn, Arc<Zygote>);
+pub(super) type ReadyChild = (ZygoteChild, Arc<Zygote>);
 
 /// The children of one kind.
 #[derive(Debug)]
 pub(super) struct Pool {
-    state: Mutex<State>,
+    state: Mutex<PoolState>,
     /// Held while a zygote starts, so that only one does.
     starting: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PoolState {
     zygote: Option<Arc<Zygote>>,
-    idle: VecDeque<Ready>,
+    idle: VecDeque<ReadyChild>,
     filling: bool,
     failures: u32,
     not_before: Option<Instant>,
@@ -45,12 +45,12 @@ impl Pool {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PoolState> {
         self.state.lock()
     }
 
     /// Takes a warmed child that is still alive.
-    pub(super) fn pop(&self) -> Option<Ready> {
+    pub(super) fn pop(&self) -> Option<ReadyChild> {
         loop {
             let (newborn, zygote) = self.state().idle.pop_front()?;
             if !gone(&newborn.pidfd, 0) {
@@ -148,14 +148,14 @@ impl Pool {
     }
 
     /// Returns the right to fill the pool, unless another task has it or there is nothing to do.
-    pub(super) fn begin(&self, config: &CodeConfig) -> Option<Filling<'_>> {
+    pub(super) fn begin(&self, config: &CodeConfig) -> Option<FillPermit<'_>> {
         let due = self.is_due(config);
         let mut state = self.state();
         if state.filling || state.closed || !(due || state.idle.len() < config.idle) {
             return None;
         }
         state.filling = true;
-        Some(Filling(self))
+        Some(FillPermit(self))
     }
 
     /// Kills everything; returns when it is gone.
@@ -173,7 +173,7 @@ impl Pool {
 }
 
 /// Kills children that no script will use.
-fn end(idle: VecDeque<Ready>) {
+fn end(idle: VecDeque<ReadyChild>) {
     for (newborn, _) in idle {
         kill(&newborn.pidfd);
         if newborn.scratch.is_some() {
@@ -184,9 +184,9 @@ fn end(idle: VecDeque<Ready>) {
 
 /// The right to fill a pool, held by the task that fills it.
 #[derive(Debug)]
-pub(super) struct Filling<'a>(&'a Pool);
+pub(super) struct FillPermit<'a>(&'a Pool);
 
-impl Filling<'_> {
+impl FillPermit<'_> {
     /// Returns whether more children are wanted.
     pub(super) fn wants(&self, idle: usize) -> bool {
         let state = self.0.state();
@@ -194,7 +194,7 @@ impl Filling<'_> {
     }
 
     /// Keeps a child if the pool's present zygote created it.
-    pub(super) fn keep(&self, ready: Ready) {
+    pub(super) fn keep(&self, ready: ReadyChild) {
         let mut state = self.0.state();
         let current = state
             .zygote
@@ -209,7 +209,7 @@ impl Filling<'_> {
     }
 }
 
-impl Drop for Filling<'_> {
+impl Drop for FillPermit<'_> {
     fn drop(&mut self) {
         self.0.state().filling = false;
     }

@@ -9,15 +9,15 @@ use rustix::net::{RecvFlags, SendFlags};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::apart::Apart;
+use super::apart::CpuPlacement;
 use super::locks::WORKSPACE;
 use super::pidfd::{gone, number};
-use super::zygote::{Newborn, Zygote, kill};
+use super::zygote::{Zygote, ZygoteChild, kill};
 use crate::StartError;
-use crate::jail::bare::Scratch;
+use crate::jail::bare::ScratchFolder;
 use crate::jail::sys;
 use crate::strength::Strength;
-use crate::tree::Tree;
+use crate::tree::ProcessTree;
 
 /// How long dropping a folder on the host's own file system waits for its writer to exit, in seconds.
 const LAST_WRITES: i64 = 1;
@@ -29,31 +29,31 @@ pub struct Script {
     pidfd: OwnedFd,
     watch: OnceLock<AsyncFd<OwnedFd>>,
     folder: OwnedFd,
-    scratch: Option<Scratch>,
+    scratch: Option<ScratchFolder>,
     path: String,
     strength: Strength,
     engine: Arc<str>,
-    keeper: Keeper,
-    apart: Apart,
+    keeper: ScriptOwner,
+    apart: CpuPlacement,
 }
 
 /// The owner of a script's process.
 #[derive(Debug)]
-pub(super) enum Keeper {
+pub(super) enum ScriptOwner {
     /// The zygote that created it must not be dropped before it.
     Zygote(#[expect(dead_code, reason = "held for its end alone")] Arc<Zygote>),
     /// A jail of its own.
-    Jail(Mutex<Tree>),
+    Jail(Mutex<ProcessTree>),
 }
 
 impl Script {
     pub(super) fn new(
-        newborn: Newborn,
-        keeper: Keeper,
+        newborn: ZygoteChild,
+        keeper: ScriptOwner,
         strength: Strength,
         engine: Arc<str>,
     ) -> Result<Self, StartError> {
-        let Newborn {
+        let ZygoteChild {
             bridge,
             pidfd,
             pid,
@@ -79,7 +79,7 @@ impl Script {
             strength,
             engine,
             keeper,
-            apart: Apart::new(pid),
+            apart: CpuPlacement::new(pid),
         })
     }
 
@@ -152,8 +152,8 @@ impl Script {
     /// Kills it with every thread; [`ended`](Self::ended) returns once it is gone.
     pub fn kill(&self) {
         match &self.keeper {
-            Keeper::Zygote(_) => kill(&self.pidfd),
-            Keeper::Jail(tree) => tree.lock().kill(),
+            ScriptOwner::Zygote(_) => kill(&self.pidfd),
+            ScriptOwner::Jail(tree) => tree.lock().kill(),
         }
     }
 

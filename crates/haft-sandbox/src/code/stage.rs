@@ -6,14 +6,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::interpreter::Interpreter;
-use super::locks::{self, DEVICES, Locks, NOTHING, WORKSPACE};
-use super::{CodeConfig, Kind};
+use super::locks::{self, DEVICES, LockConfig, NOTHING, WORKSPACE};
+use super::{CodeConfig, LibrarySet};
 use crate::StartError;
-use crate::filter::Around;
-use crate::filter::command::{self, Differs, Sockets};
-use crate::jail::bare::Scratch;
+use crate::filter::Isolation;
+use crate::filter::command::{self, FilterVariant, SocketPolicy};
+use crate::jail::bare::ScratchFolder;
 use crate::jail::depth;
-use crate::jail::plan::{Bind, Caps, Entry, Grant, Plan, Role};
+use crate::jail::plan::{
+    BindMode, KernelLimits, LandlockGrant, ProgramRole, RootEntry, SupervisorPlan,
+};
 use crate::places::{Places, SYSTEM};
 use crate::strength::Strength;
 
@@ -37,29 +39,29 @@ const TOGETHER: u64 = 4096;
 
 /// Everything that determines how an interpreter is jailed.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Stage<'a> {
+pub(super) struct InterpreterSetup<'a> {
     pub(super) config: &'a CodeConfig,
     pub(super) interpreter: &'a Interpreter,
     pub(super) places: &'a Places,
-    pub(super) kind: Kind,
+    pub(super) kind: LibrarySet,
     pub(super) level: Strength,
     pub(super) landlock: u32,
 }
 
-impl Stage<'_> {
+impl InterpreterSetup<'_> {
     fn namespaces(&self) -> bool {
         self.level > Strength::LandlockSeccomp
     }
 
     fn kind_word(&self) -> &'static str {
         match self.kind {
-            Kind::Plain => "plain",
-            Kind::Data => "data",
+            LibrarySet::Plain => "plain",
+            LibrarySet::Data => "data",
         }
     }
 
     /// Returns the plan of a zygote, and the folder of its files if it has no root of its own.
-    pub(super) fn zygote(&self) -> Result<(Plan, Option<Scratch>), StartError> {
+    pub(super) fn zygote(&self) -> Result<(SupervisorPlan, Option<ScratchFolder>), StartError> {
         let locks = self.locks(&[], None)?;
         let files = [
             ("zygote.py", ZYGOTE.as_bytes()),
@@ -70,15 +72,15 @@ impl Stage<'_> {
         let namespaces = if self.namespaces() { "namespaces" } else { "-" };
         let words = ["-s", "-S", "-B"].map(OsString::from);
         let (mut plan, scratch) = self.plan(&files, &words, &[self.kind_word(), namespaces])?;
-        plan.role = Role::Zygote;
+        plan.role = ProgramRole::Zygote;
         plan.locks = locks::mounts();
         plan.caps.pids = TOGETHER;
         plan.grants = self.grants(scratch.as_ref());
-        let filters = command::all(Differs {
-            around: Around::of(self.namespaces(), self.landlock),
-            sockets: Sockets::None,
+        let filters = command::all(FilterVariant {
+            around: Isolation::of(self.namespaces(), self.landlock),
+            sockets: SocketPolicy::None,
             memory_files: false,
-            role: command::Role::Zygote,
+            role: command::FilterTarget::Zygote,
         });
         plan.filters = filters
             .map_err(|_| StartError::Spec("no system call filter for this architecture".into()))?;
@@ -86,7 +88,10 @@ impl Stage<'_> {
     }
 
     /// Returns the plan of one script's own interpreter, which sees `folder` as its own.
-    pub(super) fn fresh(&self, folder: &Path) -> Result<(Plan, Option<Scratch>), StartError> {
+    pub(super) fn fresh(
+        &self,
+        folder: &Path,
+    ) -> Result<(SupervisorPlan, Option<ScratchFolder>), StartError> {
         let programs = self.programs();
         let files = [
             ("fresh.py", FRESH.as_bytes()),
@@ -98,7 +103,7 @@ impl Stage<'_> {
         let own = scratch
             .as_ref()
             .map_or_else(|| PathBuf::from(OWN), |scratch| scratch.0.clone());
-        plan.role = Role::Fresh;
+        plan.role = ProgramRole::Fresh;
         folder.clone_into(&mut plan.folder);
         plan.locks = self.locks(&programs, Some(&own))?;
         Ok((plan, scratch))
@@ -117,20 +122,20 @@ impl Stage<'_> {
     /// Returns what Landlock grants a zygote, and its children at most. In a root of its own that is everything
     /// except programs, devices and sockets: nothing there can be changed, and the children's own folders are
     /// added later. Otherwise it is what the zygote reads, and the folder of its children.
-    fn grants(&self, scratch: Option<&Scratch>) -> Vec<(PathBuf, Grant)> {
+    fn grants(&self, scratch: Option<&ScratchFolder>) -> Vec<(PathBuf, LandlockGrant)> {
         let programs = self
             .programs()
             .into_iter()
-            .map(|path| (path, Grant::Execute));
+            .map(|path| (path, LandlockGrant::Execute));
         let mut grants: Vec<_> = programs.collect();
         let Some(scratch) = scratch else {
-            grants.push(("/".into(), Grant::Script));
+            grants.push(("/".into(), LandlockGrant::Script));
             return grants;
         };
-        grants.push((folders_in(scratch), Grant::Script));
+        grants.push((folders_in(scratch), LandlockGrant::Script));
         let readable = self.readable().into_iter().chain([scratch.0.clone()]);
-        let readable = readable.map(|path| (path, Grant::Read));
-        let devices = DEVICES.map(|path| (path.into(), Grant::Device));
+        let readable = readable.map(|path| (path, LandlockGrant::Read));
+        let devices = DEVICES.map(|path| (path.into(), LandlockGrant::Device));
         grants.into_iter().chain(readable).chain(devices).collect()
     }
 
@@ -159,12 +164,12 @@ impl Stage<'_> {
 
     fn locks(&self, programs: &[PathBuf], own: Option<&Path>) -> Result<Vec<u8>, StartError> {
         let readable = self.readable();
-        let locks = Locks {
+        let locks = LockConfig {
             level: self.level,
             landlock: self.landlock,
             memory_mb: match self.kind {
-                Kind::Plain => self.config.memory_mb,
-                Kind::Data => self.config.data_memory_mb,
+                LibrarySet::Plain => self.config.memory_mb,
+                LibrarySet::Data => self.config.data_memory_mb,
             },
             readable: &readable,
             own,
@@ -179,10 +184,10 @@ impl Stage<'_> {
         files: &[(&str, &[u8])],
         options: &[OsString],
         words: &[&str],
-    ) -> Result<(Plan, Option<Scratch>), StartError> {
-        let mut plan = Plan {
+    ) -> Result<(SupervisorPlan, Option<ScratchFolder>), StartError> {
+        let mut plan = SupervisorPlan {
             cwd: "/".into(),
-            caps: Caps {
+            caps: KernelLimits {
                 data: u64::MAX,
                 address: u64::MAX,
                 pids: u64::MAX,
@@ -191,7 +196,7 @@ impl Stage<'_> {
                 open_files: u64::MAX,
             },
             env: self.environment(),
-            ..Plan::default()
+            ..SupervisorPlan::default()
         };
         plan.set_strength(self.level);
         let (scratch, own) = if self.namespaces() {
@@ -216,8 +221,8 @@ impl Stage<'_> {
     }
 
     /// Returns the root's entries: what an interpreter reads, and nothing of the host that changes or identifies it.
-    fn entries(&self, files: &[(&str, &[u8])]) -> Vec<Entry> {
-        let bind = |path: &Path, kind| Entry::Bind {
+    fn entries(&self, files: &[(&str, &[u8])]) -> Vec<RootEntry> {
+        let bind = |path: &Path, kind| RootEntry::Bind {
             source: path.to_owned(),
             target: path.to_owned(),
             kind,
@@ -225,33 +230,33 @@ impl Stage<'_> {
         let mut entries = Vec::new();
         for path in folders() {
             if let Ok(to) = fs::read_link(&path) {
-                entries.push(Entry::Link { target: path, to });
+                entries.push(RootEntry::Link { target: path, to });
             } else if path.is_dir() {
-                entries.push(bind(&path, Bind::ReadOnly));
+                entries.push(bind(&path, BindMode::ReadOnly));
             }
         }
         let hidden = self.places.foreign().into_iter();
-        entries.extend(hidden.map(|target| Entry::Hidden { target }));
+        entries.extend(hidden.map(|target| RootEntry::Hidden { target }));
         for path in &self.interpreter.parts {
-            entries.push(bind(path, Bind::ReadOnly));
+            entries.push(bind(path, BindMode::ReadOnly));
         }
         for path in DEVICES {
-            entries.push(bind(Path::new(path), Bind::Device));
+            entries.push(bind(Path::new(path), BindMode::Device));
         }
         for path in ETC {
             if let Ok(bytes) = fs::read(path) {
                 let target = path.into();
-                entries.push(Entry::File { target, bytes });
+                entries.push(RootEntry::File { target, bytes });
             }
         }
         for (name, bytes) in files {
             let target = Path::new(OWN).join(name);
             let bytes = bytes.to_vec();
-            entries.push(Entry::File { target, bytes });
+            entries.push(RootEntry::File { target, bytes });
         }
         for path in ["/tmp", WORKSPACE, NOTHING] {
             let target = path.into();
-            entries.push(Entry::Dir { target });
+            entries.push(RootEntry::Dir { target });
         }
         entries.sort_by_key(depth);
         entries
@@ -270,7 +275,7 @@ impl Stage<'_> {
         if !zone.is_empty() && zone.len() < 64 && zone.bytes().all(plain) {
             env.push(format!("TZ={zone}").into());
         }
-        if self.kind == Kind::Data {
+        if self.kind == LibrarySet::Data {
             // Otherwise their libraries start a thread per processor, and a process with threads
             // cannot be forked.
             for name in ["OPENBLAS", "OMP", "MKL", "NUMEXPR", "BLIS", "VECLIB"] {
@@ -287,13 +292,13 @@ fn folders() -> impl Iterator<Item = PathBuf> {
 }
 
 /// Returns the folder that holds the folders of a zygote's children, for a level without its own root.
-pub(super) fn folders_in(scratch: &Scratch) -> PathBuf {
+pub(super) fn folders_in(scratch: &ScratchFolder) -> PathBuf {
     scratch.0.join("children")
 }
 
 /// Writes the files to a private folder, for a level without its own root.
-fn write(files: &[(&str, &[u8])]) -> io::Result<Scratch> {
-    let scratch = Scratch::make()?;
+fn write(files: &[(&str, &[u8])]) -> io::Result<ScratchFolder> {
+    let scratch = ScratchFolder::make()?;
     fs::create_dir(folders_in(&scratch))?;
     for (name, bytes) in files {
         fs::write(scratch.0.join(name), bytes)?;

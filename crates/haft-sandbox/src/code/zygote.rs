@@ -13,10 +13,10 @@ use tokio::time::{Instant, timeout};
 
 use super::datagram::{self, pair};
 use super::pidfd::number;
-use super::stage::{Stage, folders_in};
-use crate::jail::bare::Scratch;
+use super::stage::{InterpreterSetup, folders_in};
+use crate::jail::bare::ScratchFolder;
 use crate::jail::{SETUP, launch};
-use crate::tree::Tree;
+use crate::tree::ProcessTree;
 use crate::{Config, StartError};
 
 /// How long a child may take from the fork to its last lock; usually a few milliseconds.
@@ -26,7 +26,7 @@ const SAID: usize = 2048;
 
 /// A child under its last lock, waiting for its script.
 #[derive(Debug)]
-pub(super) struct Newborn {
+pub(super) struct ZygoteChild {
     pub(super) bridge: OwnedFd,
     pub(super) pidfd: OwnedFd,
     /// Its process ID on the host, if known.
@@ -34,12 +34,12 @@ pub(super) struct Newborn {
     /// Its folder, as this process reaches it.
     pub(super) folder: OwnedFd,
     /// Its folder if that is on the host's own file system; removed with this value.
-    pub(super) scratch: Option<Scratch>,
+    pub(super) scratch: Option<ScratchFolder>,
 }
 
 /// Whether a child runs the runtime's `warm()` before it is ready: that takes longer than it saves the script.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Warmth {
+pub(super) enum WarmUp {
     /// For the pool: a later script starts sooner.
     Warmed,
     /// For a script that is waiting.
@@ -49,7 +49,7 @@ pub(super) enum Warmth {
 /// A running zygote. Its children are killed with it.
 #[derive(Debug)]
 pub(super) struct Zygote {
-    tree: Mutex<Option<Tree>>,
+    tree: Mutex<Option<ProcessTree>>,
     control: OwnedFd,
     errors: OwnedFd,
     /// Serialises requests; the number of the last one.
@@ -61,7 +61,7 @@ pub(super) struct Zygote {
     /// Whether numpy or pandas can be imported (or already are).
     pub(super) data: bool,
     /// Its files if it has no root of its own.
-    files: Option<Scratch>,
+    files: Option<ScratchFolder>,
 }
 
 fn failed(step: &'static str) -> impl FnOnce(io::Error) -> StartError {
@@ -70,7 +70,10 @@ fn failed(step: &'static str) -> impl FnOnce(io::Error) -> StartError {
 
 impl Zygote {
     /// Starts a zygote and waits until it is ready to create children.
-    pub(super) async fn start(config: &Config, stage: &Stage<'_>) -> Result<Self, StartError> {
+    pub(super) async fn start(
+        config: &Config,
+        stage: &InterpreterSetup<'_>,
+    ) -> Result<Self, StartError> {
         let (plan, files) = stage.zygote()?;
         let (control, theirs) = pair().map_err(failed("make a socket"))?;
         let (errors, their_errors) = pipe()?;
@@ -128,8 +131,8 @@ impl Zygote {
     }
 
     /// Creates a child, locked and ready; warmed if no script waits for it yet.
-    pub(super) async fn spawn(&self, warmth: Warmth) -> Result<Newborn, StartError> {
-        let made = |files| Scratch::make_in(&folders_in(files));
+    pub(super) async fn spawn(&self, warmth: WarmUp) -> Result<ZygoteChild, StartError> {
+        let made = |files| ScratchFolder::make_in(&folders_in(files));
         let scratch = self.files.as_ref().map(made).transpose();
         let scratch = scratch.map_err(failed("make a private folder"))?;
         let (bridge, theirs) = pair().map_err(failed("make a socket"))?;
@@ -148,7 +151,7 @@ impl Zygote {
             )),
         };
         match folder {
-            Ok((folder, _)) => Ok(Newborn {
+            Ok((folder, _)) => Ok(ZygoteChild {
                 bridge,
                 pid: number(&pidfd),
                 pidfd,
@@ -167,16 +170,16 @@ impl Zygote {
     async fn ask(
         &self,
         theirs: OwnedFd,
-        scratch: Option<&Scratch>,
-        warmth: Warmth,
+        scratch: Option<&ScratchFolder>,
+        warmth: WarmUp,
     ) -> io::Result<Result<OwnedFd, StartError>> {
         let mut turn = self.turn.lock().await;
         *turn += 1;
         let number = turn.to_ne_bytes();
         let mut request = number.to_vec();
         request.push(match warmth {
-            Warmth::Warmed => b'w',
-            Warmth::AtOnce => b'c',
+            WarmUp::Warmed => b'w',
+            WarmUp::AtOnce => b'c',
         });
         if let Some(scratch) = scratch {
             request.extend(scratch.0.as_os_str().as_bytes());
@@ -213,7 +216,7 @@ impl Zygote {
         }
     }
 
-    fn take_tree(&self) -> Option<Tree> {
+    fn take_tree(&self) -> Option<ProcessTree> {
         self.tree.lock().take()
     }
 }

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, HashMap};
 use parking_lot::Mutex;
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
 
-use super::tree::Answer;
-use super::{Around, Error, MAKING, MODES, NAMESPACES, Rules, SET_ID};
+use super::tree::SyscallVerdict;
+use super::{Error, Isolation, MAKING, MODES, NAMESPACES, SET_ID, SyscallRules};
 use super::{assemble, differs, has, is_not, outside, rule};
 
 /// Calls that are denied whatever their arguments.
@@ -93,18 +93,17 @@ const SYS_OPEN_TREE_ATTR: i64 = 467;
 
 /// The ways in which one deny list differs from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Differs {
-    pub(crate) around: Around,
-    pub(crate) sockets: Sockets,
+pub(crate) struct FilterVariant {
+    pub(crate) around: Isolation,
+    pub(crate) sockets: SocketPolicy,
     /// Whether files that exist only in memory may be created.
     pub(crate) memory_files: bool,
-    pub(crate) role: Role,
+    pub(crate) role: FilterTarget,
 }
 
 /// The process that the list is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Role {
-    /// A command.
+pub(crate) enum FilterTarget {
     Command,
     /// A zygote: allows the calls that put a child into its namespaces, with exactly the flags it uses.
     Zygote,
@@ -129,7 +128,7 @@ const UPPER: &[(u32, u32)] = &[(6, 31), (17, 100)];
 
 /// The sockets that may be created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Sockets {
+pub(crate) enum SocketPolicy {
     /// None: without a network namespace, nothing else would keep the command from the host's network.
     None,
     /// Internet sockets only: without its own root, a local socket could reach the host's services by their files.
@@ -141,7 +140,7 @@ pub(crate) enum Sockets {
 /// Denies setting the set-user-id or set-group-id bit on a file: the command may run as root, and a file it
 /// leaves in the workspace would then give root to everyone outside. Applies whatever the flags: a file
 /// without a name may get one later.
-fn set_id_bits(rules: &mut Rules) -> Result<(), Error> {
+fn set_id_bits(rules: &mut SyscallRules) -> Result<(), Error> {
     for (call, mode) in MAKING.iter().chain(MODES) {
         for bit in SET_ID {
             rule(rules, *call, vec![has(*mode, bit, bit)?])?;
@@ -150,14 +149,14 @@ fn set_id_bits(rules: &mut Rules) -> Result<(), Error> {
     Ok(())
 }
 
-fn sockets(rules: &mut Rules, allowed: Sockets) -> Result<(), Error> {
+fn sockets(rules: &mut SyscallRules, allowed: SocketPolicy) -> Result<(), Error> {
     let mut known = vec![is_not(0, libc::AF_INET)?, is_not(0, libc::AF_INET6)?];
-    if allowed == Sockets::All {
+    if allowed == SocketPolicy::All {
         known.push(is_not(0, libc::AF_UNIX)?);
     } else {
         connected_pairs(rules)?;
     }
-    if allowed == Sockets::None {
+    if allowed == SocketPolicy::None {
         rules.insert(libc::SYS_socket, Vec::new());
         return Ok(());
     }
@@ -175,26 +174,26 @@ fn sockets(rules: &mut Rules, allowed: Sockets) -> Result<(), Error> {
 
 /// Denies socket pairs other than streams and sequenced packets: a datagram socket can send to any address,
 /// including the host's services. Both allowed types have bit 0 set, and neither bit 1 nor bit 3.
-fn connected_pairs(rules: &mut Rules) -> Result<(), Error> {
+fn connected_pairs(rules: &mut SyscallRules) -> Result<(), Error> {
     for (bit, value) in [(1, 0), (2, 2), (8, 8)] {
         rule(rules, libc::SYS_socketpair, vec![has(1, bit, value)?])?;
     }
     Ok(())
 }
 
-fn namespaces(rules: &mut Rules, role: Role) -> Result<(), Error> {
+fn namespaces(rules: &mut SyscallRules, role: FilterTarget) -> Result<(), Error> {
     for flag in NAMESPACES {
         let flag = flag.cast_unsigned();
         rule(rules, libc::SYS_clone, vec![has(0, flag, flag)?])?;
     }
     let (unshare, setns) = (libc::SYS_unshare, libc::SYS_setns);
     match role {
-        Role::Command => {
+        FilterTarget::Command => {
             rules.insert(unshare, Vec::new());
             rules.insert(setns, Vec::new());
             Ok(())
         }
-        Role::Zygote => {
+        FilterTarget::Zygote => {
             let made = vec![
                 differs(0, libc::CLONE_NEWPID)?,
                 differs(0, SCRIPT_NAMESPACES)?,
@@ -214,7 +213,7 @@ fn namespaces(rules: &mut Rules, role: Role) -> Result<(), Error> {
 /// A second filter that keeps the core file limit as it is: a call to lower it appears to succeed, as there are
 /// no core files anyway. A lower limit would start the machine's handler again.
 fn core_limit() -> Result<BpfProgram, Error> {
-    let mut rules = Rules::new();
+    let mut rules = SyscallRules::new();
     let core = libc::RLIMIT_CORE;
     rule(
         &mut rules,
@@ -232,13 +231,13 @@ fn core_limit() -> Result<BpfProgram, Error> {
 }
 
 /// Returns all filters of a command or a zygote.
-pub(crate) fn all(differs: Differs) -> Result<Vec<BpfProgram>, Error> {
+pub(crate) fn all(differs: FilterVariant) -> Result<Vec<BpfProgram>, Error> {
     Ok(vec![deny(differs)?, core_limit()?])
 }
 
 /// Returns the filter; compiled once per process.
-fn deny(differs: Differs) -> Result<BpfProgram, Error> {
-    static COMPILED: Mutex<Option<HashMap<Differs, BpfProgram>>> = Mutex::new(None);
+fn deny(differs: FilterVariant) -> Result<BpfProgram, Error> {
+    static COMPILED: Mutex<Option<HashMap<FilterVariant, BpfProgram>>> = Mutex::new(None);
     let mut compiled = COMPILED.lock();
     let compiled = compiled.get_or_insert_default();
     if let Some(filter) = compiled.get(&differs) {
@@ -249,8 +248,8 @@ fn deny(differs: Differs) -> Result<BpfProgram, Error> {
     Ok(filter)
 }
 
-fn compile(differs: Differs) -> Result<BpfProgram, Error> {
-    let mut rules = Rules::new();
+fn compile(differs: FilterVariant) -> Result<BpfProgram, Error> {
+    let mut rules = SyscallRules::new();
     namespaces(&mut rules, differs.role)?;
     for request in [libc::TIOCSTI, libc::TIOCLINUX, libc::TIOCSETD] {
         let request = u32::try_from(request & 0xFFFF_FFFF).unwrap_or_default();
@@ -273,27 +272,36 @@ fn compile(differs: Differs) -> Result<BpfProgram, Error> {
         .iter()
         .chain(DENIED_HERE)
         .chain(&[SYS_OPEN_TREE_ATTR]);
-    let denied = denied.map(|call| (*call, Answer::Denied));
-    let mut answers: BTreeMap<i64, Answer> = denied.collect();
+    let denied = denied.map(|call| (*call, SyscallVerdict::Denied));
+    let mut answers: BTreeMap<i64, SyscallVerdict> = denied.collect();
     if !differs.memory_files {
         for call in [libc::SYS_memfd_create, libc::SYS_memfd_secret] {
-            answers.insert(call, Answer::Absent);
+            answers.insert(call, SyscallVerdict::Absent);
         }
     }
-    assemble(answers, Answer::Allowed, rules, Answer::Denied)
+    assemble(
+        answers,
+        SyscallVerdict::Allowed,
+        rules,
+        SyscallVerdict::Denied,
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Around, Differs, Role, Sockets, deny};
+    use super::{FilterTarget, FilterVariant, Isolation, SocketPolicy, deny};
 
     #[test]
     fn every_list_compiles_and_fits() {
-        for around in [Around::Own, Around::Host, Around::HostOfOld] {
-            for sockets in [Sockets::None, Sockets::Internet, Sockets::All] {
-                for role in [Role::Command, Role::Zygote] {
-                    let memory_files = role == Role::Command;
-                    let filter = deny(Differs {
+        for around in [Isolation::Own, Isolation::Host, Isolation::HostOfOld] {
+            for sockets in [
+                SocketPolicy::None,
+                SocketPolicy::Internet,
+                SocketPolicy::All,
+            ] {
+                for role in [FilterTarget::Command, FilterTarget::Zygote] {
+                    let memory_files = role == FilterTarget::Command;
+                    let filter = deny(FilterVariant {
                         around,
                         sockets,
                         memory_files,

@@ -5,7 +5,7 @@
 //! owners, times, attributes, flags of file systems, other processes' limits and priorities, or System V
 //! and POSIX message objects; elsewhere, namespaces keep those of the host out of reach.
 
-use super::{Around, Error, MODES, Rules, TIMES, has, is_not, rule};
+use super::{Error, Isolation, MODES, SyscallRules, TIMES, has, is_not, rule};
 
 /// Calls that libc has no number for yet.
 const SYS_SETXATTRAT: i64 = 463;
@@ -88,8 +88,8 @@ const SIOCSPGRP: u32 = 0x8902;
 const FILE_SYSTEM_REQUESTS: &[u8] = b"fXv\x94";
 
 /// Adds the rules that deny these calls.
-pub(super) fn deny(rules: &mut Rules, around: Around) -> Result<(), Error> {
-    if around == Around::Own {
+pub(super) fn deny(rules: &mut SyscallRules, around: Isolation) -> Result<(), Error> {
+    if around == Isolation::Own {
         return Ok(());
     }
     let modes = MODES.iter().map(|(call, _)| call);
@@ -111,7 +111,7 @@ pub(super) fn deny(rules: &mut Rules, around: Around) -> Result<(), Error> {
         rule(rules, call, vec![is_not(0, process)?])?;
         rule(rules, call, vec![is_not(1, 0)?])?;
     }
-    if around == Around::HostOfOld {
+    if around == Isolation::HostOfOld {
         for call in SIGNALS {
             rules.insert(*call, Vec::new());
         }

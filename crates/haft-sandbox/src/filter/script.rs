@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use seccompiler::BpfProgram;
 
-use super::tree::Answer;
-use super::{Around, Error, MAKING, MODES, NAMESPACES, Rules, TIMES};
+use super::tree::SyscallVerdict;
+use super::{Error, Isolation, MAKING, MODES, NAMESPACES, SyscallRules, TIMES};
 use super::{assemble, has, is, is_null, is_one_of, rule, wide};
 
 /// Calls that are allowed whatever their arguments.
@@ -202,8 +202,8 @@ const SOCKET_QUESTIONS: &[i32] = &[
 ];
 
 /// Allows files without the set-user-id and set-group-id bits.
-fn files(rules: &mut Rules, around: Around) -> Result<(), Error> {
-    let own = around == Around::Own;
+fn files(rules: &mut SyscallRules, around: Isolation) -> Result<(), Error> {
+    let own = around == Isolation::Own;
     let set_id = libc::S_ISUID | libc::S_ISGID;
     let making = MAKING.iter().filter(|(call, _)| !NODES.contains(call));
     for (call, mode) in making.chain(MODES.iter().filter(|_| own)) {
@@ -218,7 +218,7 @@ fn files(rules: &mut Rules, around: Around) -> Result<(), Error> {
 
 /// Allows pairs of connected local sockets. A datagram socket could send to any other by its name, so only
 /// streams are allowed, and no sending to an address.
-fn sockets(rules: &mut Rules) -> Result<(), Error> {
+fn sockets(rules: &mut SyscallRules) -> Result<(), Error> {
     let stream = libc::SOCK_STREAM.cast_unsigned();
     let local = u64::from(libc::AF_UNIX.cast_unsigned());
     let pair = vec![is(0, local)?, has(1, 0xF, stream)?];
@@ -234,7 +234,7 @@ fn sockets(rules: &mut Rules) -> Result<(), Error> {
 
 /// Allows file mappings and private memory. Shared memory without a file stays allocated while any part of it is
 /// mapped, however small: nothing limits that.
-fn mappings(rules: &mut Rules) -> Result<(), Error> {
+fn mappings(rules: &mut SyscallRules) -> Result<(), Error> {
     for bit in [libc::MAP_SHARED, libc::MAP_ANONYMOUS] {
         rule(rules, libc::SYS_mmap, vec![has(3, bit.cast_unsigned(), 0)?])?;
     }
@@ -242,7 +242,7 @@ fn mappings(rules: &mut Rules) -> Result<(), Error> {
 }
 
 /// Allows threads, and their names, limits and signals, within this process only.
-fn own_process(rules: &mut Rules, around: Around) -> Result<(), Error> {
+fn own_process(rules: &mut SyscallRules, around: Isolation) -> Result<(), Error> {
     let thread = libc::CLONE_THREAD.cast_unsigned();
     let namespaces = NAMESPACES
         .iter()
@@ -254,35 +254,42 @@ fn own_process(rules: &mut Rules, around: Around) -> Result<(), Error> {
     // To read a limit, not to change one.
     rule(rules, libc::SYS_prlimit64, vec![is(0, 0)?, is_null(2)?])?;
     match around {
-        Around::Own => is_one_of(rules, libc::SYS_tgkill, 0, &[1]),
-        Around::Host => {
+        Isolation::Own => is_one_of(rules, libc::SYS_tgkill, 0, &[1]),
+        Isolation::Host => {
             rules.insert(libc::SYS_tgkill, Vec::new());
             Ok(())
         }
-        Around::HostOfOld => Ok(()),
+        Isolation::HostOfOld => Ok(()),
     }
 }
 
 /// Returns the filter; `starting` if the interpreter is executed under it.
-pub(crate) fn allow(around: Around, starting: bool) -> Result<BpfProgram, Error> {
+pub(crate) fn allow(around: Isolation, starting: bool) -> Result<BpfProgram, Error> {
     let more = if starting { STARTING } else { &[] };
-    let mut rules = Rules::new();
+    let mut rules = SyscallRules::new();
     files(&mut rules, around)?;
     sockets(&mut rules)?;
     mappings(&mut rules)?;
     own_process(&mut rules, around)?;
     let allowed = ALLOWED.iter().chain(ALLOWED_HERE).chain(more);
-    let answers: BTreeMap<i64, Answer> = allowed.map(|call| (*call, Answer::Allowed)).collect();
-    assemble(answers, Answer::Denied, rules, Answer::Allowed)
+    let answers: BTreeMap<i64, SyscallVerdict> = allowed
+        .map(|call| (*call, SyscallVerdict::Allowed))
+        .collect();
+    assemble(
+        answers,
+        SyscallVerdict::Denied,
+        rules,
+        SyscallVerdict::Allowed,
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Around, allow};
+    use super::{Isolation, allow};
 
     #[test]
     fn the_filters_compile_and_fit() {
-        for around in [Around::Own, Around::Host, Around::HostOfOld] {
+        for around in [Isolation::Own, Isolation::Host, Isolation::HostOfOld] {
             for starting in [false, true] {
                 let filter = allow(around, starting).unwrap();
                 // The kernel accepts at most 4,096 instructions.

@@ -10,7 +10,7 @@ use seccompiler::{BackendError, BpfProgram, sock_filter};
 
 /// The answer to a call by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum SyscallVerdict {
     Allowed,
     /// `EPERM`.
     Denied,
@@ -39,8 +39,8 @@ fn line(code: u16, jt: u8, jf: u8, k: u32) -> sock_filter {
 /// Appends the tree, with `otherwise` for every other number, followed by `conditions`, a complete filter for
 /// the calls that are decided by arguments.
 pub(super) fn lead(
-    answers: &BTreeMap<i64, Answer>,
-    otherwise: Answer,
+    answers: &BTreeMap<i64, SyscallVerdict>,
+    otherwise: SyscallVerdict,
     conditions: BpfProgram,
     filter: &mut BpfProgram,
 ) -> Result<(), BackendError> {
@@ -64,10 +64,13 @@ pub(super) fn lead(
 }
 
 /// Groups neighbours with the same answer, by their first number; the first run starts at 0.
-fn runs(answers: &BTreeMap<i64, Answer>, otherwise: Answer) -> Vec<(u32, Answer)> {
+fn runs(
+    answers: &BTreeMap<i64, SyscallVerdict>,
+    otherwise: SyscallVerdict,
+) -> Vec<(u32, SyscallVerdict)> {
     let mut runs = vec![(0, otherwise)];
     let mut next = 0;
-    let mut push = |at: u32, answer: Answer| match runs.last_mut() {
+    let mut push = |at: u32, answer: SyscallVerdict| match runs.last_mut() {
         Some((_, last)) if *last == answer => {}
         Some((start, last)) if *start == at => *last = answer,
         _ => runs.push((at, answer)),
@@ -86,7 +89,7 @@ fn runs(answers: &BTreeMap<i64, Answer>, otherwise: Answer) -> Vec<(u32, Answer)
     runs
 }
 
-fn grow(runs: &[(u32, Answer)]) -> Result<BpfProgram, BackendError> {
+fn grow(runs: &[(u32, SyscallVerdict)]) -> Result<BpfProgram, BackendError> {
     let (left, right) = runs.split_at(runs.len() / 2);
     let Some((middle, answer)) = right.first() else {
         return Ok(BpfProgram::new());
@@ -94,10 +97,10 @@ fn grow(runs: &[(u32, Answer)]) -> Result<BpfProgram, BackendError> {
     if left.is_empty() {
         let error = |errno: i32| libc::SECCOMP_RET_ERRNO | errno.cast_unsigned();
         return Ok(vec![match answer {
-            Answer::Allowed => line(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
-            Answer::Denied => line(RETURN, 0, 0, error(libc::EPERM)),
-            Answer::Absent => line(RETURN, 0, 0, error(libc::ENOSYS)),
-            Answer::ByArguments => line(JUMP, 0, 0, 0),
+            SyscallVerdict::Allowed => line(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+            SyscallVerdict::Denied => line(RETURN, 0, 0, error(libc::EPERM)),
+            SyscallVerdict::Absent => line(RETURN, 0, 0, error(libc::ENOSYS)),
+            SyscallVerdict::ByArguments => line(JUMP, 0, 0, 0),
         }]);
     }
     let (left, right) = (grow(left)?, grow(right)?);
@@ -112,7 +115,7 @@ fn grow(runs: &[(u32, Answer)]) -> Result<BpfProgram, BackendError> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{Answer, JUMP_AT_LEAST, RETURN, grow, runs};
+    use super::{JUMP_AT_LEAST, RETURN, SyscallVerdict, grow, runs};
 
     #[test]
     fn every_number_finds_its_answer() {
@@ -121,18 +124,18 @@ mod tests {
             answers.insert(
                 number,
                 if number % 2 == 0 {
-                    Answer::Allowed
+                    SyscallVerdict::Allowed
                 } else {
-                    Answer::Absent
+                    SyscallVerdict::Absent
                 },
             );
         }
-        for otherwise in [Answer::Denied, Answer::Allowed] {
+        for otherwise in [SyscallVerdict::Denied, SyscallVerdict::Allowed] {
             finds(&answers, otherwise);
         }
     }
 
-    fn finds(answers: &BTreeMap<i64, Answer>, otherwise: Answer) {
+    fn finds(answers: &BTreeMap<i64, SyscallVerdict>, otherwise: SyscallVerdict) {
         let tree = grow(&runs(answers, otherwise)).unwrap();
         for number in 0..700_u32 {
             let mut at = 0;
@@ -145,8 +148,8 @@ mod tests {
                 }
             };
             let expect = match answers.get(&i64::from(number)).unwrap_or(&otherwise) {
-                Answer::Allowed => libc::SECCOMP_RET_ALLOW,
-                Answer::Absent => libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned(),
+                SyscallVerdict::Allowed => libc::SECCOMP_RET_ALLOW,
+                SyscallVerdict::Absent => libc::SECCOMP_RET_ERRNO | libc::ENOSYS.cast_unsigned(),
                 _ => libc::SECCOMP_RET_ERRNO | libc::EPERM.cast_unsigned(),
             };
             assert_eq!(answer, expect, "{number}");

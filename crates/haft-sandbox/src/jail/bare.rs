@@ -8,13 +8,13 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use super::plan::{Cover, Grant};
+use super::plan::{LandlockGrant, PathCover};
 
 /// A private folder in place of `/tmp`, removed with everything in it.
 #[derive(Debug)]
-pub(crate) struct Scratch(pub(crate) PathBuf);
+pub(crate) struct ScratchFolder(pub(crate) PathBuf);
 
-impl Scratch {
+impl ScratchFolder {
     pub(crate) fn make() -> io::Result<Self> {
         Self::make_in(&std::env::temp_dir().canonicalize()?)
     }
@@ -29,14 +29,17 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
 /// Returns the grants for a workspace around its covers.
-pub(crate) fn workspace(root: &Path, covers: &[(PathBuf, Cover)]) -> Vec<(PathBuf, Grant)> {
+pub(crate) fn workspace(
+    root: &Path,
+    covers: &[(PathBuf, PathCover)],
+) -> Vec<(PathBuf, LandlockGrant)> {
     let mut covers = covers.to_vec();
     // A grant on the target of a guarded link would be a grant on what is guarded.
     for (path, cover) in covers.clone() {
@@ -53,9 +56,14 @@ pub(crate) fn workspace(root: &Path, covers: &[(PathBuf, Cover)]) -> Vec<(PathBu
     grants
 }
 
-fn around(root: &Path, at: &Path, covers: &[(PathBuf, Cover)], grants: &mut Vec<(PathBuf, Grant)>) {
+fn around(
+    root: &Path,
+    at: &Path,
+    covers: &[(PathBuf, PathCover)],
+    grants: &mut Vec<(PathBuf, LandlockGrant)>,
+) {
     let full = root.join(at);
-    let here = |wanted: Cover| {
+    let here = |wanted: PathCover| {
         covers
             .iter()
             .any(|(path, cover)| path == at && *cover == wanted)
@@ -65,28 +73,29 @@ fn around(root: &Path, at: &Path, covers: &[(PathBuf, Cover)], grants: &mut Vec<
             .iter()
             .any(|(path, _)| path != at && path.starts_with(at))
     };
-    if here(Cover::Empty) {
+    if here(PathCover::Empty) {
         return;
     }
-    if here(Cover::ReadOnly) {
-        grants.push((full, Grant::Execute));
-        let open =
-            |(path, cover): &&(PathBuf, Cover)| *cover == Cover::Writable && path.starts_with(at);
+    if here(PathCover::ReadOnly) {
+        grants.push((full, LandlockGrant::Execute));
+        let open = |(path, cover): &&(PathBuf, PathCover)| {
+            *cover == PathCover::Writable && path.starts_with(at)
+        };
         let open = covers
             .iter()
             .filter(open)
-            .map(|(path, _)| (root.join(path), Grant::Write));
+            .map(|(path, _)| (root.join(path), LandlockGrant::Write));
         grants.extend(open);
         return;
     }
     if !below() {
-        grants.push((full, Grant::Write));
+        grants.push((full, LandlockGrant::Write));
         return;
     }
     let Ok(entries) = fs::read_dir(&full) else {
         return;
     };
-    grants.push((full, Grant::List));
+    grants.push((full, LandlockGrant::List));
     for entry in entries.flatten() {
         // A link needs no grant of its own: its target is granted at its own path, or not at all.
         if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
@@ -99,7 +108,7 @@ fn around(root: &Path, at: &Path, covers: &[(PathBuf, Cover)], grants: &mut Vec<
 mod tests {
     use std::path::PathBuf;
 
-    use super::super::plan::{Cover, Grant};
+    use super::super::plan::{LandlockGrant, PathCover};
     use super::workspace;
 
     #[test]
@@ -113,11 +122,11 @@ mod tests {
         std::os::unix::fs::symlink("real", root.join(".vscode")).unwrap();
         std::os::unix::fs::symlink("/etc", root.join("out")).unwrap();
         let covers = [
-            (".git", Cover::ReadOnly),
-            (".git/hooks", Cover::Writable),
-            ("a/b/.git", Cover::ReadOnly),
-            (".vscode", Cover::ReadOnly),
-            ("secret", Cover::Empty),
+            (".git", PathCover::ReadOnly),
+            (".git/hooks", PathCover::Writable),
+            ("a/b/.git", PathCover::ReadOnly),
+            (".vscode", PathCover::ReadOnly),
+            ("secret", PathCover::Empty),
         ]
         .map(|(path, cover)| (PathBuf::from(path), cover));
         let mut got: Vec<_> = workspace(&root, &covers)
@@ -126,19 +135,19 @@ mod tests {
             .collect();
         got.sort_by_key(|(path, _)| path.clone());
         let expect = [
-            ("", Grant::List),
-            (".git", Grant::Execute),
-            (".git/hooks", Grant::Write),
-            ("a", Grant::List),
-            ("a/b", Grant::List),
-            ("a/b/.git", Grant::Execute),
-            ("file", Grant::Write),
-            ("real", Grant::Execute),
-            ("src", Grant::Write),
+            ("", LandlockGrant::List),
+            (".git", LandlockGrant::Execute),
+            (".git/hooks", LandlockGrant::Write),
+            ("a", LandlockGrant::List),
+            ("a/b", LandlockGrant::List),
+            ("a/b/.git", LandlockGrant::Execute),
+            ("file", LandlockGrant::Write),
+            ("real", LandlockGrant::Execute),
+            ("src", LandlockGrant::Write),
         ]
         .map(|(path, grant)| (PathBuf::from(path), grant));
         assert_eq!(got, expect);
         let open = workspace(&root, &[]);
-        assert_eq!(open, [(root.clone(), Grant::Write)]);
+        assert_eq!(open, [(root.clone(), LandlockGrant::Write)]);
     }
 }

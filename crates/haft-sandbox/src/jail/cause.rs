@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use crate::StartError;
-use crate::strength::{Missing, Strength};
+use crate::strength::{MissingFeature, Strength};
 
 /// The name of what most machines forbid that forbid anything.
 const NAMESPACES: &str = "user namespaces";
@@ -14,7 +14,7 @@ const MAX_BYTES: u64 = 8192;
 
 /// What the machine says about user namespaces.
 #[derive(Debug, Clone)]
-struct Host {
+struct UserNamespaceFacts {
     /// Their maximum number, `user.max_user_namespaces`.
     limit: Option<u64>,
     /// Whether `AppArmor` permits them only to programs with a profile, as Ubuntu 24.04 and later have it.
@@ -27,7 +27,7 @@ struct Host {
     program: PathBuf,
 }
 
-impl Host {
+impl UserNamespaceFacts {
     fn now() -> Self {
         let number = |file: &str| {
             read(Path::new("/proc/sys").join(file).as_path())?
@@ -115,11 +115,11 @@ fn steps(steps: &[&str]) -> String {
 }
 
 /// Says what the failure to set up a level means, and how to get that level.
-pub(super) fn missing(strength: Strength, error: &StartError) -> Missing {
-    explain(strength, error, &Host::now())
+pub(super) fn missing(strength: Strength, error: &StartError) -> MissingFeature {
+    explain(strength, error, &UserNamespaceFacts::now())
 }
 
-fn explain(strength: Strength, error: &StartError, host: &Host) -> Missing {
+fn explain(strength: Strength, error: &StartError, host: &UserNamespaceFacts) -> MissingFeature {
     let StartError::Jail { step, source } = error else {
         return of_level(strength, error);
     };
@@ -153,7 +153,7 @@ fn explain(strength: Strength, error: &StartError, host: &Host) -> Missing {
 }
 
 /// The level failed in a step that no setting of the machine explains.
-fn of_level(strength: Strength, error: &StartError) -> Missing {
+fn of_level(strength: Strength, error: &StartError) -> MissingFeature {
     if strength == Strength::LandlockSeccomp {
         let fix = steps(&["use Linux 5.13 or later with both enabled"]);
         return decisive("Landlock and seccomp", error.to_string(), fix);
@@ -165,8 +165,8 @@ fn of_level(strength: Strength, error: &StartError) -> Missing {
     )
 }
 
-fn decisive(what: &str, why: String, fix: String) -> Missing {
-    Missing {
+fn decisive(what: &str, why: String, fix: String) -> MissingFeature {
+    MissingFeature {
         what: what.into(),
         why,
         fix,
@@ -180,7 +180,7 @@ mod tests {
 
     /// The machine that a row describes, the failed step, and what is said about it.
     struct Row {
-        host: fn(&mut Host),
+        host: fn(&mut UserNamespaceFacts),
         step: &'static str,
         errno: i32,
         what: &'static str,
@@ -188,7 +188,7 @@ mod tests {
         fix: &'static str,
     }
 
-    const PLAIN: fn(&mut Host) = |_| {};
+    const PLAIN: fn(&mut UserNamespaceFacts) = |_| {};
 
     #[test]
     #[expect(clippy::too_many_lines, reason = "one table")]
@@ -300,7 +300,7 @@ mod tests {
             },
         ];
         for row in rows {
-            let mut host = Host {
+            let mut host = UserNamespaceFacts {
                 limit: None,
                 by_profile: false,
                 for_root: false,

@@ -9,10 +9,10 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use super::bare::Scratch;
+use super::bare::ScratchFolder;
 use super::placeholder::{Placeholder, Placeholders, stale};
-use super::plan::Cover;
-use crate::command::{Guard, GuardKind, Mounts};
+use super::plan::PathCover;
+use crate::command::{AbsentGuard, GuardKind, Mounts, PathGuard};
 
 /// Maximum number of workspace entries that are searched for names guarded at any depth. Beyond that the
 /// command is refused: a guarded name that was not found would not be protected.
@@ -26,9 +26,9 @@ const MAX_SHOWN: usize = 120;
 /// The covers of one command, and the placeholders, which live as long as this value.
 #[derive(Debug, Default)]
 pub(crate) struct Guards {
-    pub(crate) covers: Vec<(PathBuf, Cover)>,
+    pub(crate) covers: Vec<(PathBuf, PathCover)>,
     held: Placeholders,
-    scratch: Option<Scratch>,
+    scratch: Option<ScratchFolder>,
     /// Whether absent names are held; not needed if nothing can be created at the top anyway.
     holding: bool,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Guards {
 impl Guards {
     /// Creates a private folder in place of `/tmp`, for the level that has none of its own.
     pub(crate) fn scratch(&mut self) -> io::Result<PathBuf> {
-        let scratch = Scratch::make()?;
+        let scratch = ScratchFolder::make()?;
         let path = scratch.0.clone();
         self.scratch = Some(scratch);
         Ok(path)
@@ -87,15 +87,15 @@ impl Guards {
         // Shallow first, so that deeper covers end up on top; approved paths last.
         guards.covers.sort_by_key(|(path, cover)| {
             (
-                *cover == Cover::Writable,
+                *cover == PathCover::Writable,
                 path.components().count(),
                 path.clone(),
             )
         });
         let mut covers = std::mem::take(&mut guards.covers);
         covers.dedup_by(|next, kept| {
-            let same =
-                next.0 == kept.0 && (next.1 == Cover::Writable) == (kept.1 == Cover::Writable);
+            let same = next.0 == kept.0
+                && (next.1 == PathCover::Writable) == (kept.1 == PathCover::Writable);
             if same {
                 kept.1 = stronger(kept.1, next.1);
             }
@@ -106,9 +106,12 @@ impl Guards {
     }
 
     /// Adds a guard at the path it names.
-    fn top(&mut self, workspace: &Path, guard: &Guard, mounts: &Mounts) -> io::Result<()> {
+    fn top(&mut self, workspace: &Path, guard: &PathGuard, mounts: &Mounts) -> io::Result<()> {
         if lifted(&guard.path, guard.kind, mounts) {
             return Ok(());
+        }
+        if guard.absent == AbsentGuard::NewEntries {
+            return self.pin(workspace, &guard.path);
         }
         let cover = cover_of(guard.kind);
         let mut at = PathBuf::new();
@@ -119,6 +122,9 @@ impl Guards {
             let last = index + 1 == count;
             match fs::symlink_metadata(&full) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    if guard.absent == AbsentGuard::Renamed {
+                        return Ok(());
+                    }
                     return self.hold(&full, &at, !last || guard.folder, cover);
                 }
                 Err(error) => return Err(error),
@@ -133,7 +139,7 @@ impl Guards {
                     return Ok(());
                 }
                 // Must not be renamed and recreated without its content.
-                Ok(_) => self.covers.push((at.clone(), Cover::Pin)),
+                Ok(_) => self.covers.push((at.clone(), PathCover::Pin)),
             }
         }
         Ok(())
@@ -149,9 +155,9 @@ impl Guards {
                 Err(error) => return Err(error),
                 Ok(meta) => {
                     let cover = if meta.is_symlink() {
-                        Cover::PinnedLink
+                        PathCover::PinnedLink
                     } else {
-                        Cover::Pin
+                        PathCover::Pin
                     };
                     self.covers.push((at.clone(), cover));
                     if !meta.is_dir() {
@@ -165,7 +171,7 @@ impl Guards {
 
     /// Guards the path that a symbolic link takes through the workspace: its end like the link itself, other links
     /// on it against changes, folders against renaming. Holds the place of an absent end.
-    fn way(&mut self, workspace: &Path, link: &Path, guard: &Guard) -> io::Result<()> {
+    fn way(&mut self, workspace: &Path, link: &Path, guard: &PathGuard) -> io::Result<()> {
         let mut todo: Vec<_> = link.iter().rev().map(ToOwned::to_owned).collect();
         let mut at = workspace.to_owned();
         let mut links = 0;
@@ -182,8 +188,8 @@ impl Guards {
             };
             let cover = match (meta.is_symlink(), meta.is_dir() && !todo.is_empty()) {
                 // What lies behind a link on the way is guarded only as far as the way goes: it may lead to the workspace itself.
-                (true, _) => Cover::PinnedLink,
-                (_, true) => Cover::Pin,
+                (true, _) => PathCover::PinnedLink,
+                (_, true) => PathCover::Pin,
                 _ => cover_of(guard.kind),
             };
             if let Ok(inside) = at.strip_prefix(workspace)
@@ -222,7 +228,7 @@ impl Guards {
         workspace: &Path,
         mut at: PathBuf,
         mut rest: Vec<OsString>,
-        guard: &Guard,
+        guard: &PathGuard,
     ) -> io::Result<()> {
         // `..` cannot be followed in a folder that does not exist.
         if rest.iter().any(|part| part == "..") {
@@ -234,7 +240,7 @@ impl Guards {
             let cover = if last {
                 cover_of(guard.kind)
             } else {
-                Cover::Pin
+                PathCover::Pin
             };
             self.hold(&at, &inside, !last || guard.folder, cover)?;
             let is_folder = fs::symlink_metadata(&at).is_ok_and(|meta| meta.is_dir());
@@ -247,7 +253,7 @@ impl Guards {
     }
 
     /// Creates or takes over a placeholder and covers it.
-    fn hold(&mut self, full: &Path, at: &Path, folder: bool, cover: Cover) -> io::Result<()> {
+    fn hold(&mut self, full: &Path, at: &Path, folder: bool, cover: PathCover) -> io::Result<()> {
         if !self.holding {
             // A placeholder that a killed host left behind is removed, unless another command relies on it.
             if fs::symlink_metadata(full).is_ok_and(|meta| stale(&meta)) {
@@ -323,7 +329,7 @@ impl Guards {
                     folders.push(at);
                 } else if std::os::unix::fs::FileTypeExt::is_socket(&kind) {
                     // A read-only mount does not prevent connecting.
-                    self.covers.push((at, Cover::Empty));
+                    self.covers.push((at, PathCover::Empty));
                 }
             }
         }
@@ -340,7 +346,7 @@ impl Guards {
             _ => {}
         }
         if folder != Path::new("") {
-            self.covers.push((folder, Cover::ReadOnly));
+            self.covers.push((folder, PathCover::ReadOnly));
         }
     }
 
@@ -370,14 +376,14 @@ impl Guards {
                 };
                 self.held.push(held);
             }
-            self.covers.push((path.clone(), Cover::Writable));
+            self.covers.push((path.clone(), PathCover::Writable));
         }
         Ok(())
     }
 }
 
 /// Pins the folders above every cover.
-fn pin_parents(covers: &mut Vec<(PathBuf, Cover)>) {
+fn pin_parents(covers: &mut Vec<(PathBuf, PathCover)>) {
     let mut pinned = HashSet::new();
     for (path, _) in &*covers {
         let folders = path.ancestors().skip(1);
@@ -389,20 +395,23 @@ fn pin_parents(covers: &mut Vec<(PathBuf, Cover)>) {
             }
         }
     }
-    covers.extend(pinned.into_iter().map(|folder| (folder, Cover::Pin)));
+    covers.extend(pinned.into_iter().map(|folder| (folder, PathCover::Pin)));
 }
 
-/// Drops covers that another one makes needless: anything below a hidden folder, and read-only below
-/// read-only.
-fn pruned(covers: Vec<(PathBuf, Cover)>) -> Vec<(PathBuf, Cover)> {
-    let mut closed: HashMap<PathBuf, Cover> = HashMap::new();
-    let mut is_needed = |path: &Path, cover: Cover| {
+/// Drops covers that another one makes needless: anything below a hidden folder, and read-only and pinned paths below
+/// a read-only one.
+fn pruned(covers: Vec<(PathBuf, PathCover)>) -> Vec<(PathBuf, PathCover)> {
+    let mut closed: HashMap<PathBuf, PathCover> = HashMap::new();
+    let mut is_needed = |path: &Path, cover: PathCover| {
         let above = path.ancestors().skip(1);
-        let plain = matches!(cover, Cover::ReadOnly | Cover::Pin | Cover::PinnedLink);
+        let plain = matches!(
+            cover,
+            PathCover::ReadOnly | PathCover::Pin | PathCover::PinnedLink
+        );
         let needless = above
             .filter_map(|folder| closed.get(folder))
-            .any(|by| *by == Cover::Empty || plain);
-        if !needless && matches!(cover, Cover::ReadOnly | Cover::Empty) {
+            .any(|by| *by == PathCover::Empty || plain);
+        if !needless && matches!(cover, PathCover::ReadOnly | PathCover::Empty) {
             closed.insert(path.to_owned(), cover);
         }
         !needless
@@ -437,20 +446,20 @@ fn check(path: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, text))
 }
 
-fn cover_of(kind: GuardKind) -> Cover {
+fn cover_of(kind: GuardKind) -> PathCover {
     match kind {
-        GuardKind::ReadOnly => Cover::ReadOnly,
-        GuardKind::Hidden => Cover::Empty,
+        GuardKind::ReadOnly => PathCover::ReadOnly,
+        GuardKind::Hidden => PathCover::Empty,
     }
 }
 
-fn stronger(one: Cover, other: Cover) -> Cover {
+fn stronger(one: PathCover, other: PathCover) -> PathCover {
     let order = [
-        Cover::Writable,
-        Cover::Pin,
-        Cover::PinnedLink,
-        Cover::ReadOnly,
-        Cover::Empty,
+        PathCover::Writable,
+        PathCover::Pin,
+        PathCover::PinnedLink,
+        PathCover::ReadOnly,
+        PathCover::Empty,
     ];
     let rank = |cover| order.iter().position(|known| *known == cover);
     if rank(one) >= rank(other) { one } else { other }

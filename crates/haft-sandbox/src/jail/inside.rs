@@ -13,19 +13,24 @@ use std::process::{Child, Stdio};
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::process::{WaitOptions, umask, wait};
 
-use super::plan::{Net, Plan, Role};
-use super::report::{Fail, Held, Report, hand, step, tell};
-use super::shared::{Around, Pipes, die_with, environment, open_proc};
+use super::plan::{JailNetwork, ProgramRole, SupervisorPlan};
+use super::report::{ActiveMechanisms, JailReport, SetupFailure, hand, step, tell};
+use super::shared::{Pipes, SupervisorFindings, die_with, environment, open_proc};
 use super::sys::leave;
-use super::users::Users;
-use super::zygote::{self, First};
+use super::users::UserMapping;
+use super::zygote::{self, PlanProcess};
 use super::{lock, root, script, sys};
 use crate::outlet::OUTLET_ADDRESS;
-use crate::spawn::{self, Start};
+use crate::spawn::{self, ResolvedCommand};
 use crate::strength::Strength;
 
 /// Runs the command and never returns.
-pub(crate) fn run(plan: &Plan, around: Around, link: &UnixStream, pipes: &Pipes) -> ! {
+pub(crate) fn run(
+    plan: &SupervisorPlan,
+    around: SupervisorFindings,
+    link: &UnixStream,
+    pipes: &Pipes,
+) -> ! {
     let parent = &pipes.alive;
     let prepared = prepare(plan, around, parent);
     if prepared.is_ok() {
@@ -33,13 +38,13 @@ pub(crate) fn run(plan: &Plan, around: Around, link: &UnixStream, pipes: &Pipes)
         let _ = rustix::io::write(&pipes.built, b"b");
     }
     match prepared {
-        Err(Fail { step, errno }) => tell(link, &Report::Failed { step, errno }),
-        Ok(ready) if plan.argv.is_empty() => tell(link, &Report::Ready(ready.held)),
+        Err(SetupFailure { step, errno }) => tell(link, &JailReport::Failed { step, errno }),
+        Ok(ready) if plan.argv.is_empty() => tell(link, &JailReport::Ready(ready.held)),
         Ok(_) if !plan.cwd.is_dir() => {
             let step = format!("enter {}: the command does not see it", plan.cwd.display());
             tell(
                 link,
-                &Report::Failed {
+                &JailReport::Failed {
                     step,
                     errno: libc::ENOENT,
                 },
@@ -51,12 +56,12 @@ pub(crate) fn run(plan: &Plan, around: Around, link: &UnixStream, pipes: &Pipes)
                     io::ErrorKind::PermissionDenied => libc::EACCES,
                     _ => libc::ENOENT,
                 });
-                tell(link, &Report::NoProgram { errno });
+                tell(link, &JailReport::NoProgram { errno });
             }
             Ok(first) => {
                 // From here on only the host holds the listener: connections wait until then.
                 let listener = ready.listener.map(OwnedFd::from);
-                hand(link, &Report::Ready(ready.held), listener);
+                hand(link, &JailReport::Ready(ready.held), listener);
                 if let Some(host) = &first.mounts {
                     host.serve(&plan.locks);
                 }
@@ -68,15 +73,15 @@ pub(crate) fn run(plan: &Plan, around: Around, link: &UnixStream, pipes: &Pipes)
 }
 
 /// A jail that is built but runs nothing yet.
-struct Ready {
-    held: Held,
+struct BuiltJail {
+    held: ActiveMechanisms,
     /// The listener of an outlet.
     listener: Option<TcpListener>,
-    given: Given,
+    given: ProcessHandles,
 }
 
 /// What is handed to the process that is started.
-struct Given {
+struct ProcessHandles {
     /// A command's standard input.
     stdin: Stdio,
     /// The host's `/proc`, for a zygote.
@@ -84,13 +89,17 @@ struct Given {
 }
 
 /// Does everything up to the last lock of a command.
-fn prepare(plan: &Plan, around: Around, parent: &OwnedFd) -> Result<Ready, Fail> {
+fn prepare(
+    plan: &SupervisorPlan,
+    around: SupervisorFindings,
+    parent: &OwnedFd,
+) -> Result<BuiltJail, SetupFailure> {
     die_with(parent).map_err(step("die with the supervisor"))?;
     // Detaches from the host's terminal and from signals to its process groups.
     rustix::process::setsid()
         .map_err(io::Error::from)
         .map_err(step("start a session"))?;
-    let (mut held, mut listener) = (Held::default(), None);
+    let (mut held, mut listener) = (ActiveMechanisms::default(), None);
     let proc = open_proc()?;
     held.watched = around.watched;
     held.grouped = around.grouped;
@@ -100,10 +109,10 @@ fn prepare(plan: &Plan, around: Around, parent: &OwnedFd) -> Result<Ready, Fail>
     if plan.strength() > Strength::LandlockSeccomp {
         let _ = rustix::system::sethostname(b"jail");
         // A script has no socket to use the loopback with.
-        if plan.net != Net::Host && plan.role == Role::Command {
+        if plan.net != JailNetwork::Host && plan.role == ProgramRole::Command {
             sys::loopback_up().map_err(step("turn the loopback on"))?;
         }
-        if plan.net == Net::Outlet {
+        if plan.net == JailNetwork::Outlet {
             let made = TcpListener::bind(OUTLET_ADDRESS).map_err(step("make the outlet"))?;
             listener = Some(made);
         }
@@ -116,20 +125,20 @@ fn prepare(plan: &Plan, around: Around, parent: &OwnedFd) -> Result<Ready, Fail>
     rustix::thread::set_no_new_privs(true)
         .map_err(io::Error::from)
         .map_err(step("give up new privileges"))?;
-    if plan.role == Role::Command {
+    if plan.role == ProgramRole::Command {
         held.landlock = lock::landlock(plan)?;
         lock::limits(&plan.caps).map_err(step("limit resources"))?;
         lock::capabilities().map_err(step("drop capabilities"))?;
         lock::seccomp(plan)?;
     }
-    Ok(Ready {
+    Ok(BuiltJail {
         held,
         listener,
-        given: Given { stdin, proc },
+        given: ProcessHandles { stdin, proc },
     })
 }
 
-fn input(plan: &Plan) -> io::Result<Stdio> {
+fn input(plan: &SupervisorPlan) -> io::Result<Stdio> {
     if plan.converses {
         return Ok(Stdio::inherit());
     }
@@ -147,24 +156,29 @@ fn set_oom_score(proc: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-fn begin(plan: &Plan, users: Users, parent: &OwnedFd, given: Given) -> io::Result<First> {
+fn begin(
+    plan: &SupervisorPlan,
+    users: UserMapping,
+    parent: &OwnedFd,
+    given: ProcessHandles,
+) -> io::Result<PlanProcess> {
     let number = match plan.role {
-        Role::Command => start(plan, given.stdin)?.id(),
-        Role::Zygote => return zygote::start(plan, users, parent, given.proc),
-        Role::Fresh => script::fresh(plan, users)?,
+        ProgramRole::Command => start(plan, given.stdin)?.id(),
+        ProgramRole::Zygote => return zygote::start(plan, users, parent, given.proc),
+        ProgramRole::Fresh => script::fresh(plan, users)?,
     };
-    Ok(First {
+    Ok(PlanProcess {
         number,
         mounts: None,
     })
 }
 
-fn start(plan: &Plan, stdin: Stdio) -> io::Result<Child> {
+fn start(plan: &SupervisorPlan, stdin: Stdio) -> io::Result<Child> {
     let env = environment(plan);
     let empty = OsString::new();
     let path = env.get(OsStr::new("PATH")).unwrap_or(&empty);
     let program = spawn::find(plan.argv.first().unwrap_or(&empty), path, &plan.cwd)?;
-    let start = Start {
+    let start = ResolvedCommand {
         program: &program,
         argv: &plan.argv,
         env: &env,
@@ -174,8 +188,8 @@ fn start(plan: &Plan, stdin: Stdio) -> io::Result<Child> {
 }
 
 /// Reaps every process until the command itself exits.
-fn reap(first: u32) -> Report {
-    let gone = Report::Ended {
+fn reap(first: u32) -> JailReport {
+    let gone = JailReport::Ended {
         code: None,
         signal: Some(libc::SIGKILL),
     };
@@ -184,7 +198,7 @@ fn reap(first: u32) -> Report {
             Ok(Some((pid, status))) if pid.as_raw_nonzero().get().cast_unsigned() == first => {
                 return match (status.exit_status(), status.terminating_signal()) {
                     (None, None) => gone,
-                    (code, signal) => Report::Ended { code, signal },
+                    (code, signal) => JailReport::Ended { code, signal },
                 };
             }
             Ok(_) | Err(rustix::io::Errno::INTR) => {}

@@ -14,26 +14,26 @@ use rustix::thread::{
     set_capabilities_secure_bits, set_no_new_privs,
 };
 
-use super::plan::{Caps, Grant, Plan};
-use super::report::{Fail, step};
+use super::plan::{KernelLimits, LandlockGrant, SupervisorPlan};
+use super::report::{SetupFailure, step};
 
 /// The newest Landlock ABI that this code knows; a kernel with an older one enforces what it has, and the probe
 /// reports which.
 const ABI_KNOWN: ABI = ABI::V7;
 
 /// Returns the accesses of a grant; the right to move between folders comes with the right to write.
-fn access(grant: Grant, folder: bool) -> BitFlags<AccessFs> {
+fn access(grant: LandlockGrant, folder: bool) -> BitFlags<AccessFs> {
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
     let access = match grant {
-        Grant::List => AccessFs::ReadDir.into(),
-        Grant::Read => read,
-        Grant::Execute => read | AccessFs::Execute,
-        Grant::Write => {
+        LandlockGrant::List => AccessFs::ReadDir.into(),
+        LandlockGrant::Read => read,
+        LandlockGrant::Execute => read | AccessFs::Execute,
+        LandlockGrant::Write => {
             AccessFs::from_all(ABI_KNOWN)
                 & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
         }
-        Grant::Device => AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev,
-        Grant::Script => {
+        LandlockGrant::Device => AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev,
+        LandlockGrant::Script => {
             AccessFs::from_all(ABI_KNOWN)
                 & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev)
                 & !(AccessFs::MakeSock | AccessFs::Execute)
@@ -47,8 +47,8 @@ fn access(grant: Grant, folder: bool) -> BitFlags<AccessFs> {
 }
 
 /// Grants what the plan lists and nothing else; returns the enforced ABI, 0 if there is none.
-pub(crate) fn landlock(plan: &Plan) -> Result<u8, Fail> {
-    let failed = |error: &dyn std::fmt::Display| Fail {
+pub(crate) fn landlock(plan: &SupervisorPlan) -> Result<u8, SetupFailure> {
+    let failed = |error: &dyn std::fmt::Display| SetupFailure {
         step: format!("landlock: {error}"),
         errno: libc::EINVAL,
     };
@@ -91,8 +91,8 @@ pub(crate) fn landlock(plan: &Plan) -> Result<u8, Fail> {
 pub(crate) const NO_CORE: u64 = 1;
 
 /// Sets the limits; a limit above the user's hard limit is lowered to it.
-pub(crate) fn limits(caps: &Caps) -> io::Result<()> {
-    let Caps {
+pub(crate) fn limits(caps: &KernelLimits) -> io::Result<()> {
+    let KernelLimits {
         data,
         address,
         pids,
@@ -199,9 +199,9 @@ fn give_up(kept: CapabilitySet) -> io::Result<()> {
 }
 
 /// Installs the filters, last: they forbid much of the above.
-pub(crate) fn seccomp(plan: &Plan) -> Result<(), Fail> {
+pub(crate) fn seccomp(plan: &SupervisorPlan) -> Result<(), SetupFailure> {
     for filter in &plan.filters {
-        seccompiler::apply_filter(filter).map_err(|error| Fail {
+        seccompiler::apply_filter(filter).map_err(|error| SetupFailure {
             step: format!("seccomp: {error}"),
             errno: io::Error::last_os_error()
                 .raw_os_error()

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::command::{Guard, Mounts};
+use crate::command::{Mounts, PathGuard};
 use crate::places::Places;
 
 /// Adds the guards, whoever starts the command.
@@ -14,26 +14,26 @@ pub(super) fn guard(mounts: &mut Mounts, places: &Places, workspace: &Path) {
 }
 
 /// Returns guards that hide the host's own files in a workspace, whoever starts the command.
-fn hiding(places: &Places, workspace: &Path) -> Vec<Guard> {
+fn hiding(places: &Places, workspace: &Path) -> Vec<PathGuard> {
     let hide = |path: &Path| {
         if workspace.join(path).is_file() {
-            Guard::hide_file(path)
+            PathGuard::hide_file(path)
         } else {
-            Guard::hide_dir(path)
+            PathGuard::hide_dir(path)
         }
     };
     places.own_within(workspace).map(hide).collect()
 }
 
 /// Returns guards that keep the host's own program in a workspace as it is, on a view too.
-fn protecting(places: &Places, workspace: &Path) -> Vec<Guard> {
+fn protecting(places: &Places, workspace: &Path) -> Vec<PathGuard> {
     let existing = places.fixed_within(workspace);
     let existing = existing.filter(|path| workspace.join(path).symlink_metadata().is_ok());
     let protect = |path: &Path| {
         if workspace.join(path).is_dir() {
-            Guard::protect_dir(path)
+            PathGuard::protect_dir(path)
         } else {
-            Guard::protect_file(path)
+            PathGuard::protect_file(path)
         }
     };
     existing.map(protect).collect()

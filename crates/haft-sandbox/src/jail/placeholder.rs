@@ -101,7 +101,7 @@ impl Placeholder {
         if fs::symlink_metadata(path).is_ok() {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
-        let around = Around::of(path);
+        let around = PlaceholderParent::of(path);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let made = path.with_file_name(format!(".haft-{}-{number}", std::process::id()));
         if folder {
@@ -147,7 +147,7 @@ impl Drop for Placeholder {
                 && stale(&now)
         });
         if same {
-            let around = Around::of(&self.path);
+            let around = PlaceholderParent::of(&self.path);
             // A folder that is not empty stays: `remove_dir` refuses to remove it.
             let _ = if self.folder {
                 fs::remove_dir(&self.path)
@@ -160,9 +160,9 @@ impl Drop for Placeholder {
 }
 
 /// The folder of a placeholder, if it is a placeholder itself: its modification time is restored.
-struct Around<'a>(Option<&'a Path>);
+struct PlaceholderParent<'a>(Option<&'a Path>);
 
-impl<'a> Around<'a> {
+impl<'a> PlaceholderParent<'a> {
     fn of(path: &'a Path) -> Self {
         let is_marked = |folder: &&Path| {
             let modified = fs::symlink_metadata(folder).and_then(|meta| meta.modified());

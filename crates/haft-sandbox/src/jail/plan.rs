@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 
 use seccompiler::{BpfProgram, sock_filter};
 
-use super::watch::names::{Name, Names};
+use super::watch::names::{GuardedName, GuardedNames};
+use crate::command::AbsentGuard;
 use crate::strength::Strength;
 
 /// The permissions of a bind mount beyond being visible read-only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Bind {
+pub(crate) enum BindMode {
     ReadOnly,
     ReadWrite,
     /// A device node: read-only as a mount, usable as a device.
@@ -25,11 +26,11 @@ pub(crate) enum Bind {
 
 /// One step of building the root, in order; targets are absolute paths inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Entry {
+pub(crate) enum RootEntry {
     Bind {
         source: PathBuf,
         target: PathBuf,
-        kind: Bind,
+        kind: BindMode,
     },
     Link {
         target: PathBuf,
@@ -59,7 +60,7 @@ pub(crate) enum Entry {
     },
 }
 
-impl Entry {
+impl RootEntry {
     /// Returns its path inside the jail.
     pub(crate) fn target(&self) -> &Path {
         match self {
@@ -76,7 +77,7 @@ impl Entry {
 
 /// What is done to one path of the workspace (relative to it), in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cover {
+pub(crate) enum PathCover {
     /// A mount on itself that cannot be changed.
     ReadOnly,
     /// An empty folder or file mounted over it.
@@ -91,7 +92,7 @@ pub(crate) enum Cover {
 
 /// The rights that Landlock grants below a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Grant {
+pub(crate) enum LandlockGrant {
     List,
     Read,
     Execute,
@@ -103,19 +104,19 @@ pub(crate) enum Grant {
 
 /// The network that the command is in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Net {
+pub(crate) enum JailNetwork {
     /// An empty network namespace, or no sockets if there are no namespaces.
     #[default]
     Own,
     /// Like `Own`, with a listener in it that is handed to the host.
     Outlet,
-    /// The host's.
+    /// The host's network, with every address that this machine reaches.
     Host,
 }
 
 /// The program to start, and the process that takes the last locks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum ProgramRole {
     /// A command, which starts under every lock.
     #[default]
     Command,
@@ -128,7 +129,7 @@ pub(crate) enum Role {
 
 /// Resource limits in the kernel's units.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Caps {
+pub(crate) struct KernelLimits {
     pub(crate) data: u64,
     pub(crate) address: u64,
     pub(crate) pids: u64,
@@ -137,12 +138,12 @@ pub(crate) struct Caps {
     pub(crate) open_files: u64,
 }
 
-/// The whole jail.
+/// Everything that a supervisor needs to build one jail and to start its first program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct SupervisorPlan {
     pub(crate) level: u8,
-    pub(crate) net: Net,
-    pub(crate) role: Role,
+    pub(crate) net: JailNetwork,
+    pub(crate) role: ProgramRole,
     /// The list of a script's locks, for [`Role::Fresh`]; the list of its mounts, for [`Role::Zygote`].
     pub(crate) locks: Vec<u8>,
     /// The script's folder, for [`Role::Fresh`].
@@ -153,21 +154,21 @@ pub(crate) struct Plan {
     pub(crate) stdin: Option<Vec<u8>>,
     /// Whether a descriptor for the command's standard input follows the plan.
     pub(crate) converses: bool,
-    pub(crate) entries: Vec<Entry>,
+    pub(crate) entries: Vec<RootEntry>,
     pub(crate) workspace: PathBuf,
-    pub(crate) covers: Vec<(PathBuf, Cover)>,
-    pub(crate) grants: Vec<(PathBuf, Grant)>,
-    pub(crate) caps: Caps,
+    pub(crate) covers: Vec<(PathBuf, PathCover)>,
+    pub(crate) grants: Vec<(PathBuf, LandlockGrant)>,
+    pub(crate) caps: KernelLimits,
     pub(crate) filters: Vec<BpfProgram>,
     /// The file through which a process moves itself into the tree's control group; empty = there is none.
     pub(crate) group: PathBuf,
     /// The bytes of memory at which the supervisor kills the tree, if the tree is in no group; 0 = it does not watch.
     pub(crate) watch: u64,
     /// The names that are watched while the command runs; `None` if nothing can lift its covers.
-    pub(crate) watched: Option<Names>,
+    pub(crate) watched: Option<GuardedNames>,
 }
 
-impl Plan {
+impl SupervisorPlan {
     pub(crate) fn strength(&self) -> Strength {
         match self.level {
             3 => Strength::Full,
@@ -181,7 +182,7 @@ impl Plan {
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = Out(vec![0; 4]);
+        let mut out = PlanEncoder(vec![0; 4]);
         out.number(u64::from(self.level));
         out.number(self.net as u64);
         out.number(self.role as u64);
@@ -192,7 +193,7 @@ impl Plan {
         out.text(self.cwd.as_os_str());
         out.list(self.stdin.as_slice(), |out, bytes| out.bytes(bytes));
         out.number(u64::from(self.converses));
-        out.list(&self.entries, Out::entry);
+        out.list(&self.entries, PlanEncoder::entry);
         out.text(self.workspace.as_os_str());
         out.list(&self.covers, |out, (path, cover)| {
             out.text(path.as_os_str());
@@ -202,7 +203,7 @@ impl Plan {
             out.text(path.as_os_str());
             out.number(*grant as u64);
         });
-        let Caps {
+        let KernelLimits {
             data,
             address,
             pids,
@@ -222,7 +223,7 @@ impl Plan {
         });
         out.text(self.group.as_os_str());
         out.number(self.watch);
-        out.list(self.watched.as_slice(), Out::names);
+        out.list(self.watched.as_slice(), PlanEncoder::names);
         let length = u32::try_from(out.0.len() - 4).unwrap_or(u32::MAX);
         out.0[..4].copy_from_slice(&length.to_ne_bytes());
         out.0
@@ -230,23 +231,23 @@ impl Plan {
 
     /// Decodes what [`encode`](Self::encode) wrote, without the length prefix.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut from = From(bytes);
+        let mut from = PlanDecoder(bytes);
         let plan = Self {
             level: u8::try_from(from.number()?).ok()?,
             net: from.net()?,
             role: from.role()?,
             locks: from.bytes()?.to_vec(),
             folder: from.text()?.into(),
-            argv: from.list(From::text)?,
-            env: from.list(From::text)?,
+            argv: from.list(PlanDecoder::text)?,
+            env: from.list(PlanDecoder::text)?,
             cwd: from.text()?.into(),
             stdin: from.list(|from| Some(from.bytes()?.to_vec()))?.pop(),
             converses: from.number()? != 0,
-            entries: from.list(From::entry)?,
+            entries: from.list(PlanDecoder::entry)?,
             workspace: from.text()?.into(),
             covers: from.list(|from| Some((from.text()?.into(), from.cover()?)))?,
             grants: from.list(|from| Some((from.text()?.into(), from.grant()?)))?,
-            caps: Caps {
+            caps: KernelLimits {
                 data: from.number()?,
                 address: from.number()?,
                 pids: from.number()?,
@@ -254,18 +255,18 @@ impl Plan {
                 cpu: from.number()?,
                 open_files: from.number()?,
             },
-            filters: from.list(|from| from.list(From::instruction))?,
+            filters: from.list(|from| from.list(PlanDecoder::instruction))?,
             group: from.text()?.into(),
             watch: from.number()?,
-            watched: from.list(From::names)?.pop(),
+            watched: from.list(PlanDecoder::names)?.pop(),
         };
         from.0.is_empty().then_some(plan)
     }
 }
 
-struct Out(Vec<u8>);
+struct PlanEncoder(Vec<u8>);
 
-impl Out {
+impl PlanEncoder {
     fn number(&mut self, number: u64) {
         self.0.extend(number.to_ne_bytes());
     }
@@ -286,15 +287,20 @@ impl Out {
         }
     }
 
-    fn names(&mut self, names: &Names) {
+    fn names(&mut self, names: &GuardedNames) {
         self.list(&names.guarded, |out, name| {
             out.text(name.path.as_os_str());
-            out.number(u64::from(name.folder) | u64::from(name.any_depth) << 1);
+            let absent = match name.absent {
+                AbsentGuard::Placeholder => 0,
+                AbsentGuard::Renamed => 1,
+                AbsentGuard::NewEntries => 2,
+            };
+            out.number(u64::from(name.folder) | u64::from(name.any_depth) << 1 | absent << 2);
         });
         self.list(&names.approved, |out, path| out.text(path.as_os_str()));
     }
 
-    fn entry(&mut self, entry: &Entry) {
+    fn entry(&mut self, entry: &RootEntry) {
         let mut put = |kind: u64, target: &Path, rest: &[u8], number: u64| {
             self.number(kind);
             self.text(target.as_os_str());
@@ -302,19 +308,19 @@ impl Out {
             self.number(number);
         };
         match entry {
-            Entry::Bind {
+            RootEntry::Bind {
                 source,
                 target,
                 kind,
             } => {
                 put(0, target, source.as_os_str().as_bytes(), *kind as u64);
             }
-            Entry::Link { target, to } => put(1, target, to.as_os_str().as_bytes(), 0),
-            Entry::File { target, bytes } => put(2, target, bytes, 0),
-            Entry::Dir { target } => put(3, target, &[], 0),
-            Entry::Tmpfs { target, megabytes } => put(4, target, &[], *megabytes),
-            Entry::Hidden { target } => put(5, target, &[], 0),
-            Entry::Overlay {
+            RootEntry::Link { target, to } => put(1, target, to.as_os_str().as_bytes(), 0),
+            RootEntry::File { target, bytes } => put(2, target, bytes, 0),
+            RootEntry::Dir { target } => put(3, target, &[], 0),
+            RootEntry::Tmpfs { target, megabytes } => put(4, target, &[], *megabytes),
+            RootEntry::Hidden { target } => put(5, target, &[], 0),
+            RootEntry::Overlay {
                 target,
                 lower,
                 upper,
@@ -328,9 +334,9 @@ impl Out {
     }
 }
 
-struct From<'a>(&'a [u8]);
+struct PlanDecoder<'a>(&'a [u8]);
 
-impl From<'_> {
+impl PlanDecoder<'_> {
     fn take(&mut self, count: usize) -> Option<&[u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -354,7 +360,7 @@ impl From<'_> {
         (0..self.number()?).map(|_| each(self)).collect()
     }
 
-    fn entry(&mut self) -> Option<Entry> {
+    fn entry(&mut self) -> Option<RootEntry> {
         let kind = self.number()?;
         let target = PathBuf::from(self.text()?);
         let rest = self.bytes()?.to_vec();
@@ -362,29 +368,34 @@ impl From<'_> {
         let path = |bytes| PathBuf::from(OsString::from_vec(bytes));
         Some(match kind {
             0 => {
-                let kinds = [Bind::ReadOnly, Bind::ReadWrite, Bind::Device, Bind::Data];
+                let kinds = [
+                    BindMode::ReadOnly,
+                    BindMode::ReadWrite,
+                    BindMode::Device,
+                    BindMode::Data,
+                ];
                 let kind = *kinds.get(usize::try_from(number).ok()?)?;
-                Entry::Bind {
+                RootEntry::Bind {
                     source: path(rest),
                     target,
                     kind,
                 }
             }
-            1 => Entry::Link {
+            1 => RootEntry::Link {
                 target,
                 to: path(rest),
             },
-            2 => Entry::File {
+            2 => RootEntry::File {
                 target,
                 bytes: rest,
             },
-            3 => Entry::Dir { target },
-            4 => Entry::Tmpfs {
+            3 => RootEntry::Dir { target },
+            4 => RootEntry::Tmpfs {
                 target,
                 megabytes: number,
             },
-            5 => Entry::Hidden { target },
-            6 => Entry::Overlay {
+            5 => RootEntry::Hidden { target },
+            6 => RootEntry::Overlay {
                 target,
                 lower: path(rest),
                 upper: self.text()?.into(),
@@ -394,52 +405,62 @@ impl From<'_> {
         })
     }
 
-    fn names(&mut self) -> Option<Names> {
+    fn names(&mut self) -> Option<GuardedNames> {
         let name = |from: &mut Self| {
             let path = from.text()?.into();
             let flags = from.number()?;
-            Some(Name {
+            Some(GuardedName {
                 path,
                 folder: flags & 1 != 0,
                 any_depth: flags & 2 != 0,
+                absent: match flags >> 2 {
+                    0 => AbsentGuard::Placeholder,
+                    1 => AbsentGuard::Renamed,
+                    2 => AbsentGuard::NewEntries,
+                    _ => return None,
+                },
             })
         };
-        Some(Names {
+        Some(GuardedNames {
             guarded: self.list(name)?,
             approved: self.list(|from| Some(from.text()?.into()))?,
         })
     }
 
-    fn cover(&mut self) -> Option<Cover> {
+    fn cover(&mut self) -> Option<PathCover> {
         let covers = [
-            Cover::ReadOnly,
-            Cover::Empty,
-            Cover::Pin,
-            Cover::Writable,
-            Cover::PinnedLink,
+            PathCover::ReadOnly,
+            PathCover::Empty,
+            PathCover::Pin,
+            PathCover::Writable,
+            PathCover::PinnedLink,
         ];
         covers.get(usize::try_from(self.number()?).ok()?).copied()
     }
 
-    fn grant(&mut self) -> Option<Grant> {
+    fn grant(&mut self) -> Option<LandlockGrant> {
         let grants = [
-            Grant::List,
-            Grant::Read,
-            Grant::Execute,
-            Grant::Write,
-            Grant::Device,
-            Grant::Script,
+            LandlockGrant::List,
+            LandlockGrant::Read,
+            LandlockGrant::Execute,
+            LandlockGrant::Write,
+            LandlockGrant::Device,
+            LandlockGrant::Script,
         ];
         grants.get(usize::try_from(self.number()?).ok()?).copied()
     }
 
-    fn net(&mut self) -> Option<Net> {
-        let nets = [Net::Own, Net::Outlet, Net::Host];
+    fn net(&mut self) -> Option<JailNetwork> {
+        let nets = [JailNetwork::Own, JailNetwork::Outlet, JailNetwork::Host];
         nets.get(usize::try_from(self.number()?).ok()?).copied()
     }
 
-    fn role(&mut self) -> Option<Role> {
-        let roles = [Role::Command, Role::Zygote, Role::Fresh];
+    fn role(&mut self) -> Option<ProgramRole> {
+        let roles = [
+            ProgramRole::Command,
+            ProgramRole::Zygote,
+            ProgramRole::Fresh,
+        ];
         roles.get(usize::try_from(self.number()?).ok()?).copied()
     }
 
@@ -455,19 +476,23 @@ impl From<'_> {
 mod tests {
     use seccompiler::sock_filter;
 
-    use super::{Bind, Caps, Cover, Entry, Grant, Name, Names, Net, Plan, Role};
+    use super::{
+        BindMode, GuardedName, GuardedNames, JailNetwork, KernelLimits, LandlockGrant, PathCover,
+        ProgramRole, RootEntry, SupervisorPlan,
+    };
+    use crate::command::AbsentGuard;
     use crate::strength::Strength;
 
-    fn bind(source: &str, target: &str, kind: Bind) -> Entry {
-        Entry::Bind {
+    fn bind(source: &str, target: &str, kind: BindMode) -> RootEntry {
+        RootEntry::Bind {
             source: source.into(),
             target: target.into(),
             kind,
         }
     }
 
-    fn overlay() -> Entry {
-        Entry::Overlay {
+    fn overlay() -> RootEntry {
+        RootEntry::Overlay {
             target: "/w".into(),
             lower: "/w/x".into(),
             upper: "/u".into(),
@@ -475,22 +500,49 @@ mod tests {
         }
     }
 
-    fn names() -> Names {
-        let name = Name {
+    fn names() -> GuardedNames {
+        let name = GuardedName {
             path: ".git/hooks".into(),
             folder: true,
             any_depth: false,
+            absent: AbsentGuard::NewEntries,
         };
-        Names {
+        GuardedNames {
             guarded: vec![name],
             approved: vec!["x".into()],
         }
     }
 
-    fn plan() -> Plan {
-        let mut plan = Plan {
-            net: Net::Host,
-            role: Role::Fresh,
+    fn entries() -> Vec<RootEntry> {
+        vec![
+            bind("/s", "/t", BindMode::Device),
+            bind("/w", "/w", BindMode::Data),
+            RootEntry::Link {
+                target: "/l".into(),
+                to: "usr/l".into(),
+            },
+            RootEntry::File {
+                target: "/f".into(),
+                bytes: vec![0, 1, 255],
+            },
+            RootEntry::Dir {
+                target: "/d".into(),
+            },
+            RootEntry::Hidden {
+                target: "/d/h".into(),
+            },
+            RootEntry::Tmpfs {
+                target: "/tmp".into(),
+                megabytes: 7,
+            },
+            overlay(),
+        ]
+    }
+
+    fn plan() -> SupervisorPlan {
+        let mut plan = SupervisorPlan {
+            net: JailNetwork::Host,
+            role: ProgramRole::Fresh,
             locks: vec![1, 0, 255],
             folder: "/f".into(),
             argv: vec!["a".into(), "".into(), "ü b".into()],
@@ -499,35 +551,16 @@ mod tests {
             stdin: Some(b"in\0put".to_vec()),
             converses: true,
             workspace: "/w".into(),
-            entries: vec![
-                bind("/s", "/t", Bind::Device),
-                bind("/w", "/w", Bind::Data),
-                Entry::Link {
-                    target: "/l".into(),
-                    to: "usr/l".into(),
-                },
-                Entry::File {
-                    target: "/f".into(),
-                    bytes: vec![0, 1, 255],
-                },
-                Entry::Dir {
-                    target: "/d".into(),
-                },
-                Entry::Hidden {
-                    target: "/d/h".into(),
-                },
-                Entry::Tmpfs {
-                    target: "/tmp".into(),
-                    megabytes: 7,
-                },
-                overlay(),
-            ],
+            entries: entries(),
             covers: vec![
-                (".git".into(), Cover::ReadOnly),
-                ("x".into(), Cover::Writable),
+                (".git".into(), PathCover::ReadOnly),
+                ("x".into(), PathCover::Writable),
             ],
-            grants: vec![("/usr".into(), Grant::Execute), ("/w".into(), Grant::Write)],
-            caps: Caps {
+            grants: vec![
+                ("/usr".into(), LandlockGrant::Execute),
+                ("/w".into(), LandlockGrant::Write),
+            ],
+            caps: KernelLimits {
                 data: 1,
                 address: 2,
                 pids: 3,
@@ -544,7 +577,7 @@ mod tests {
             group: "/g/tasks".into(),
             watch: 1 << 40,
             watched: Some(names()),
-            ..Plan::default()
+            ..SupervisorPlan::default()
         };
         plan.set_strength(Strength::NoProc);
         plan
@@ -560,9 +593,9 @@ mod tests {
             u32::from_ne_bytes(length.try_into().unwrap()) as usize,
             body.len()
         );
-        assert_eq!(Plan::decode(body), Some(plan));
+        assert_eq!(SupervisorPlan::decode(body), Some(plan));
         for cut in 0..body.len() {
-            assert_eq!(Plan::decode(&body[..cut]), None, "cut at {cut}");
+            assert_eq!(SupervisorPlan::decode(&body[..cut]), None, "cut at {cut}");
         }
     }
 }

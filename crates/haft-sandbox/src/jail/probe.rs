@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 
 use super::cause::missing;
-use super::report::Held;
-use super::{Level, Machine, is_entered, set_up};
+use super::report::ActiveMechanisms;
+use super::{JailLevel, Machine, is_entered, set_up};
 use crate::Config;
 use crate::command::CommandSpec;
 use crate::memory::MemoryBound;
-use crate::memory::cgroup::Groups;
-use crate::strength::{Missing, Probe, Strength};
+use crate::memory::cgroup::ControlGroups;
+use crate::strength::{MissingFeature, Probe, Strength};
 
 /// The Landlock ABI that controls truncation; without it, a command in the host's root could empty every file
 /// that its user may write.
@@ -38,10 +38,10 @@ pub(crate) async fn probe(config: &Config, machine: &Machine) -> Probe {
             continue;
         }
         let spec = CommandSpec::argv(Vec::<OsString>::new(), "/");
-        let level = Level {
+        let level = JailLevel {
             strength,
             landlock: 0,
-            memory: groups.map_or(MemoryBound::Process, Groups::bound),
+            memory: groups.map_or(MemoryBound::Process, ControlGroups::bound),
         };
         match set_up(config, machine, level, &spec, None).await {
             Ok((_, held)) => {
@@ -77,14 +77,14 @@ pub(crate) async fn probe(config: &Config, machine: &Machine) -> Probe {
 }
 
 /// Adds what is missing, once: a weaker level fails for the same reason.
-fn note(known: &mut Vec<Missing>, missing: Missing) {
+fn note(known: &mut Vec<MissingFeature>, missing: MissingFeature) {
     if known.iter().all(|one| one.what != missing.what) {
         known.push(missing);
     }
 }
 
 /// Returns what limits the number of processes; the kernel never applies the resource limit to root.
-fn pids(held: Held) -> &'static str {
+fn pids(held: ActiveMechanisms) -> &'static str {
     match held.counted {
         true => "pid_max",
         false if rustix::process::getuid().is_root() => "nothing",
@@ -92,8 +92,8 @@ fn pids(held: Held) -> &'static str {
     }
 }
 
-fn no_memory() -> Missing {
-    Missing {
+fn no_memory() -> MissingFeature {
+    MissingFeature {
         what: "a limit on the memory of all processes together".into(),
         why: "no control group can be made here, and /proc does not say what a tree has".into(),
         fix: "delegate a control group with `memory`, or mount /proc with the numbers of processes"
@@ -102,8 +102,8 @@ fn no_memory() -> Missing {
     }
 }
 
-fn no_count() -> Missing {
-    Missing {
+fn no_count() -> MissingFeature {
+    MissingFeature {
         what: "a limit on processes".into(),
         why: "for root the kernel has none without a cgroup before Linux 6.14".into(),
         fix: "run as another user, or on Linux 6.14 or later".into(),
@@ -111,8 +111,8 @@ fn no_count() -> Missing {
     }
 }
 
-fn not_wanted(strength: Strength) -> Missing {
-    Missing {
+fn not_wanted(strength: Strength) -> MissingFeature {
+    MissingFeature {
         what: strength.to_string(),
         why: "the configuration asks for less".into(),
         fix: "raise `at_most`".into(),
@@ -120,14 +120,14 @@ fn not_wanted(strength: Strength) -> Missing {
     }
 }
 
-fn no_landlock(bare: bool) -> Missing {
+fn no_landlock(bare: bool) -> MissingFeature {
     let (least, why) = if bare {
         let why = "without namespaces it must decide about cutting files off, too";
         ("6.2", why)
     } else {
         ("5.13", "the kernel has none or does not enable it")
     };
-    Missing {
+    MissingFeature {
         what: "Landlock".into(),
         why: why.into(),
         fix: format!("use Linux {least} or later with `landlock` in the `lsm=` boot parameter"),

@@ -18,15 +18,15 @@ use crate::guard_event::GuardEvent;
 
 /// A step that failed; nothing of the command has run.
 #[derive(Debug)]
-pub(crate) struct Fail {
+pub(crate) struct SetupFailure {
     pub(crate) step: String,
     pub(crate) errno: i32,
 }
 
 /// Adds the name of the step to an error.
-pub(crate) fn step(step: impl Into<String>) -> impl FnOnce(io::Error) -> Fail {
+pub(crate) fn step(step: impl Into<String>) -> impl FnOnce(io::Error) -> SetupFailure {
     let step = step.into();
-    move |error| Fail {
+    move |error| SetupFailure {
         step,
         errno: error.raw_os_error().unwrap_or(libc::EINVAL),
     }
@@ -34,7 +34,7 @@ pub(crate) fn step(step: impl Into<String>) -> impl FnOnce(io::Error) -> Fail {
 
 /// Which of the optional mechanisms confine a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct ActiveMechanisms {
     /// The Landlock ABI; 0 = none.
     pub(crate) landlock: u8,
     /// Whether the pid namespace limits the number of its processes.
@@ -47,9 +47,9 @@ pub(crate) struct Held {
 
 /// A report of the supervisor or of the process inside to the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Report {
+pub(crate) enum JailReport {
     /// The command was executed.
-    Ready(Held),
+    Ready(ActiveMechanisms),
     /// The jail could not be set up.
     Failed { step: String, errno: i32 },
     /// The program could not be executed.
@@ -68,7 +68,7 @@ pub(crate) enum Report {
 /// Maximum number of bytes of a report's text: enough for a path.
 const MOST_TEXT: usize = 4096;
 
-impl Report {
+impl JailReport {
     /// The length of a report before its text.
     pub(crate) const HEAD: usize = 7;
 
@@ -117,7 +117,7 @@ impl Report {
         let length = Self::text_length(head);
         let text = rest.get(..length)?;
         let report = match head[0] {
-            0 => Self::Ready(Held {
+            0 => Self::Ready(ActiveMechanisms {
                 landlock: u8::try_from(number & 0xFF).unwrap_or_default(),
                 counted: number >> 8 & 1 != 0,
                 watched: number >> 9 & 1 != 0,
@@ -152,12 +152,12 @@ impl Report {
 }
 
 /// Sends a report to the host; if the host no longer listens, it does not need it.
-pub(crate) fn tell(mut link: &UnixStream, report: &Report) {
+pub(crate) fn tell(mut link: &UnixStream, report: &JailReport) {
     let _ = link.write_all(&report.encode());
 }
 
 /// Sends a report to the host, with a descriptor for it to keep if there is one.
-pub(crate) fn hand(link: &UnixStream, report: &Report, file: Option<OwnedFd>) {
+pub(crate) fn hand(link: &UnixStream, report: &JailReport, file: Option<OwnedFd>) {
     let Some(file) = file else {
         return tell(link, report);
     };

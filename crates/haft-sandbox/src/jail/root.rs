@@ -14,10 +14,10 @@ use rustix::mount::{
     fsopen, mount, mount_change, move_mount, open_tree, unmount,
 };
 
-use super::plan::{Bind, Cover, Entry, Plan, Role};
-use super::report::{Fail, step};
+use super::plan::{BindMode, PathCover, ProgramRole, RootEntry, SupervisorPlan};
+use super::report::{SetupFailure, step};
 use super::sys::{self, mount_setattr};
-use super::users::Users;
+use super::users::UserMapping;
 use crate::strength::Strength;
 
 pub(super) const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
@@ -36,7 +36,7 @@ const NO_ACCESS: u32 = 0o000;
 
 /// Builds the root, enters it and leaves the old one for good. Returns whether the namespace's highest process ID
 /// limits the number of processes.
-pub(crate) fn build(plan: &Plan, users: Users) -> Result<bool, Fail> {
+pub(crate) fn build(plan: &SupervisorPlan, users: UserMapping) -> Result<bool, SetupFailure> {
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
     mount_change("/", private)
         .map_err(io::Error::from)
@@ -45,10 +45,10 @@ pub(crate) fn build(plan: &Plan, users: Users) -> Result<bool, Fail> {
     let mut trees = Vec::new();
     for entry in &plan.entries {
         trees.push(match entry {
-            Entry::Bind { source, kind, .. } => {
+            RootEntry::Bind { source, kind, .. } => {
                 Some(take(source, *kind).map_err(step(format!("bind {}", source.display())))?)
             }
-            Entry::Overlay {
+            RootEntry::Overlay {
                 lower, upper, work, ..
             } => {
                 let made = overlay(lower, upper, work);
@@ -109,12 +109,12 @@ pub(super) fn clone(of: BorrowedFd<'_>, attributes: u64) -> io::Result<OwnedFd> 
     Ok(tree)
 }
 
-fn take(source: &Path, kind: Bind) -> io::Result<OwnedFd> {
+fn take(source: &Path, kind: BindMode) -> io::Result<OwnedFd> {
     let attributes = match kind {
-        Bind::ReadOnly => READ_ONLY | INERT,
-        Bind::ReadWrite => INERT,
-        Bind::Data => READ_ONLY | INERT | libc::MOUNT_ATTR_NOEXEC,
-        Bind::Device => READ_ONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC,
+        BindMode::ReadOnly => READ_ONLY | INERT,
+        BindMode::ReadWrite => INERT,
+        BindMode::Data => READ_ONLY | INERT | libc::MOUNT_ATTR_NOEXEC,
+        BindMode::Device => READ_ONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NOEXEC,
     };
     clone(path_fd(source)?.as_fd(), attributes)
 }
@@ -148,22 +148,22 @@ pub(super) fn is_folder(fd: &OwnedFd) -> io::Result<bool> {
 }
 
 /// Places one entry in the root, which is the current folder.
-fn place(entry: &Entry, tree: Option<OwnedFd>) -> io::Result<()> {
+fn place(entry: &RootEntry, tree: Option<OwnedFd>) -> io::Result<()> {
     let inside = |target: &Path| {
         target
             .strip_prefix("/")
             .map_or_else(|_| target.into(), PathBuf::from)
     };
     match entry {
-        Entry::Dir { target } => fs::create_dir_all(inside(target)),
-        Entry::Hidden { target } => hide(&inside(target)),
-        Entry::Link { target, to } => symlink(to, inside(target)),
-        Entry::File { target, bytes } => {
+        RootEntry::Dir { target } => fs::create_dir_all(inside(target)),
+        RootEntry::Hidden { target } => hide(&inside(target)),
+        RootEntry::Link { target, to } => symlink(to, inside(target)),
+        RootEntry::File { target, bytes } => {
             let target = inside(target);
             fs::create_dir_all(target.parent().unwrap_or(Path::new(".")))?;
             fs::write(target, bytes)
         }
-        Entry::Tmpfs { target, megabytes } => {
+        RootEntry::Tmpfs { target, megabytes } => {
             let target = inside(target);
             fs::create_dir_all(&target)?;
             // As many files as an unpacked source tree has, limited like the bytes.
@@ -178,7 +178,7 @@ fn place(entry: &Entry, tree: Option<OwnedFd>) -> io::Result<()> {
                 Some(options.as_c_str()),
             )?)
         }
-        Entry::Bind { target, .. } | Entry::Overlay { target, .. } => {
+        RootEntry::Bind { target, .. } | RootEntry::Overlay { target, .. } => {
             let (target, Some(tree)) = (inside(target), tree) else {
                 return Err(io::ErrorKind::InvalidInput.into());
             };
@@ -222,7 +222,7 @@ fn hide(target: &Path) -> io::Result<()> {
 }
 
 /// Mounts a `/proc` with only this namespace's processes; creates an empty folder at the level without it.
-fn proc(plan: &Plan, users: Users) -> Result<bool, Fail> {
+fn proc(plan: &SupervisorPlan, users: UserMapping) -> Result<bool, SetupFailure> {
     fs::create_dir("proc").map_err(step("mount /proc"))?;
     if plan.strength() != Strength::Full {
         return Ok(false);
@@ -230,12 +230,12 @@ fn proc(plan: &Plan, users: Users) -> Result<bool, Fail> {
     let counted = count(plan.caps.pids).map_err(step("set up /proc"))?;
     // A script's own process sets its limit of threads through it before it loses sight of `/proc`. But a process that
     // is the machine's root could change every setting of the kernel.
-    let nobody = users == Users::RootAndNobody || !rustix::process::getuid().is_root();
-    let writable = plan.role == Role::Fresh || plan.role == Role::Zygote && nobody;
+    let nobody = users == UserMapping::RootAndNobody || !rustix::process::getuid().is_root();
+    let writable = plan.role == ProgramRole::Fresh || plan.role == ProgramRole::Zygote && nobody;
     let mounted = if writable {
-        processes(Shows::Settings, MountAttrFlags::empty())
+        processes(ProcContents::Settings, MountAttrFlags::empty())
     } else {
-        processes(Shows::Processes, MountAttrFlags::MOUNT_ATTR_RDONLY)
+        processes(ProcContents::Processes, MountAttrFlags::MOUNT_ATTR_RDONLY)
     };
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
     mounted
@@ -245,16 +245,16 @@ fn proc(plan: &Plan, users: Users) -> Result<bool, Fail> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shows {
+enum ProcContents {
     Processes,
     /// The kernel's information about itself and the machine, too.
     Settings,
 }
 
 /// Creates a `/proc` that is not mounted yet.
-fn processes(shows: Shows, attributes: MountAttrFlags) -> io::Result<OwnedFd> {
+fn processes(shows: ProcContents, attributes: MountAttrFlags) -> io::Result<OwnedFd> {
     let proc = fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    if shows == Shows::Processes {
+    if shows == ProcContents::Processes {
         fsconfig_set_string(proc.as_fd(), "subset", "pid")?;
     }
     fsconfig_create(proc.as_fd())?;
@@ -277,7 +277,7 @@ fn count(pids: u64) -> io::Result<bool> {
         // the present one may be read-only.
         let path = Path::new("sys/kernel").join(name);
         fs::write(Path::new("/proc").join(&path), value).or_else(|_| {
-            let proc = processes(Shows::Settings, MountAttrFlags::empty())?;
+            let proc = processes(ProcContents::Settings, MountAttrFlags::empty())?;
             let flags = OFlags::WRONLY | OFlags::CLOEXEC;
             let file = openat(&proc, &path, flags, Mode::empty())?;
             rustix::io::write(&file, value.as_bytes())?;
@@ -295,7 +295,7 @@ fn count(pids: u64) -> io::Result<bool> {
 ///
 /// All mounts are cloned first, from the workspace as it is. Every path is resolved below the workspace without
 /// following links, so replacing one meanwhile can only make this fail.
-fn guard(plan: &Plan) -> Result<(), Fail> {
+fn guard(plan: &SupervisorPlan) -> Result<(), SetupFailure> {
     let workspace = path_fd(&plan.workspace).map_err(step("open the workspace"))?;
     let places: HashSet<&Path> = plan.covers.iter().map(|(path, _)| &**path).collect();
     let mut copies = Vec::new();
@@ -334,18 +334,18 @@ pub(super) fn below(workspace: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedF
 /// its target, unless only the link is pinned or the target is one of the covered `places` itself: a second mount there
 /// would show again what the first one hides, or lie on what is used to hide.
 fn copies_for(
-    plan: &Plan,
+    plan: &SupervisorPlan,
     workspace: BorrowedFd<'_>,
     path: &Path,
-    cover: Cover,
+    cover: PathCover,
     places: &HashSet<&Path>,
 ) -> io::Result<Vec<(Option<OwnedFd>, OwnedFd)>> {
     let attributes = match cover {
-        Cover::ReadOnly | Cover::Empty => READ_ONLY | INERT,
-        Cover::Pin | Cover::PinnedLink | Cover::Writable => INERT,
+        PathCover::ReadOnly | PathCover::Empty => READ_ONLY | INERT,
+        PathCover::Pin | PathCover::PinnedLink | PathCover::Writable => INERT,
     };
     let copy = |of: &OwnedFd| -> io::Result<OwnedFd> {
-        if cover == Cover::Empty {
+        if cover == PathCover::Empty {
             let name = if is_folder(of)? {
                 EMPTY_FOLDER
             } else {
@@ -360,7 +360,7 @@ fn copies_for(
     if !link {
         return Ok(vec![(None, copy(&own)?)]);
     }
-    if matches!(cover, Cover::Pin | Cover::PinnedLink) {
+    if matches!(cover, PathCover::Pin | PathCover::PinnedLink) {
         return Ok(vec![(None, clone(own.as_fd(), READ_ONLY | INERT)?)]);
     }
     // Followed inside the jail's own root, so it leads to nothing that is not shown anyway. The link is mounted

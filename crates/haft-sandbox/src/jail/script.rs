@@ -8,13 +8,13 @@ use std::os::unix::ffi::OsStrExt;
 
 use rustix::thread::UnshareFlags;
 
-use super::plan::Plan;
+use super::plan::SupervisorPlan;
 use super::shared::environment;
 use super::sys::leave;
-use super::users::{self, Users};
+use super::users::{self, UserMapping};
 use super::{lock as own_lock, sys};
 use crate::code::lock;
-use crate::spawn::Start;
+use crate::spawn::ResolvedCommand;
 use crate::strength::Strength;
 
 /// Releases the socket that came as standard output: only the interpreter may hold it, so that the host
@@ -24,7 +24,7 @@ pub(crate) fn let_go() -> io::Result<()> {
 }
 
 /// Starts an interpreter for one script: a child takes the script's locks, then executes it.
-pub(super) fn fresh(plan: &Plan, users: Users) -> io::Result<u32> {
+pub(super) fn fresh(plan: &SupervisorPlan, users: UserMapping) -> io::Result<u32> {
     let folder = CString::new(plan.folder.as_os_str().as_bytes())?;
     if plan.strength() > Strength::LandlockSeccomp {
         sys::unshare(UnshareFlags::NEWPID)?;
@@ -38,7 +38,7 @@ pub(super) fn fresh(plan: &Plan, users: Users) -> io::Result<u32> {
 }
 
 /// In the child: reports errors to the host over the bridge.
-fn locked(plan: &Plan, users: Users, folder: &CString) -> i32 {
+fn locked(plan: &SupervisorPlan, users: UserMapping, folder: &CString) -> i32 {
     let Some(program) = plan.argv.first() else {
         return 126;
     };
@@ -58,7 +58,7 @@ fn locked(plan: &Plan, users: Users, folder: &CString) -> i32 {
         let _ = sys::send_on(lock::BRIDGE, text.as_bytes());
         126
     };
-    if users == Users::RootAndNobody
+    if users == UserMapping::RootAndNobody
         && let Err(error) = users::become_nobody()
     {
         return say(format!("Ebecome nobody: {error}"));
@@ -67,7 +67,7 @@ fn locked(plan: &Plan, users: Users, folder: &CString) -> i32 {
         return say(format!("E{} {}", fault.step, fault.errno));
     }
     let env = environment(plan);
-    let start = Start {
+    let start = ResolvedCommand {
         program: program.as_ref(),
         argv: &plan.argv,
         env: &env,

@@ -9,15 +9,15 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use super::plan::Plan;
-use super::report::{Fail, step};
+use super::plan::SupervisorPlan;
+use super::report::{SetupFailure, step};
 use super::sys::leave;
-use super::users::Users;
+use super::users::UserMapping;
 
 /// What the supervisor found outside the jail.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Around {
-    pub(super) users: Users,
+pub(super) struct SupervisorFindings {
+    pub(super) users: UserMapping,
     /// Whether the memory of a tree can be watched.
     pub(super) watched: bool,
     /// Whether the tree is in its control group.
@@ -44,7 +44,7 @@ pub(super) fn die_with(parent: &OwnedFd) -> io::Result<()> {
 }
 
 /// Returns the environment as pairs.
-pub(super) fn environment(plan: &Plan) -> BTreeMap<OsString, OsString> {
+pub(super) fn environment(plan: &SupervisorPlan) -> BTreeMap<OsString, OsString> {
     plan.env
         .iter()
         .filter_map(|pair| {
@@ -59,7 +59,7 @@ pub(super) fn environment(plan: &Plan) -> BTreeMap<OsString, OsString> {
 }
 
 /// Opens the present `/proc` as a handle.
-pub(crate) fn open_proc() -> Result<OwnedFd, Fail> {
+pub(crate) fn open_proc() -> Result<OwnedFd, SetupFailure> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let proc = rustix::fs::open("/proc", flags, Mode::empty());
     proc.map_err(io::Error::from).map_err(step("open /proc"))

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use parking_lot::Mutex;
 
 use super::{MARKER, failed};
-use crate::spawn::Start;
+use crate::spawn::ResolvedCommand;
 use crate::{Config, StartError};
 
 /// The argument that tells a supervisor to create its namespaces before it has its plan.
@@ -42,7 +42,7 @@ impl Supervisor {
         stderr: Stdio,
     ) -> Result<Self, StartError> {
         let (link, theirs) = UnixStream::pair().map_err(failed("make a socket"))?;
-        let start = Start {
+        let start = ResolvedCommand {
             program,
             argv,
             env: &BTreeMap::new(),
@@ -64,12 +64,12 @@ fn program(config: &Config) -> Result<PathBuf, StartError> {
 
 /// The one supervisor that is kept ready for a command, its output piped to this process.
 #[derive(Debug, Default)]
-pub(crate) struct Spare {
+pub(crate) struct SpareSupervisor {
     waiting: Mutex<Option<Supervisor>>,
     commands: AtomicU32,
 }
 
-impl Spare {
+impl SpareSupervisor {
     /// Takes the supervisor that is ready, if there is one.
     pub(super) fn take(&self) -> Option<Supervisor> {
         let mut supervisor = self.waiting.lock().take()?;
@@ -96,7 +96,7 @@ impl Spare {
     }
 }
 
-impl Drop for Spare {
+impl Drop for SpareSupervisor {
     fn drop(&mut self) {
         if let Some(mut supervisor) = self.waiting.get_mut().take() {
             let _ = supervisor.child.kill();

@@ -13,17 +13,17 @@ use rustix::pipe::PipeFlags;
 use rustix::process::getuid;
 use rustix::thread::UnshareFlags;
 
-use super::plan::{Net, Plan, Role};
-use super::report::{Fail, Report, receive_file, step, tell};
-use super::shared::{Around, Pipes, open_proc};
+use super::plan::{JailNetwork, ProgramRole, SupervisorPlan};
+use super::report::{JailReport, SetupFailure, receive_file, step, tell};
+use super::shared::{Pipes, SupervisorFindings, open_proc};
 use super::spare::AHEAD;
 use super::sys::leave;
-use super::users::{self, Users};
-use super::waiting::First;
+use super::users::{self, UserMapping};
+use super::waiting::InitProcess;
 use super::watch::GuardWatch;
 use super::{inside, script, sys};
-use crate::memory::sockets::Sockets;
-use crate::memory::watch::{Root, Watch};
+use crate::memory::sockets::SocketMemory;
+use crate::memory::watch::{MemoryWatch, RootIdentity};
 use crate::strength::Strength;
 
 /// Runs one jail and never returns.
@@ -35,8 +35,8 @@ pub(crate) fn run() -> ! {
         Ok(plan)
     });
     let done = plan.and_then(|plan| supervise(&plan, &link, ahead));
-    if let Err(Fail { step, errno }) = done {
-        tell(&link, &Report::Failed { step, errno });
+    if let Err(SetupFailure { step, errno }) = done {
+        tell(&link, &JailReport::Failed { step, errno });
         leave(125)
     }
     leave(0)
@@ -53,7 +53,7 @@ fn take_link() -> io::Result<UnixStream> {
 }
 
 /// Takes the command's standard input, which follows the plan; the command inherits it from here.
-fn take_input(plan: &Plan, link: &UnixStream) -> io::Result<()> {
+fn take_input(plan: &SupervisorPlan, link: &UnixStream) -> io::Result<()> {
     if !plan.converses {
         return Ok(());
     }
@@ -61,7 +61,7 @@ fn take_input(plan: &Plan, link: &UnixStream) -> io::Result<()> {
     sys::replace(input.as_fd(), 0)
 }
 
-fn read_plan(mut link: &UnixStream) -> Result<Plan, Fail> {
+fn read_plan(mut link: &UnixStream) -> Result<SupervisorPlan, SetupFailure> {
     let mut length = [0; 4];
     let mut read = || -> io::Result<Vec<u8>> {
         link.read_exact(&mut length)?;
@@ -71,7 +71,7 @@ fn read_plan(mut link: &UnixStream) -> Result<Plan, Fail> {
         Ok(bytes)
     };
     let bytes = read().map_err(step("read the plan"))?;
-    Plan::decode(&bytes).ok_or(Fail {
+    SupervisorPlan::decode(&bytes).ok_or(SetupFailure {
         step: "understand the plan".into(),
         errno: libc::EBADMSG,
     })
@@ -84,17 +84,17 @@ fn is_ahead() -> bool {
 
 /// Builds and watches the jail; `ahead` holds the namespaces created before the plan arrived.
 fn supervise(
-    plan: &Plan,
+    plan: &SupervisorPlan,
     link: &UnixStream,
-    ahead: Option<Result<Users, Fail>>,
-) -> Result<(), Fail> {
+    ahead: Option<Result<UserMapping, SetupFailure>>,
+) -> Result<(), SetupFailure> {
     let namespaces = plan.strength() > Strength::LandlockSeccomp;
     // Opened before the namespaces: in the host's `/proc` the processes of the tree have the IDs that this process sees.
     let proc = open_proc()?;
-    let watched = Watch::works(&proc);
+    let watched = MemoryWatch::works(&proc);
     let grouped = join(&plan.group);
-    let outside = Root::now().map_err(step("see the root"))?;
-    let mut users = Users::Own;
+    let outside = RootIdentity::now().map_err(step("see the root"))?;
+    let mut users = UserMapping::Own;
     if namespaces {
         users = match ahead {
             Some(made) => namespaces_behind(made?)?,
@@ -109,7 +109,7 @@ fn supervise(
     let (building, built) = pipe(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     let Some(child) = sys::fork().map_err(step("fork"))? else {
         drop((mine, building));
-        let around = Around {
+        let around = SupervisorFindings {
             users,
             watched,
             grouped,
@@ -117,15 +117,17 @@ fn supervise(
         inside::run(plan, around, link, &Pipes { alive, built })
     };
     drop((alive, built));
-    if plan.role != Role::Command {
+    if plan.role != ProgramRole::Command {
         script::let_go().map_err(step("let go of the socket"))?;
     }
     let own_proc = proc.try_clone().map_err(step("open /proc"))?;
     let guards = plan.watched.as_ref();
-    let guards = guards.map(|names| GuardWatch::new(plan, names, own_proc, building));
+    let mut guards = guards.map(|names| GuardWatch::new(plan, names, own_proc, building));
     let watch = (plan.watch > 0 && watched && !grouped).then(|| {
-        let own_network = namespaces && plan.net != Net::Host;
-        let sockets = own_network.then(Sockets::open).and_then(io::Result::ok);
+        let own_network = namespaces && plan.net != JailNetwork::Host;
+        let sockets = own_network
+            .then(SocketMemory::open)
+            .and_then(io::Result::ok);
         // Without a pid namespace, orphans of the tree become children of this process.
         let first = if namespaces {
             child
@@ -133,26 +135,24 @@ fn supervise(
             rustix::process::getpid()
         };
         let outside = namespaces.then_some(outside);
-        Watch::new(proc, first, plan.watch, outside).with_sockets(sockets)
+        MemoryWatch::new(proc, first, plan.watch, outside).with_sockets(sockets)
     });
-    let first = First {
+    let first = InitProcess {
         child,
         adopts: !namespaces,
     };
-    let mut guards = guards;
     let done = first.wait(link, watch, guards.as_mut());
     for event in guards.map(GuardWatch::finish).unwrap_or_default() {
-        tell(link, &Report::Guard(event));
+        tell(link, &JailReport::Guard(event));
     }
-    let done = done.map_err(step("wait for the jail"))?;
-    if let Some(bytes) = done {
+    if let Some(bytes) = done.map_err(step("wait for the jail"))? {
         let mib = i32::try_from(bytes >> 20).unwrap_or(i32::MAX);
-        tell(link, &Report::TooMuch { mib });
+        tell(link, &JailReport::TooMuch { mib });
     }
     Ok(())
 }
 
-fn pipe(flags: PipeFlags) -> Result<(OwnedFd, OwnedFd), Fail> {
+fn pipe(flags: PipeFlags) -> Result<(OwnedFd, OwnedFd), SetupFailure> {
     let made = rustix::pipe::pipe_with(flags).map_err(io::Error::from);
     made.map_err(step("make a pipe"))
 }
@@ -165,15 +165,15 @@ fn join(group: &Path) -> bool {
 
 /// Enters namespaces of every kind (except the network's if the plan uses the host's). The user's own ID is the same inside and
 /// outside, so files of the workspace keep their owner, and no other ID exists.
-fn enter_namespaces(plan: &Plan, proc: &OwnedFd) -> Result<Users, Fail> {
+fn enter_namespaces(plan: &SupervisorPlan, proc: &OwnedFd) -> Result<UserMapping, SetupFailure> {
     drop_groups();
     let wanted = match plan.role {
-        Role::Command => Users::Own,
-        Role::Zygote | Role::Fresh => Users::of_interpreters(),
+        ProgramRole::Command => UserMapping::Own,
+        ProgramRole::Zygote | ProgramRole::Fresh => UserMapping::of_interpreters(),
     };
     let users = users::enter(proc, wanted)?;
     let mut others = OWN_OBJECTS | OWN_MOUNTS;
-    if plan.net != Net::Host {
+    if plan.net != JailNetwork::Host {
         others |= UnshareFlags::NEWNET;
     }
     sys::unshare(others).map_err(step("mount, pid, ipc, uts, net and cgroup namespaces"))?;
@@ -182,16 +182,16 @@ fn enter_namespaces(plan: &Plan, proc: &OwnedFd) -> Result<Users, Fail> {
 
 /// Enters those namespaces of a command with its own network that are the same whenever they are created, because they contain
 /// nothing of the host's.
-fn namespaces_ahead() -> Result<Users, Fail> {
+fn namespaces_ahead() -> Result<UserMapping, SetupFailure> {
     drop_groups();
-    let users = users::enter(&open_proc()?, Users::Own)?;
+    let users = users::enter(&open_proc()?, UserMapping::Own)?;
     sys::unshare(OWN_OBJECTS | UnshareFlags::NEWNET)
         .map_err(step("pid, ipc, uts and net namespaces"))?;
     Ok(users)
 }
 
 /// Enters the others: the mounts as they are now, and the control group that the command has been put into.
-fn namespaces_behind(users: Users) -> Result<Users, Fail> {
+fn namespaces_behind(users: UserMapping) -> Result<UserMapping, SetupFailure> {
     sys::unshare(OWN_MOUNTS).map_err(step("mount and cgroup namespaces"))?;
     Ok(users)
 }

@@ -117,7 +117,7 @@ pub(crate) fn segments() -> u64 {
     /// The kernel's `struct shm_info`.
     #[repr(C)]
     #[derive(Default)]
-    struct Segments {
+    struct ShmInfo {
         used: libc::c_int,
         total: libc::c_ulong,
         resident: libc::c_ulong,
@@ -126,7 +126,7 @@ pub(crate) fn segments() -> u64 {
         successes: libc::c_ulong,
     }
     const SHM_INFO: libc::c_int = 14;
-    let mut found = Segments::default();
+    let mut found = ShmInfo::default();
     // SAFETY: SHM_INFO writes one `struct shm_info` to where the pointer leads, which outlives the call.
     let done = unsafe { libc::shmctl(0, SHM_INFO, (&raw mut found).cast()) };
     if done < 0 {
@@ -229,7 +229,7 @@ pub(crate) fn watch(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     watch_for(pidfd, Interest::READABLE)
 }
 
-/// Watches a descriptor.
+/// Registers a descriptor with the tokio runtime around the call.
 pub(crate) fn watch_for<T: AsFd + AsRawFd>(file: T, interest: Interest) -> io::Result<AsyncFd<T>> {
     // SAFETY: the descriptor is owned or borrowed by the value that is registered, so it is open, and
     // the same, for as long as that lives.

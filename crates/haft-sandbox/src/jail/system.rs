@@ -5,10 +5,10 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::plan::{Bind, Entry, Grant, Plan};
+use super::plan::{BindMode, LandlockGrant, RootEntry, SupervisorPlan};
 use crate::Config;
-use crate::places::toolchain::{self, Name, Toolchain};
-use crate::places::{Places, Refused, SYSTEM, Wanted};
+use crate::places::toolchain::{self, InterpreterAlias, Toolchain};
+use crate::places::{PathPurpose, PathRefusal, Places, SYSTEM};
 
 /// Files and folders of `/etc` that programs need and that hold no secret. Small files are copied.
 const ETC: &[&str] = &[
@@ -58,14 +58,14 @@ pub(crate) const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/
 /// What all jails of one sandbox have in common; found only once.
 #[derive(Debug, Default)]
 pub(crate) struct SystemList {
-    pub(crate) entries: Vec<Entry>,
-    pub(crate) grants: Vec<(PathBuf, Grant)>,
+    pub(crate) entries: Vec<RootEntry>,
+    pub(crate) grants: Vec<(PathBuf, LandlockGrant)>,
     /// The grants for jails without a root of their own: not `/etc` or `/dev` as whole folders.
-    pub(crate) bare: Vec<(PathBuf, Grant)>,
+    pub(crate) bare: Vec<(PathBuf, LandlockGrant)>,
     /// Program folders that come before those of toolchains on the `PATH` inside.
     pub(crate) path: Vec<PathBuf>,
     /// A folder of the configuration that must not be shown.
-    pub(crate) refused: Option<Refused>,
+    pub(crate) refused: Option<PathRefusal>,
 }
 
 impl SystemList {
@@ -77,31 +77,35 @@ impl SystemList {
         }
         let hidden = config.places.foreign().into_iter();
         list.entries
-            .extend(hidden.map(|target| Entry::Hidden { target }));
+            .extend(hidden.map(|target| RootEntry::Hidden { target }));
         for name in ETC {
             list.etc(name);
         }
         list.made_up();
         for name in DEVICES {
             let path = Path::new("/dev").join(name);
-            list.bind(path.clone(), path.clone(), Bind::Device);
-            list.grants.push((path, Grant::Device));
+            list.bind(path.clone(), path.clone(), BindMode::Device);
+            list.grants.push((path, LandlockGrant::Device));
         }
         for (name, to) in DEVICE_LINKS {
             let target = Path::new("/dev").join(name);
-            list.entries.push(Entry::Link {
+            list.entries.push(RootEntry::Link {
                 target,
                 to: to.into(),
             });
         }
         list.bare.extend(list.grants.iter().cloned());
-        list.grants
-            .extend([("/etc".into(), Grant::Read), ("/proc".into(), Grant::Read)]);
-        list.grants
-            .extend([("/dev".into(), Grant::List), ("/".into(), Grant::List)]);
+        list.grants.extend([
+            ("/etc".into(), LandlockGrant::Read),
+            ("/proc".into(), LandlockGrant::Read),
+        ]);
+        list.grants.extend([
+            ("/dev".into(), LandlockGrant::List),
+            ("/".into(), LandlockGrant::List),
+        ]);
         let mut path = Vec::new();
         for folder in &config.extra_read_only {
-            match config.places.admit(folder, Wanted::Named) {
+            match config.places.admit(folder, PathPurpose::Named) {
                 Ok(folder) => {
                     list.read_only(&config.places, &folder);
                     path.extend(Some(folder.join("bin")).filter(|bin| bin.is_dir()));
@@ -120,8 +124,8 @@ impl SystemList {
         list
     }
 
-    fn bind(&mut self, source: PathBuf, target: PathBuf, kind: Bind) {
-        self.entries.push(Entry::Bind {
+    fn bind(&mut self, source: PathBuf, target: PathBuf, kind: BindMode) {
+        self.entries.push(RootEntry::Bind {
             source,
             target,
             kind,
@@ -131,11 +135,12 @@ impl SystemList {
     /// Adds one of the system's folders, or the symbolic link at its path.
     fn folder(&mut self, places: &Places, path: PathBuf) {
         if let Ok(to) = fs::read_link(&path) {
-            self.entries.push(Entry::Link { target: path, to });
+            self.entries.push(RootEntry::Link { target: path, to });
         } else if path.is_dir() {
             let parts = places.parts_shown(&path).into_iter();
-            self.grants.extend(parts.map(|part| (part, Grant::Execute)));
-            self.bind(path.clone(), path, Bind::ReadOnly);
+            self.grants
+                .extend(parts.map(|part| (part, LandlockGrant::Execute)));
+            self.bind(path.clone(), path, BindMode::ReadOnly);
         }
     }
 
@@ -145,11 +150,11 @@ impl SystemList {
         let Ok(source) = target.canonicalize() else {
             return;
         };
-        self.bare.push((source.clone(), Grant::Read));
+        self.bare.push((source.clone(), LandlockGrant::Read));
         let small = fs::metadata(&source).is_ok_and(|meta| meta.is_file() && meta.len() <= COPIED);
         match fs::read(&source) {
-            Ok(bytes) if small => self.entries.push(Entry::File { target, bytes }),
-            _ => self.bind(source, target, Bind::ReadOnly),
+            Ok(bytes) if small => self.entries.push(RootEntry::File { target, bytes }),
+            _ => self.bind(source, target, BindMode::ReadOnly),
         }
     }
 
@@ -179,7 +184,7 @@ impl SystemList {
             ("resolv.conf", ""),
         ] {
             let target = Path::new("/etc").join(name);
-            self.entries.push(Entry::File {
+            self.entries.push(RootEntry::File {
                 target,
                 bytes: text.into(),
             });
@@ -188,13 +193,13 @@ impl SystemList {
 
     /// Adds a further folder or file at its own path; two interpreters may share one.
     fn read_only(&mut self, places: &Places, path: &Path) {
-        let known = |(granted, _): &(PathBuf, Grant)| granted == path;
+        let known = |(granted, _): &(PathBuf, LandlockGrant)| granted == path;
         if places.is_shown(path) || self.grants.iter().any(known) {
             return;
         }
-        self.grants.push((path.to_owned(), Grant::Execute));
-        self.bare.push((path.to_owned(), Grant::Execute));
-        self.bind(path.to_owned(), path.to_owned(), Bind::ReadOnly);
+        self.grants.push((path.to_owned(), LandlockGrant::Execute));
+        self.bare.push((path.to_owned(), LandlockGrant::Execute));
+        self.bind(path.to_owned(), path.to_owned(), BindMode::ReadOnly);
     }
 
     /// Adds an interpreter and the names that lead to it; returns the folder for `PATH`.
@@ -204,8 +209,10 @@ impl SystemList {
         }
         for name in found.names(places) {
             match name {
-                Name::Link { path, to } => self.entries.push(Entry::Link { target: path, to }),
-                Name::Script(path) => self.read_only(places, &path),
+                InterpreterAlias::Link { path, to } => {
+                    self.entries.push(RootEntry::Link { target: path, to });
+                }
+                InterpreterAlias::Script(path) => self.read_only(places, &path),
             }
         }
         found.folder().map(Path::to_owned)
@@ -213,16 +220,19 @@ impl SystemList {
 }
 
 /// Adds what a command in the host's network needs to resolve names as the host does, copied as it is now.
-pub(crate) fn host_names(plan: &mut Plan, own_root: bool) {
+pub(crate) fn host_names(plan: &mut SupervisorPlan, own_root: bool) {
     for name in ["resolv.conf", "hosts", "nsswitch.conf", "gai.conf"] {
         let target = Path::new("/etc").join(name);
         if !own_root {
-            plan.grants
-                .extend(target.canonicalize().ok().map(|file| (file, Grant::Read)));
+            plan.grants.extend(
+                target
+                    .canonicalize()
+                    .ok()
+                    .map(|file| (file, LandlockGrant::Read)),
+            );
             continue;
         }
-        let made_up =
-            |entry: &Entry| matches!(entry, Entry::File { target: file, .. } if *file == target);
+        let made_up = |entry: &RootEntry| matches!(entry, RootEntry::File { target: file, .. } if *file == target);
         plan.entries.retain(|entry| !made_up(entry));
         let bytes = match name {
             // The host's other services may be those of a network directory, which has no place here.
@@ -231,6 +241,6 @@ pub(crate) fn host_names(plan: &mut Plan, own_root: bool) {
             }
             _ => fs::read(&target).unwrap_or_default(),
         };
-        plan.entries.push(Entry::File { target, bytes });
+        plan.entries.push(RootEntry::File { target, bytes });
     }
 }

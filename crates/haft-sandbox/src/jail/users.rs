@@ -10,7 +10,7 @@ use rustix::thread::{
     set_thread_res_gid, set_thread_res_uid,
 };
 
-use super::report::{Fail, step};
+use super::report::{SetupFailure, step};
 use super::sys::{self, leave};
 
 /// The ID of the user and group that own nothing.
@@ -18,14 +18,14 @@ const NOBODY: u32 = 65534;
 
 /// The users that exist in a user namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Users {
+pub(super) enum UserMapping {
     /// Only this process's own user and group.
     Own,
     /// Root and nobody: scripts then need not run as the machine's root.
     RootAndNobody,
 }
 
-impl Users {
+impl UserMapping {
     /// Returns the users wanted in the namespaces of interpreters.
     pub(super) fn of_interpreters() -> Self {
         if getuid().is_root() {
@@ -38,10 +38,10 @@ impl Users {
 
 /// Enters a new user namespace in which these users have the same IDs as outside; returns which of them exist. To map
 /// more than its own user, it needs rights that root in a container may not have.
-pub(super) fn enter(proc: &OwnedFd, wanted: Users) -> Result<Users, Fail> {
+pub(super) fn enter(proc: &OwnedFd, wanted: UserMapping) -> Result<UserMapping, SetupFailure> {
     let own = itself(proc).map_err(step("open /proc"))?;
     let (uid, gid) = (getuid().as_raw(), getgid().as_raw());
-    if wanted == Users::RootAndNobody {
+    if wanted == UserMapping::RootAndNobody {
         if enter_mapped(&own, gid).map_err(step("user namespace"))? {
             return Ok(wanted);
         }
@@ -52,7 +52,7 @@ pub(super) fn enter(proc: &OwnedFd, wanted: Users) -> Result<Users, Fail> {
     set("setgroups", "deny")?;
     set("uid_map", &format!("{uid} {uid} 1"))?;
     set("gid_map", &format!("{gid} {gid} 1"))?;
-    Ok(Users::Own)
+    Ok(UserMapping::Own)
 }
 
 /// Enters one whose users a helper process maps, which stays outside; returns whether the helper had the right to.

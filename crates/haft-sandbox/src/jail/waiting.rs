@@ -13,26 +13,26 @@ use rustix::process::{
 
 use super::sys::ChildSignals;
 use super::watch::GuardWatch;
-use crate::memory::watch::Watch;
+use crate::memory::watch::MemoryWatch;
 
 /// Maximum number of children reaped before the host's link and the memory are checked again.
 const AT_ONCE: usize = 1_000;
 
 /// The first process of a jail, a child of this one.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct First {
+pub(crate) struct InitProcess {
     pub(crate) child: Pid,
     /// Whether orphans become children of this process, as they do without a pid namespace.
     pub(crate) adopts: bool,
 }
 
-impl First {
+impl InitProcess {
     /// Waits until it has exited; kills it when the host asks for it or when its tree uses too much memory, and then returns
     /// how much. Whatever happens, the tree is killed.
     pub(crate) fn wait(
         self,
         link: &UnixStream,
-        watch: Option<Watch>,
+        watch: Option<MemoryWatch>,
         guards: Option<&mut GuardWatch<'_>>,
     ) -> io::Result<Option<u64>> {
         let exceeded = pidfd_open(self.child, PidfdFlags::empty())
@@ -57,11 +57,11 @@ impl First {
         self,
         process: &OwnedFd,
         link: &UnixStream,
-        mut watch: Option<Watch>,
+        mut watch: Option<MemoryWatch>,
         mut guards: Option<&mut GuardWatch<'_>>,
     ) -> io::Result<Option<u64>> {
         let orphans = self.adopts.then(ChildSignals::open).transpose()?;
-        let next_look = |watch: &Watch| Instant::now() + watch.pause();
+        let next_look = |watch: &MemoryWatch| Instant::now() + watch.pause();
         let mut due = watch.as_ref().map(next_look);
         loop {
             let mut more = false;
@@ -95,7 +95,10 @@ impl First {
             }
             // A steady stream of exiting orphans must not delay the next check.
             let looks = due.is_some_and(|due| due <= Instant::now());
-            let exceeded = watch.as_mut().filter(|_| looks).and_then(Watch::exceeded);
+            let exceeded = watch
+                .as_mut()
+                .filter(|_| looks)
+                .and_then(MemoryWatch::exceeded);
             if exceeded.is_some() {
                 return Ok(exceeded);
             }

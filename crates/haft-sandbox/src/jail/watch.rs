@@ -12,6 +12,7 @@ mod holders;
 pub(super) mod names;
 mod walk;
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,11 +22,12 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags, openat};
 
-use self::covers::{Around, Covers};
-use self::events::{Event, Events};
-use self::names::Names;
-use self::walk::{Through, Walk};
-use super::plan::Plan;
+use self::aside::NewName;
+use self::covers::{CoverContext, PathCovers};
+use self::events::{FileEvent, FileEvents};
+use self::names::GuardedNames;
+use self::walk::{FolderWalk, WalkScope};
+use super::plan::SupervisorPlan;
 use super::root::path_fd;
 use crate::guard_event::GuardEvent;
 
@@ -44,38 +46,46 @@ const LAST_READS: usize = 256;
 /// Watches over one jail's guards.
 #[derive(Debug)]
 pub(super) struct GuardWatch<'a> {
-    plan: &'a Plan,
-    names: &'a Names,
+    plan: &'a SupervisorPlan,
+    names: &'a GuardedNames,
     proc: OwnedFd,
     /// Readable once the jail has been built.
     built: Option<File>,
-    live: Option<Live>,
-    told: Report,
+    live: Option<WatchState>,
+    told: GuardReport,
+    /// New entries of folders that get none: where each is now, and where it appeared.
+    entries: HashMap<PathBuf, PathBuf>,
 }
 
 /// The state of the watch over a jail that has been built.
 #[derive(Debug)]
-struct Live {
+struct WatchState {
     workspace: OwnedFd,
-    covers: Covers,
-    events: Option<Events>,
+    covers: PathCovers,
+    events: Option<FileEvents>,
     /// Signals pollers when mounts have changed.
     mounts: Option<OwnedFd>,
-    walk: Option<Walk>,
+    walk: Option<FolderWalk>,
     /// When the next walk starts.
     walk_at: Option<Instant>,
 }
 
 impl<'a> GuardWatch<'a> {
     /// Waits for a byte in `built`; `proc` is the `/proc` in which this process sees its own IDs.
-    pub(super) fn new(plan: &'a Plan, names: &'a Names, proc: OwnedFd, built: OwnedFd) -> Self {
+    pub(super) fn new(
+        plan: &'a SupervisorPlan,
+        names: &'a GuardedNames,
+        proc: OwnedFd,
+        built: OwnedFd,
+    ) -> Self {
         Self {
             plan,
             names,
             proc,
             built: Some(built.into()),
             live: None,
-            told: Report::default(),
+            told: GuardReport::default(),
+            entries: HashMap::new(),
         }
     }
 
@@ -84,7 +94,7 @@ impl<'a> GuardWatch<'a> {
         let built = self.built.iter();
         let mut files: Vec<_> = built.map(|file| PollFd::new(file, PollFlags::IN)).collect();
         if let Some(live) = &self.live {
-            let events = live.events.iter().map(Events::file);
+            let events = live.events.iter().map(FileEvents::file);
             files.extend(events.map(|file| PollFd::new(file, PollFlags::IN)));
             let mounts = live.mounts.iter();
             files.extend(mounts.map(|file| PollFd::new(file, PollFlags::PRI)));
@@ -104,7 +114,7 @@ impl<'a> GuardWatch<'a> {
     /// caller has to pass it on.
     pub(super) fn look(&mut self, mounts_changed: bool) -> bool {
         self.begin();
-        if mounts_changed || self.live.as_ref().is_some_and(Live::is_due) {
+        if mounts_changed || self.live.as_ref().is_some_and(WatchState::is_due) {
             self.restore();
         }
         self.read();
@@ -129,10 +139,10 @@ impl<'a> GuardWatch<'a> {
         let Ok(workspace) = path_fd(&self.plan.workspace) else {
             return;
         };
-        let covers = Covers::new(self.plan);
+        let covers = PathCovers::new(self.plan);
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let mounts = openat(&self.proc, "self/mountinfo", flags, Mode::empty()).ok();
-        self.live = Some(Live {
+        self.live = Some(WatchState {
             workspace,
             covers,
             events: None,
@@ -147,7 +157,7 @@ impl<'a> GuardWatch<'a> {
     /// Mounts lost covers again.
     fn restore(&mut self) {
         let Some(live) = &mut self.live else { return };
-        let around = Around {
+        let around = CoverContext {
             plan: self.plan,
             names: self.names,
             workspace: live.workspace.as_fd(),
@@ -164,21 +174,23 @@ impl<'a> GuardWatch<'a> {
         let Some(live) = &mut self.live else {
             return false;
         };
-        let events = live.events.as_mut().map_or_else(Vec::new, Events::read);
+        let events = live.events.as_mut().map_or_else(Vec::new, FileEvents::read);
         let any = !events.is_empty();
         let (mut appeared, mut covers_changed) = (Vec::new(), false);
         for event in events {
             match event {
-                Event::Appeared(path, is_folder) => {
+                FileEvent::Appeared(path, is_folder) => {
                     covers_changed |= live.covers.holds(&path);
-                    if self.names.holds(&path) {
+                    if self.entries.contains_key(&path) {
+                        // It was renamed here.
+                    } else if self.names.holds(&path) {
                         appeared.push(path);
                     } else if is_folder && let Some(walk) = &mut live.walk {
                         walk.add(path);
                     }
                 }
-                Event::Went(path) => covers_changed |= live.covers.holds(&path),
-                Event::Lost => {
+                FileEvent::Went(path) => covers_changed |= live.covers.holds(&path),
+                FileEvent::Lost => {
                     covers_changed = true;
                     live.walk_again();
                 }
@@ -200,8 +212,22 @@ impl<'a> GuardWatch<'a> {
             if !covers::is_bare(workspace, path) {
                 continue;
             }
-            match aside::move_aside(workspace, path) {
-                Ok(Some(event)) => self.told.add(event),
+            let is_entry = self.names.holds_as_new_entry(path);
+            let (appeared, new) = match self.entries.get(path) {
+                Some(appeared) => (appeared.clone(), NewName::Unforeseen),
+                None if is_entry => (path.clone(), NewName::Unforeseen),
+                None => (path.clone(), NewName::First),
+            };
+            match aside::move_aside(workspace, path, &appeared, new) {
+                Ok(Some(event)) => {
+                    if is_entry && let GuardEvent::MovedAside { to, .. } = &event {
+                        self.entries.remove(path);
+                        self.entries.insert(to.clone(), appeared);
+                        // It could tell git the new name.
+                        self.told.ends = true;
+                    }
+                    self.told.add(event);
+                }
                 Ok(None) => {}
                 Err(_) => self.told.add(GuardEvent::Exposed { path: path.clone() }),
             }
@@ -216,13 +242,13 @@ impl<'a> GuardWatch<'a> {
         }
         live.walk_at = None;
         if live.events.is_none() {
-            live.events = Events::new(&self.plan.workspace);
+            live.events = FileEvents::new(&self.plan.workspace);
             for folder in live.covers.folders() {
                 let _ = live.events.as_mut().map(|events| events.watch(&folder));
             }
         }
         let deep = live.events.is_some() && !self.names.guarded.is_empty();
-        live.walk = deep.then(Walk::new);
+        live.walk = deep.then(FolderWalk::new);
         // A guarded name that was renamed away keeps its cover, and none is lost.
         self.restore();
     }
@@ -234,12 +260,15 @@ impl<'a> GuardWatch<'a> {
         let Some(walk) = live.walk.as_mut().filter(|walk| !walk.is_done()) else {
             return;
         };
-        let (names, covers) = (self.names, &live.covers);
-        let mut through = Through {
+        let (names, covers, moved) = (self.names, &live.covers, &self.entries);
+        let mut through = WalkScope {
             workspace: &live.workspace,
             events: live.events.as_mut(),
             skips: &|path| covers.closes(path),
-            wants: &|path| names.holds(path) && covers::is_bare(live.workspace.as_fd(), path),
+            wants: &|path| {
+                let is_new = names.holds(path) && !moved.contains_key(path);
+                is_new && covers::is_bare(live.workspace.as_fd(), path)
+            },
         };
         let found = walk.step(&mut through, entries);
         if !found.is_empty() {
@@ -264,10 +293,14 @@ impl<'a> GuardWatch<'a> {
         {
             // No more events will come, so nothing needs to be watched.
             live.events = None;
-            live.walk = Some(Walk::new());
+            live.walk = Some(FolderWalk::new());
             live.walk_at = None;
             self.step(usize::MAX);
         }
+        // The command may have announced the names that they got while it ran.
+        let entries: Vec<PathBuf> = self.entries.keys().cloned().collect();
+        self.told.forget(&entries);
+        self.move_aside(&entries);
         if let Some(live) = &mut self.live {
             live.covers.let_go();
             if live.walk.as_ref().is_some_and(|walk| !walk.is_complete()) {
@@ -278,7 +311,7 @@ impl<'a> GuardWatch<'a> {
     }
 }
 
-impl Live {
+impl WatchState {
     /// Returns whether a placeholder is due.
     fn is_due(&self) -> bool {
         self.covers.due().is_some_and(|due| due <= Instant::now())
@@ -293,13 +326,13 @@ impl Live {
 
     /// Returns whether no name can have appeared unnoticed.
     fn is_watched(&self) -> bool {
-        self.walk.as_ref().is_some_and(Walk::is_complete)
+        self.walk.as_ref().is_some_and(FolderWalk::is_complete)
     }
 }
 
 /// The events to report.
 #[derive(Debug, Default)]
-struct Report {
+struct GuardReport {
     events: Vec<GuardEvent>,
     /// The number of names moved aside.
     moved: usize,
@@ -307,7 +340,16 @@ struct Report {
     ends: bool,
 }
 
-impl Report {
+impl GuardReport {
+    /// Forgets that something was moved to these paths, where it does not stay.
+    fn forget(&mut self, paths: &[PathBuf]) {
+        let stays = |event: &GuardEvent| match event {
+            GuardEvent::MovedAside { to, .. } => !paths.contains(to),
+            _ => true,
+        };
+        self.events.retain(stays);
+    }
+
     fn add(&mut self, event: GuardEvent) {
         self.ends |= matches!(event, GuardEvent::Exposed { .. });
         if matches!(event, GuardEvent::MovedAside { .. }) {

@@ -18,14 +18,14 @@ use rustix::process::{DumpableBehavior, Signal, set_dumpable_behavior};
 use rustix::process::{set_parent_process_death_signal, setsid};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
-use super::plan::Plan;
-use super::report::{self, Fail};
+use super::plan::SupervisorPlan;
+use super::report::{self, SetupFailure};
 use super::shared::{die_with, environment};
 use super::sys::leave;
-use super::users::{self, Users};
+use super::users::{self, UserMapping};
 use super::{lock, script, sys};
 use crate::code::lock::take;
-use crate::spawn::Start;
+use crate::spawn::ResolvedCommand;
 use crate::strength::Strength;
 
 /// The number of mount namespaces that are ready before they are requested.
@@ -40,7 +40,7 @@ pub(super) struct MountHost {
 }
 
 /// The process that the plan starts.
-pub(super) struct First {
+pub(super) struct PlanProcess {
     pub(super) number: u32,
     /// Creates mounts for a zygote's children.
     pub(super) mounts: Option<MountHost>,
@@ -48,11 +48,11 @@ pub(super) struct First {
 
 /// Starts the zygote; `proc` is the `/proc` of this process's old root.
 pub(super) fn start(
-    plan: &Plan,
-    users: Users,
+    plan: &SupervisorPlan,
+    users: UserMapping,
     parent: &OwnedFd,
     proc: OwnedFd,
-) -> io::Result<First> {
+) -> io::Result<PlanProcess> {
     let mut mounts = None;
     let mut theirs = None;
     if plan.strength() > Strength::LandlockSeccomp {
@@ -78,7 +78,7 @@ pub(super) fn start(
     } else {
         lock::capabilities()?;
     }
-    Ok(First {
+    Ok(PlanProcess {
         number: child.as_raw_nonzero().get().cast_unsigned(),
         mounts,
     })
@@ -86,9 +86,9 @@ pub(super) fn start(
 
 /// Enters a user namespace below this one, with its own mount and pid namespaces: everything mounted so far is
 /// locked in it. If this process is root, it becomes nobody there.
-fn nest(users: Users, parent: &OwnedFd, proc: &OwnedFd) -> io::Result<()> {
-    let failed = |Fail { errno, .. }| io::Error::from_raw_os_error(errno);
-    if users::enter(proc, users).map_err(failed)? == Users::RootAndNobody {
+fn nest(users: UserMapping, parent: &OwnedFd, proc: &OwnedFd) -> io::Result<()> {
+    let failed = |SetupFailure { errno, .. }| io::Error::from_raw_os_error(errno);
+    if users::enter(proc, users).map_err(failed)? == UserMapping::RootAndNobody {
         users::become_nobody()?;
     }
     sys::unshare(UnshareFlags::NEWNS | UnshareFlags::NEWPID)?;
@@ -98,13 +98,13 @@ fn nest(users: Users, parent: &OwnedFd, proc: &OwnedFd) -> io::Result<()> {
 
 /// In the child: takes the locks and executes the interpreter. Reports errors to the host over its control
 /// socket, the standard output.
-fn locked(plan: &Plan, mounts: Option<&OwnedFd>) -> i32 {
-    let why = if let Err(Fail { step, errno }) = take_locks(plan, mounts) {
+fn locked(plan: &SupervisorPlan, mounts: Option<&OwnedFd>) -> i32 {
+    let why = if let Err(SetupFailure { step, errno }) = take_locks(plan, mounts) {
         format!("{step}: {}", io::Error::from_raw_os_error(errno))
     } else {
         let env = environment(plan);
         let program = plan.argv.first().cloned().unwrap_or_default();
-        let start = Start {
+        let start = ResolvedCommand {
             program: program.as_ref(),
             argv: &plan.argv,
             env: &env,
@@ -116,7 +116,7 @@ fn locked(plan: &Plan, mounts: Option<&OwnedFd>) -> i32 {
     126
 }
 
-fn take_locks(plan: &Plan, mounts: Option<&OwnedFd>) -> Result<(), Fail> {
+fn take_locks(plan: &SupervisorPlan, mounts: Option<&OwnedFd>) -> Result<(), SetupFailure> {
     let failed = report::step;
     let own = |errno: rustix::io::Errno| io::Error::from(errno);
     set_parent_process_death_signal(Some(Signal::KILL))

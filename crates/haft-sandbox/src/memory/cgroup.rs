@@ -13,12 +13,12 @@ use super::MemoryBound;
 
 /// Where groups are created, and a group that is ready for the next command.
 #[derive(Debug, Clone)]
-pub(crate) struct Groups(Arc<Inner>);
+pub(crate) struct ControlGroups(Arc<ControlGroupsState>);
 
 #[derive(Debug)]
-struct Inner {
+struct ControlGroupsState {
     folder: PathBuf,
-    version: Version,
+    version: CgroupVersion,
     /// The path and the limit of the spare group.
     spare: Mutex<Option<(PathBuf, u64)>>,
     /// Groups whose last process had not quite exited.
@@ -27,16 +27,16 @@ struct Inner {
 
 /// The version, which determines the control files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Version {
+enum CgroupVersion {
     V1,
     V2,
 }
 
 /// One command's group; removed when the value is dropped.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct ControlGroup {
     path: PathBuf,
-    of: Groups,
+    of: ControlGroups,
     bytes: u64,
 }
 
@@ -44,7 +44,7 @@ static NEXT: AtomicU64 = AtomicU64::new(0);
 /// Version 1 counts socket memory separately: sockets may use one part in this many of the limit in addition.
 const SOCKETS: u64 = 8;
 
-impl Groups {
+impl ControlGroups {
     /// Returns the first place that works, tried by creating a group with a limit in it.
     pub(crate) fn find() -> Option<Self> {
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -52,7 +52,7 @@ impl Groups {
         places(&own, &mounts)
             .into_iter()
             .find_map(|(folder, version)| {
-                let groups = Self(Arc::new(Inner {
+                let groups = Self(Arc::new(ControlGroupsState {
                     folder,
                     version,
                     spare: Mutex::default(),
@@ -70,20 +70,20 @@ impl Groups {
 
     pub(crate) fn bound(&self) -> MemoryBound {
         match self.0.version {
-            Version::V1 => MemoryBound::CgroupV1,
-            Version::V2 => MemoryBound::CgroupV2,
+            CgroupVersion::V1 => MemoryBound::CgroupV1,
+            CgroupVersion::V2 => MemoryBound::CgroupV2,
         }
     }
 
     /// Takes a group with a limit of `bytes` bytes.
-    pub(crate) fn take(&self, bytes: u64) -> io::Result<Group> {
+    pub(crate) fn take(&self, bytes: u64) -> io::Result<ControlGroup> {
         let spare = lock(&self.0.spare).take();
         let (path, limit) = match spare {
             Some(spare) => spare,
             None => (self.make()?, 0),
         };
         let of = self.clone();
-        let group = Group { path, of, bytes };
+        let group = ControlGroup { path, of, bytes };
         if limit != bytes {
             self.limit(&group.path, bytes)?;
         }
@@ -120,13 +120,13 @@ impl Groups {
         let sockets = (bytes / SOCKETS).to_string();
         let bytes = bytes.to_string();
         match self.0.version {
-            Version::V1 => {
+            CgroupVersion::V1 => {
                 put(path, "memory.limit_in_bytes", &bytes)?;
                 put(path, "memory.kmem.tcp.limit_in_bytes", &sockets)?;
                 // Only if swap is counted; otherwise this version does not limit it.
                 let _ = put(path, "memory.memsw.limit_in_bytes", &bytes);
             }
-            Version::V2 => {
+            CgroupVersion::V2 => {
                 put(path, "memory.max", &bytes)?;
                 let _ = put(path, "memory.swap.max", "0");
                 let _ = put(path, "memory.oom.group", "1");
@@ -148,7 +148,7 @@ impl Groups {
     }
 }
 
-impl Drop for Inner {
+impl Drop for ControlGroupsState {
     fn drop(&mut self) {
         let spare = lock(&self.spare).take().map(|(path, _)| path);
         for path in spare.into_iter().chain(lock(&self.left).drain(..)) {
@@ -157,12 +157,12 @@ impl Drop for Inner {
     }
 }
 
-impl Group {
+impl ControlGroup {
     /// Returns the file into which a single-threaded process writes 0 to join the group, together with everything it starts later.
     pub(crate) fn entrance(&self) -> PathBuf {
         self.path.join(match self.of.0.version {
-            Version::V1 => "tasks",
-            Version::V2 => "cgroup.procs",
+            CgroupVersion::V1 => "tasks",
+            CgroupVersion::V2 => "cgroup.procs",
         })
     }
 
@@ -176,8 +176,8 @@ impl Group {
     /// Returns whether the kernel killed a process in it for lack of memory.
     pub(crate) fn was_full(&self) -> bool {
         let file = match self.of.0.version {
-            Version::V1 => "memory.oom_control",
-            Version::V2 => "memory.events",
+            CgroupVersion::V1 => "memory.oom_control",
+            CgroupVersion::V2 => "memory.events",
         };
         let text = fs::read_to_string(self.path.join(file)).unwrap_or_default();
         let kills = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
@@ -185,7 +185,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ControlGroup {
     fn drop(&mut self) {
         if !removed(&self.path) {
             lock(&self.of.0.left).push(self.path.clone());
@@ -211,7 +211,7 @@ fn lock<T>(mutex: &Mutex<T>) -> parking_lot::MutexGuard<'_, T> {
 
 /// Returns folders in which groups with a memory limit may be created: the process's own group and its parent,
 /// in every hierarchy with such limits.
-fn places(own: &str, mounts: &str) -> Vec<(PathBuf, Version)> {
+fn places(own: &str, mounts: &str) -> Vec<(PathBuf, CgroupVersion)> {
     let mut places = Vec::new();
     for line in own.lines() {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -219,27 +219,27 @@ fn places(own: &str, mounts: &str) -> Vec<(PathBuf, Version)> {
             continue;
         };
         let version = match controllers {
-            "" => Version::V2,
-            list if list.split(',').any(|one| one == "memory") => Version::V1,
+            "" => CgroupVersion::V2,
+            list if list.split(',').any(|one| one == "memory") => CgroupVersion::V1,
             _ => continue,
         };
         let Some((point, folder)) = mounted(mounts, version, Path::new(path)) else {
             continue;
         };
         places.push((folder.clone(), version));
-        if version == Version::V2
+        if version == CgroupVersion::V2
             && let Some(above) = folder.parent().filter(|above| above.starts_with(&point))
         {
             places.push((above.to_owned(), version));
         }
     }
     // The newer version first, if a machine has both.
-    places.sort_by_key(|(_, version)| *version == Version::V1);
+    places.sort_by_key(|(_, version)| *version == CgroupVersion::V1);
     places
 }
 
 /// Returns where a hierarchy is mounted, and the path of a group there.
-fn mounted(mounts: &str, version: Version, group: &Path) -> Option<(PathBuf, PathBuf)> {
+fn mounted(mounts: &str, version: CgroupVersion, group: &Path) -> Option<(PathBuf, PathBuf)> {
     mounts.lines().find_map(|line| {
         let (head, tail) = line.split_once(" - ")?;
         let mut head = head.split(' ').skip(3);
@@ -247,8 +247,8 @@ fn mounted(mounts: &str, version: Version, group: &Path) -> Option<(PathBuf, Pat
         let mut tail = tail.split(' ');
         let (kind, options) = (tail.next()?, tail.nth(1)?);
         let right = match version {
-            Version::V1 => kind == "cgroup" && options.split(',').any(|one| one == "memory"),
-            Version::V2 => kind == "cgroup2",
+            CgroupVersion::V1 => kind == "cgroup" && options.split(',').any(|one| one == "memory"),
+            CgroupVersion::V2 => kind == "cgroup2",
         };
         let below = group.strip_prefix(root).ok().filter(|_| right)?;
         Some((point.into(), Path::new(point).join(below)))
@@ -259,19 +259,25 @@ fn mounted(mounts: &str, version: Version, group: &Path) -> Option<(PathBuf, Pat
 mod tests {
     use std::path::PathBuf;
 
-    use super::{Version, places};
+    use super::{CgroupVersion, places};
 
     #[test]
     fn places_are_found_by_what_is_mounted() {
         let v1 = "4:memory:/user/1\n1:cpu:/x\n0::/\n";
         let mounts = "30 1 0:26 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
                       31 1 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n";
-        let expect = [(PathBuf::from("/sys/fs/cgroup/memory/user/1"), Version::V1)];
+        let expect = [(
+            PathBuf::from("/sys/fs/cgroup/memory/user/1"),
+            CgroupVersion::V1,
+        )];
         assert_eq!(places(v1, mounts), expect);
         let mounts = "30 1 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
         let v2 = "0::/user.slice/app.slice/a.scope\n";
         let folder = PathBuf::from("/sys/fs/cgroup/user.slice/app.slice");
-        let expect = [(folder.join("a.scope"), Version::V2), (folder, Version::V2)];
+        let expect = [
+            (folder.join("a.scope"), CgroupVersion::V2),
+            (folder, CgroupVersion::V2),
+        ];
         assert_eq!(places(v2, mounts), expect);
         // Only a part of the tree, as in containers.
         let mounts = "30 1 0:26 /user.slice /sys/fs/cgroup rw - cgroup2 cgroup rw\n";

@@ -38,18 +38,18 @@ const LISTENS: u8 = 10;
 const MOST_DATAGRAMS: u64 = 11;
 
 /// How the kernel describes a kind of sockets.
-struct Kind {
+struct SocketFormat {
     /// The length of the data before the attributes.
     head: usize,
     /// The number of the memory attribute.
     memory: u16,
 }
 
-const LOCAL: Kind = Kind {
+const LOCAL: SocketFormat = SocketFormat {
     head: 16,
     memory: 5,
 };
-const INTERNET: Kind = Kind {
+const INTERNET: SocketFormat = SocketFormat {
     head: 72,
     memory: 7,
 };
@@ -59,13 +59,13 @@ const LOCAL_QUEUE: u16 = 4;
 
 /// Asks the kernel about all sockets of this process's network namespace.
 #[derive(Debug)]
-pub(crate) struct Sockets {
+pub(crate) struct SocketMemory {
     link: OwnedFd,
     /// The maximum number of bytes that one socket may have sent but not delivered.
     most_sent: u64,
 }
 
-impl Sockets {
+impl SocketMemory {
     /// Opens the link to the kernel; nothing is queried yet.
     pub(crate) fn open() -> io::Result<Self> {
         let family = AddressFamily::NETLINK;
@@ -146,7 +146,7 @@ fn header(bytes: &[u8]) -> Option<(usize, u16)> {
 }
 
 /// Returns an attribute of a socket, as numbers.
-fn attribute(message: &[u8], kind: &Kind, wanted: u16) -> Option<Vec<u64>> {
+fn attribute(message: &[u8], kind: &SocketFormat, wanted: u16) -> Option<Vec<u64>> {
     let mut rest = message.get(kind.head..)?;
     loop {
         let length = usize::from(u16::from_ne_bytes(*rest.first_chunk()?));
@@ -162,7 +162,7 @@ fn attribute(message: &[u8], kind: &Kind, wanted: u16) -> Option<Vec<u64>> {
 }
 
 /// Returns the memory that the kernel accounts to a socket: received, to be sent, and other.
-fn memory(message: &[u8], kind: &Kind) -> u64 {
+fn memory(message: &[u8], kind: &SocketFormat) -> u64 {
     let numbers = attribute(message, kind, kind.memory).unwrap_or_default();
     let at = |index: usize| numbers.get(index).copied().unwrap_or(0);
     let (received, sent, ahead, queued, options, backlog) =

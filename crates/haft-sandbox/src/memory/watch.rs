@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Dir, Mode, OFlags, openat};
 use rustix::process::Pid;
 
-use super::sockets::Sockets;
+use super::sockets::SocketMemory;
 use crate::jail::sys;
 
 /// The fastest rate at which one processor fills memory, in bytes per second.
@@ -36,24 +36,24 @@ const TABLES: &str = "VmPTE:";
 
 /// Watches one tree.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct MemoryWatch {
     /// The `/proc` in which the tree's processes have the IDs that this process sees.
     proc: OwnedFd,
     first: Pid,
     limit: u64,
     /// The root before the tree created its own, with a `/tmp` and an IPC namespace.
-    outside: Option<Root>,
+    outside: Option<RootIdentity>,
     /// Present if the network namespace is the tree's own.
-    sockets: Option<Sockets>,
+    sockets: Option<SocketMemory>,
     took: Duration,
     used: u64,
 }
 
 /// A root folder, identified by device and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Root(u64, u64);
+pub(crate) struct RootIdentity(u64, u64);
 
-impl Root {
+impl RootIdentity {
     /// Returns this process's current root.
     pub(crate) fn now() -> io::Result<Self> {
         let stat = rustix::fs::stat("/")?;
@@ -63,15 +63,20 @@ impl Root {
 
 /// The memory of a process, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Memory {
+struct ProcessMemory {
     anonymous: u64,
     shared: u64,
 }
 
-impl Watch {
+impl MemoryWatch {
     /// Watches a process and everything below it, with a limit of `limit` bytes. If the tree creates its own
     /// root, `outside` is the one before.
-    pub(crate) fn new(proc: OwnedFd, first: Pid, limit: u64, outside: Option<Root>) -> Self {
+    pub(crate) fn new(
+        proc: OwnedFd,
+        first: Pid,
+        limit: u64,
+        outside: Option<RootIdentity>,
+    ) -> Self {
         Self {
             proc,
             first,
@@ -84,7 +89,7 @@ impl Watch {
     }
 
     /// Also counts the sockets of a tree with its own network namespace.
-    pub(crate) fn with_sockets(mut self, sockets: Option<Sockets>) -> Self {
+    pub(crate) fn with_sockets(mut self, sockets: Option<SocketMemory>) -> Self {
         self.sockets = sockets;
         self
     }
@@ -133,8 +138,8 @@ impl Watch {
         (self.used > self.limit).then_some(self.used)
     }
 
-    fn sum(&self, processes: &[u32], of: fn(&OwnedFd, u32) -> Memory) -> Memory {
-        let mut sum = Memory::default();
+    fn sum(&self, processes: &[u32], of: fn(&OwnedFd, u32) -> ProcessMemory) -> ProcessMemory {
+        let mut sum = ProcessMemory::default();
         for pid in processes {
             let one = of(&self.proc, *pid);
             sum.anonymous += one.anonymous;
@@ -164,7 +169,7 @@ impl Watch {
     /// Returns the bytes stored in the tree's `/tmp`, System V objects and sockets.
     fn stored(&self, processes: u64) -> u64 {
         // Until the tree has its own root, `/tmp` is the host's.
-        if self.outside.is_none() || self.outside == Root::now().ok() {
+        if self.outside.is_none() || self.outside == RootIdentity::now().ok() {
             return 0;
         }
         let files = rustix::fs::statvfs("/tmp").map_or(0, |stat| {
@@ -172,7 +177,7 @@ impl Watch {
             let named = stat.f_files - stat.f_ffree.min(stat.f_files);
             used.saturating_mul(stat.f_frsize) + named.saturating_mul(NAMED_FILE)
         });
-        let sockets = self.sockets.as_ref().map_or(0, Sockets::held);
+        let sockets = self.sockets.as_ref().map_or(0, SocketMemory::held);
         let objects = sys::segments() + sys::queues() + sys::semaphores(processes);
         files + objects + sockets
     }
@@ -223,7 +228,7 @@ fn text(proc: &OwnedFd, path: &str, most: u64) -> String {
 }
 
 /// Returns what is resident or swapped out, however many processes share it.
-fn resident(proc: &OwnedFd, pid: u32) -> Memory {
+fn resident(proc: &OwnedFd, pid: u32) -> ProcessMemory {
     of_lines(
         &text(proc, &format!("{pid}/status"), STATE),
         &["RssAnon:", "VmSwap:", TABLES],
@@ -232,7 +237,7 @@ fn resident(proc: &OwnedFd, pid: u32) -> Memory {
 }
 
 /// Returns the process's share of that; all of it if the kernel does not report shares.
-fn share(proc: &OwnedFd, pid: u32) -> Memory {
+fn share(proc: &OwnedFd, pid: u32) -> ProcessMemory {
     let told = text(proc, &format!("{pid}/smaps_rollup"), STATE);
     if !told.contains("Pss_Anon:") {
         return resident(proc, pid);
@@ -243,8 +248,8 @@ fn share(proc: &OwnedFd, pid: u32) -> Memory {
     memory
 }
 
-fn of_lines(text: &str, anonymous: &[&str], shared: &str) -> Memory {
-    let mut memory = Memory::default();
+fn of_lines(text: &str, anonymous: &[&str], shared: &str) -> ProcessMemory {
+    let mut memory = ProcessMemory::default();
     for line in text.lines() {
         let size = |name: &str| line.strip_prefix(name).map_or(0, kilobytes);
         memory.anonymous += anonymous.iter().map(|name| size(name)).sum::<u64>();
@@ -268,12 +273,12 @@ mod tests {
 
     use rustix::process::getpid;
 
-    use super::{LONGEST, Memory, Root, SHARE, Watch, of_lines};
+    use super::{LONGEST, MemoryWatch, ProcessMemory, RootIdentity, SHARE, of_lines};
 
     #[test]
     fn aj11_a_tree_that_takes_long_to_look_at_is_looked_at_as_often() {
         let proc = File::open("/proc").unwrap().into();
-        let mut watch = Watch::new(proc, getpid(), 1 << 40, None);
+        let mut watch = MemoryWatch::new(proc, getpid(), 1 << 40, None);
         watch.took = LONGEST * SHARE;
         assert_eq!(watch.pause(), LONGEST);
     }
@@ -282,12 +287,12 @@ mod tests {
     fn aj6_the_hosts_tmp_is_not_the_trees() {
         let stored = |outside| {
             let proc = File::open("/proc").unwrap().into();
-            Watch::new(proc, getpid(), 0, outside).stored(1)
+            MemoryWatch::new(proc, getpid(), 0, outside).stored(1)
         };
         // As on a busy machine: the command's root is not built yet.
-        assert_eq!(stored(Some(Root::now().unwrap())), 0);
+        assert_eq!(stored(Some(RootIdentity::now().unwrap())), 0);
         assert_eq!(stored(None), 0);
-        assert!(stored(Some(Root(0, 0))) > 0);
+        assert!(stored(Some(RootIdentity(0, 0))) > 0);
     }
 
     #[test]
@@ -295,14 +300,14 @@ mod tests {
         let status =
             "Name:\ta\nRssAnon:\t     100 kB\nRssFile:\t 7 kB\nRssShmem:\t 20 kB\nVmSwap:\t 1 kB\n";
         let memory = of_lines(status, &["RssAnon:", "VmSwap:"], "RssShmem:");
-        let expect = Memory {
+        let expect = ProcessMemory {
             anonymous: 101 << 10,
             shared: 20 << 10,
         };
         assert_eq!(memory, expect);
         assert_eq!(
             of_lines("RssAnon: x\n\n", &["RssAnon:"], "y"),
-            Memory::default()
+            ProcessMemory::default()
         );
     }
 }

@@ -9,7 +9,7 @@ const AHEAD: u64 = (NEWEST / 2) as u64;
 
 /// How far the follower of a log has read; `None` if there is no follower.
 #[derive(Debug, Default)]
-pub(super) struct Reached(watch::Sender<Option<u64>>);
+pub(super) struct FollowerPosition(watch::Sender<Option<u64>>);
 
 /// A reader of one log; the command waits while it lags behind, as for the other end of a pipe. Dropping it releases the command.
 #[derive(Debug)]

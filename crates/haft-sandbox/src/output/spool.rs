@@ -45,7 +45,7 @@ impl Spool {
         }
     }
 
-    /// Creates a file.
+    /// Creates a file without a name.
     pub(super) fn file(&self) -> io::Result<File> {
         let mut dir = DirBuilder::new();
         dir.recursive(true).mode(0o700).create(&self.folder)?;
@@ -79,7 +79,7 @@ impl Spool {
         left.map_or(0, |left| bytes.min(left))
     }
 
-    /// Returns reserved space.
+    /// Gives reserved space back.
     pub(super) fn give_back(&self, bytes: u64) {
         self.left.fetch_add(bytes, Ordering::Relaxed);
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use haft_shell::STARTUP_FILES;
 
-use super::{Places, Wanted};
+use super::{PathPurpose, Places};
 
 /// Credentials, relative to a home folder. A folder that contains one of these is not shown either.
 const CREDENTIALS: &[&str] = &[
@@ -57,7 +57,7 @@ const TRUSTED: &[&str] = &[
 
 impl Places {
     /// Checks a canonical path that settings name; the error says why it is not shown. Stricter for paths to be changed.
-    pub(super) fn check_private(&self, real: &Path, wanted: Wanted<'_>) -> Result<(), String> {
+    pub(super) fn check_private(&self, real: &Path, wanted: PathPurpose<'_>) -> Result<(), String> {
         for home in &self.homes {
             let named = |name: &&&str| {
                 let path = home.join(name);
@@ -67,7 +67,7 @@ impl Places {
             if let Some(name) = CREDENTIALS.iter().find(named) {
                 return Err(format!("holds credentials, or lies among them (~/{name})"));
             }
-            if wanted != Wanted::Changed {
+            if wanted != PathPurpose::Changed {
                 continue;
             }
             if let Some(name) = hidden_folder(home, real) {
@@ -78,7 +78,7 @@ impl Places {
                 return Err(outside_the_jail(name));
             }
         }
-        if wanted == Wanted::Changed && super::is_system(real) {
+        if wanted == PathPurpose::Changed && super::is_system(real) {
             return Err("is the system's own".to_owned());
         }
         Ok(())

@@ -8,7 +8,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::{Places, Refused, Wanted};
+use super::{PathPurpose, PathRefusal, Places};
 
 /// Maximum number of entries examined in a folder of programs.
 const MOST_NAMES: usize = 1_000;
@@ -28,12 +28,12 @@ pub(crate) struct Toolchain {
 
 impl Toolchain {
     /// Returns the interpreter at this path, if it may be started.
-    pub(crate) fn at(places: &Places, path: &Path) -> Result<Self, Refused> {
+    pub(crate) fn at(places: &Places, path: &Path) -> Result<Self, PathRefusal> {
         let program = places.startable(path)?;
         let mut parts = Vec::new();
         if let (false, Some(prefix)) = (places.is_shown(&program), prefix_of(&program)) {
-            parts.push(places.admit(&program, Wanted::Part(prefix))?);
-            let admit = |path: &PathBuf| places.admit(path, Wanted::Part(prefix)).ok();
+            parts.push(places.admit(&program, PathPurpose::Part(prefix))?);
+            let admit = |path: &PathBuf| places.admit(path, PathPurpose::Part(prefix)).ok();
             parts.extend(candidates(prefix, &program).iter().filter_map(admit));
         }
         Ok(Self { program, parts })
@@ -45,7 +45,7 @@ impl Toolchain {
     }
 
     /// Returns the other names in its folder: links to it or into its parts, and scripts that it runs.
-    pub(crate) fn names(&self, places: &Places) -> Vec<Name> {
+    pub(crate) fn names(&self, places: &Places) -> Vec<InterpreterAlias> {
         let (Some(folder), Some(prefix)) = (self.folder(), prefix_of(&self.program)) else {
             return Vec::new();
         };
@@ -58,14 +58,14 @@ impl Toolchain {
             if let Ok(to) = fs::read_link(&path) {
                 let end = path.canonicalize().unwrap_or_default();
                 if self.parts.iter().any(|part| end.starts_with(part)) {
-                    names.push(Name::Link { path, to });
+                    names.push(InterpreterAlias::Link { path, to });
                 }
             } else if scripts < MOST_SCRIPTS
                 && self.runs(&path)
-                && let Ok(path) = places.admit(&path, Wanted::Part(prefix))
+                && let Ok(path) = places.admit(&path, PathPurpose::Part(prefix))
             {
                 scripts += 1;
-                names.push(Name::Script(path));
+                names.push(InterpreterAlias::Script(path));
             }
         }
         names
@@ -93,7 +93,7 @@ impl Toolchain {
 
 /// Another name next to an interpreter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Name {
+pub(crate) enum InterpreterAlias {
     /// A symbolic link and its target.
     Link { path: PathBuf, to: PathBuf },
     /// A file to show.
@@ -123,8 +123,8 @@ fn candidates(prefix: &Path, program: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns whether a path is one of the exact parts of an installation: `bin/NAME`, `lib/pythonX.Y` and its
-/// `site-packages`, `lib/libpythonX.Y….so…`, `lib/node_modules`, `include/node`; or `lib` itself in a prefix created
-/// by conda, which contains nothing else.
+/// `site-packages`, `lib64/pythonX.Y`, `lib/libpythonX.Y….so…`, `lib/node_modules`, `include/node`; or `lib` itself in
+/// a prefix created by conda, which contains nothing else.
 pub(super) fn is_part(prefix: &Path, path: &Path) -> bool {
     let Ok(rest) = path.strip_prefix(prefix) else {
         return false;
@@ -152,7 +152,7 @@ fn is_versioned(name: &str) -> bool {
 }
 
 /// Returns the first program of this name on this process's `PATH` that may be started, and those passed over before it.
-pub(crate) fn on_path(places: &Places, name: &str) -> (Option<Toolchain>, Vec<Refused>) {
+pub(crate) fn on_path(places: &Places, name: &str) -> (Option<Toolchain>, Vec<PathRefusal>) {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut passed_over = Vec::new();
     for file in std::env::split_paths(&path).filter_map(|bin| in_folder(&bin, name)) {

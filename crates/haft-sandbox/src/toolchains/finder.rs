@@ -7,8 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use super::version::choose;
-use super::{FoundToolchain, Part, ToolchainSearch, Toolchains};
-use crate::places::{Places, Refused, Wanted};
+use super::{FoundToolchain, ToolchainPart, ToolchainSearch, Toolchains};
+use crate::places::{PathPurpose, PathRefusal, Places};
 
 /// Maximum number of entries examined per folder.
 const MOST_NAMES: usize = 1_000;
@@ -29,7 +29,7 @@ pub(super) struct Finder<'a> {
 
 /// A toolchain under construction, below one manager's folder.
 #[derive(Debug)]
-pub(super) struct Kit {
+pub(super) struct ToolchainBuilder {
     root: PathBuf,
     found: FoundToolchain,
 }
@@ -59,8 +59,8 @@ impl<'a> Finder<'a> {
     }
 
     /// Starts a toolchain below a manager's folder, which may itself be a symbolic link, but not to a home folder or one that contains one.
-    pub(super) fn kit(&mut self, name: &'static str, folder: &Path) -> Option<Kit> {
-        let root = match self.places.admit(folder, Wanted::Named) {
+    pub(super) fn kit(&mut self, name: &'static str, folder: &Path) -> Option<ToolchainBuilder> {
+        let root = match self.places.admit(folder, PathPurpose::Named) {
             Ok(root) => root,
             // A folder that every jail shows only needs its place on `PATH`.
             Err(_) if self.places.is_shown(folder) => folder.to_owned(),
@@ -76,11 +76,11 @@ impl<'a> Finder<'a> {
             path: Vec::new(),
             variables: Vec::new(),
         };
-        Some(Kit { root, found })
+        Some(ToolchainBuilder { root, found })
     }
 
     /// Adds a folder or file of the kit, if it exists and a jail may show it.
-    pub(super) fn add(&mut self, kit: &mut Kit, part: &str) -> bool {
+    pub(super) fn add(&mut self, kit: &mut ToolchainBuilder, part: &str) -> bool {
         let path = kit.root.join(part);
         if !path.exists() {
             return false;
@@ -88,9 +88,9 @@ impl<'a> Finder<'a> {
         if self.places.is_shown(&path) {
             return true;
         }
-        match self.places.admit(&path, Wanted::Below(&kit.root)) {
+        match self.places.admit(&path, PathPurpose::Below(&kit.root)) {
             Ok(path) => {
-                kit.found.parts.push(Part::Shown(path));
+                kit.found.parts.push(ToolchainPart::Shown(path));
                 true
             }
             Err(refused) => {
@@ -101,7 +101,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Adds a single program; if it is a symbolic link, by the file of the same name that it leads to.
-    pub(super) fn add_program(&mut self, kit: &mut Kit, part: &str) -> bool {
+    pub(super) fn add_program(&mut self, kit: &mut ToolchainBuilder, part: &str) -> bool {
         let path = kit.root.join(part);
         let Some(to) = fs::read_link(&path).ok() else {
             return is_program(&path) && self.add(kit, part);
@@ -114,13 +114,13 @@ impl<'a> Finder<'a> {
             return false;
         }
         let folder = real.parent().unwrap_or(Path::new("/"));
-        match self.places.admit(&real, Wanted::Below(folder)) {
+        match self.places.admit(&real, PathPurpose::Below(folder)) {
             Ok(real) => {
-                let shown = Part::Shown(real);
+                let shown = ToolchainPart::Shown(real);
                 if !kit.found.parts.contains(&shown) {
                     kit.found.parts.push(shown);
                 }
-                kit.found.parts.push(Part::Link { path, to });
+                kit.found.parts.push(ToolchainPart::Link { path, to });
                 true
             }
             Err(refused) => {
@@ -131,7 +131,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Adds the parts of an installation in this folder, and its programs to `PATH`; returns whether there are any programs.
-    pub(super) fn add_installation(&mut self, kit: &mut Kit, folder: &str) -> bool {
+    pub(super) fn add_installation(&mut self, kit: &mut ToolchainBuilder, folder: &str) -> bool {
         let before = kit.found.path.len();
         for part in INSTALLATION {
             let part = format!("{folder}/{part}");
@@ -151,7 +151,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Keeps a kit that has a program to run.
-    pub(super) fn keep(&mut self, kit: Kit) {
+    pub(super) fn keep(&mut self, kit: ToolchainBuilder) {
         if !kit.found.path.is_empty() {
             self.all.found.push(kit.found);
         }
@@ -181,14 +181,14 @@ impl<'a> Finder<'a> {
         choose(&names(folder), &all)
     }
 
-    fn refuse(&mut self, refused: Refused) {
+    fn refuse(&mut self, refused: PathRefusal) {
         if !self.all.refused.contains(&refused) {
             self.all.refused.push(refused);
         }
     }
 }
 
-impl Kit {
+impl ToolchainBuilder {
     /// Returns the manager's canonical folder.
     pub(super) fn root(&self) -> &Path {
         &self.root

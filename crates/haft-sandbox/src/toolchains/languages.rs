@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::finder::{Finder, Kit, names, short_text, wishes_in};
+use super::finder::{Finder, ToolchainBuilder, names, short_text, wishes_in};
 
 /// Maximum number of aliases followed in a row.
 const ALIASES: usize = 4;
@@ -43,7 +43,7 @@ fn rust(finder: &mut Finder<'_>) {
     }
 }
 
-fn cargo(finder: &mut Finder<'_>) -> Option<Kit> {
+fn cargo(finder: &mut Finder<'_>) -> Option<ToolchainBuilder> {
     let folder = finder.folder("CARGO_HOME", &[".cargo"])?;
     let mut kit = finder.kit("cargo", &folder)?;
     if finder.add(&mut kit, "bin") {
@@ -52,7 +52,7 @@ fn cargo(finder: &mut Finder<'_>) -> Option<Kit> {
     Some(kit)
 }
 
-fn rustup(finder: &mut Finder<'_>) -> Option<Kit> {
+fn rustup(finder: &mut Finder<'_>) -> Option<ToolchainBuilder> {
     let folder = finder.folder("RUSTUP_HOME", &[".rustup"])?;
     let mut kit = finder.kit("rustup", &folder)?;
     let toolchains = names(&kit.root().join("toolchains"));

@@ -1,6 +1,6 @@
 //! The managers of many tools: asdf, mise and sdkman.
 
-use super::finder::{Finder, Kit, names, wishes_in};
+use super::finder::{Finder, ToolchainBuilder, names, wishes_in};
 
 /// Maximum number of tools per manager.
 const MOST_TOOLS: usize = 32;
@@ -26,7 +26,7 @@ pub(super) fn find(finder: &mut Finder<'_>) {
 
 /// Adds `installs/TOOL/VERSION`, one version of each tool. The programs that they put on `PATH` themselves consult the manager,
 /// whose settings no jail shows.
-fn installs(finder: &mut Finder<'_>, mut kit: Kit, files: &[&str]) {
+fn installs(finder: &mut Finder<'_>, mut kit: ToolchainBuilder, files: &[&str]) {
     let installs = kit.root().join("installs");
     for tool in names(&installs).into_iter().take(MOST_TOOLS) {
         let files: Vec<_> = files.iter().map(|file| (*file, tool.as_str())).collect();
@@ -73,7 +73,7 @@ fn sdkman(finder: &mut Finder<'_>) {
     finder.keep(kit);
 }
 
-fn add_java(finder: &mut Finder<'_>, kit: &mut Kit, tool: &str, folder: &str) {
+fn add_java(finder: &mut Finder<'_>, kit: &mut ToolchainBuilder, tool: &str, folder: &str) {
     let parts = match tool {
         "java" => JAVA,
         "gradle" | "maven" => JAVA_TOOLS,

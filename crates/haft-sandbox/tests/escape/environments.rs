@@ -11,7 +11,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
-use haft_sandbox::code::{CodeConfig, CodeJail, Kind};
+use haft_sandbox::code::{CodeConfig, CodeJail, LibrarySet};
 use haft_sandbox::{CommandSpec, Config, Mounts, Places, Sandbox, Strength};
 
 use crate::runner::{NOBODY, Test, is_second_run};
@@ -368,7 +368,7 @@ async fn scripts(sandbox: &Sandbox, ground: &Ground, name: &str, force_fresh: bo
     }
     source.push_str("try:\n  import pandas\nexcept ImportError: pandas = None\n");
     source.push_str("assert not hasattr(pandas, 'evil')\nrow_35_paths_are_not_ours()\n");
-    for kind in [Kind::Plain, Kind::Data] {
+    for kind in [LibrarySet::Plain, LibrarySet::Data] {
         let script = code
             .take(kind)
             .await

@@ -37,7 +37,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use haft_sandbox::{CommandSpec, Config, Exit, Guard, Mounts, Sandbox};
+use haft_sandbox::{CommandSpec, Config, Exit, Mounts, PathGuard, Sandbox};
 
 /// The result of an attempt inside the jail: `Err` says how it succeeded.
 pub(crate) type Outcome = Result<(), String>;
@@ -133,7 +133,7 @@ impl Stage {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut mounts = Mounts::workspace(folder.path());
-        mounts.guards = vec![Guard::protect_dir(".git").at_any_depth()];
+        mounts.guards = vec![PathGuard::protect_dir(".git").at_any_depth()];
         mounts.read_only.push(binary().to_owned());
         let limits = haft_sandbox::ProcessLimits::default();
         Self {

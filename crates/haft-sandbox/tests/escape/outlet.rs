@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use haft_sandbox::{
-    Backend, CommandSpec, Config, Network, OUTLET_ADDRESS, Outlet, Sandbox, Serving, StartError,
-    Strength,
+    Backend, CommandSpec, Config, Network, OUTLET_ADDRESS, Outlet, Sandbox, ServeFuture,
+    StartError, Strength,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -128,7 +128,7 @@ impl Drop for Open {
 }
 
 impl Outlet for Answering {
-    fn serve(&self, mut connection: tokio::net::TcpStream) -> Serving {
+    fn serve(&self, mut connection: tokio::net::TcpStream) -> ServeFuture {
         let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(now, Ordering::SeqCst);
         let (answers, open) = (self.answers, Open(Arc::clone(&self.now)));

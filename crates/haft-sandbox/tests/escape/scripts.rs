@@ -7,7 +7,7 @@ mod known;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use haft_sandbox::code::{CodeConfig, CodeJail, Kind, Script};
+use haft_sandbox::code::{CodeConfig, CodeJail, LibrarySet, Script};
 use haft_sandbox::{Config, Sandbox, Strength};
 
 use self::known::KNOWN;
@@ -140,7 +140,7 @@ pub(crate) fn jail(setting: Setting) -> CodeJail {
 }
 
 pub(crate) async fn take(jail: &CodeJail) -> Script {
-    let script = jail.take(Kind::Plain).await;
+    let script = jail.take(LibrarySet::Plain).await;
     script.unwrap_or_else(|error| panic!("{error}"))
 }
 

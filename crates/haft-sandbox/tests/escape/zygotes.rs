@@ -1,6 +1,6 @@
 //! A zygote's imports are confined like a command, before it has created any child.
 
-use haft_sandbox::code::{CodeConfig, CodeJail, Kind};
+use haft_sandbox::code::{CodeConfig, CodeJail, LibrarySet};
 use haft_sandbox::{Config, Sandbox, Strength};
 
 use crate::runner::Test;
@@ -43,7 +43,7 @@ fn imported(strength: Strength) {
     runtime().block_on(async {
         let probe = code.probe().await;
         assert!(probe.zygote, "{probe:?}");
-        let script = code.take(Kind::Plain).await.unwrap();
+        let script = code.take(LibrarySet::Plain).await.unwrap();
         assert_eq!(run(&script, "-").await, "[]", "{strength}");
         code.shut().await;
     });

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use haft_sandbox::code::{CodeConfig, CodeJail, Kind};
+use haft_sandbox::code::{CodeConfig, CodeJail, LibrarySet};
 use haft_sandbox::{Config, Network, Places, Sandbox};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -180,7 +180,7 @@ fn cpus() {
             ..CodeConfig::default()
         };
         let code = CodeJail::new(jail(), config);
-        let script = code.take(Kind::Plain).await.unwrap();
+        let script = code.take(LibrarySet::Plain).await.unwrap();
         let own = rustix::thread::sched_getaffinity(None).unwrap().count();
         let mut frame = [0; 64];
         let mut said = Vec::new();

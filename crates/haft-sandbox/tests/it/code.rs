@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use haft_sandbox::code::{CodeConfig, CodeJail, Kind, Script};
+use haft_sandbox::code::{CodeConfig, CodeJail, LibrarySet, Script};
 use haft_sandbox::{Config, Sandbox, StartError, Strength};
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::process::{Pid, Signal, kill_process};
@@ -59,7 +59,7 @@ fn code(config: CodeConfig) -> CodeJail {
 }
 
 async fn take(code: &CodeJail) -> Script {
-    let script = code.take(Kind::Plain).await;
+    let script = code.take(LibrarySet::Plain).await;
     script.unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -200,7 +200,7 @@ fn missing() {
             let missing = probe.missing.unwrap();
             assert!(missing.fix.contains("install python3"), "{missing}");
             assert!(probe.python.is_none() && !probe.zygote);
-            let error = code.take(Kind::Plain).await.unwrap_err();
+            let error = code.take(LibrarySet::Plain).await.unwrap_err();
             assert!(matches!(error, StartError::NoInterpreter(_)), "{error}");
         }
     });
@@ -239,7 +239,7 @@ fn wrong_runtime() {
                 runtime,
                 ..config()
             });
-            let error = code.take(Kind::Plain).await.unwrap_err();
+            let error = code.take(LibrarySet::Plain).await.unwrap_err();
             assert!(matches!(error, StartError::NoInterpreter(_)), "{error}");
         }
     });
@@ -350,7 +350,8 @@ fn given_up() {
         code.probe().await;
         for micros in (0..3000).step_by(150) {
             let _ =
-                tokio::time::timeout(Duration::from_micros(micros), code.take(Kind::Plain)).await;
+                tokio::time::timeout(Duration::from_micros(micros), code.take(LibrarySet::Plain))
+                    .await;
         }
         let script = take(&code).await;
         assert!(
@@ -381,7 +382,7 @@ fn shut() {
         let script = take(&code).await;
         code.shut().await;
         script.ended().await;
-        let error = code.take(Kind::Plain).await.unwrap_err();
+        let error = code.take(LibrarySet::Plain).await.unwrap_err();
         assert!(matches!(error, StartError::Shut), "{error}");
     });
 }
@@ -397,7 +398,7 @@ fn data() {
         let grow = "exec import json\ntry:\n  x = bytearray(700 << 20)\n  link.send(b'had')\n\
                     except MemoryError:\n  link.send(b'not')\n";
         assert_eq!(ask(&take(&code).await, grow).await, "not");
-        let script = code.take(Kind::Data).await.unwrap();
+        let script = code.take(LibrarySet::Data).await.unwrap();
         assert_eq!(ask(&script, grow).await, "had");
         if code.probe().await.data {
             let sum = "exec import sys\nassert 'numpy' in sys.modules or 'pandas' in sys.modules\n\
@@ -419,7 +420,7 @@ fn floor() {
         });
         let code = CodeJail::new(&sandbox, config());
         assert!(code.probe().await.missing.is_some());
-        let error = code.take(Kind::Plain).await.unwrap_err();
+        let error = code.take(LibrarySet::Plain).await.unwrap_err();
         assert!(matches!(error, StartError::TooWeak { .. }), "{error}");
         // And if a weaker level is explicitly requested, the script gets it.
         let sandbox = Sandbox::new(Config {

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
-use haft_sandbox::{CommandSpec, Exit, Guard, GuardEvent};
+use haft_sandbox::{CommandSpec, Exit, GuardEvent, PathGuard};
 
 use crate::guards::usual;
 use crate::runner::Test;
@@ -28,6 +28,11 @@ pub(crate) const TESTS: &[Test] = &[
     ),
     ("j4_or_at_the_end_wherever_it_is", at_the_end),
     ("j4_a_flood_of_guarded_names_ends_the_command", flood),
+    (
+        "j4_a_folder_that_gets_no_new_entries_keeps_none_under_a_foreseen_name",
+        no_new_entries,
+    ),
+    ("j4_a_name_without_placeholder_is_moved_aside", unheld),
     (
         "j9_a_socket_that_the_host_makes_anew_is_covered_again",
         socket,
@@ -90,7 +95,7 @@ fn replaced() {
                  ! echo evil >> {name} && ! rm {name} && ! mv {name} x"
             );
             let mut spec = guarded(&script, folder.path());
-            let nested = Guard::protect_file(".vim").at_any_depth();
+            let nested = PathGuard::protect_file(".vim").at_any_depth();
             spec.mounts.guards.push(nested);
             let (exit, said) = beside(spec, || save(&file));
             assert!(exit.success(), "{name} {words}: {exit:?} {said}");
@@ -125,7 +130,7 @@ fn exposed() {
         }
         let script = "cat .env d/key; echo ready; while :; do sleep 0.01; done";
         let mut spec = line(script, folder.path());
-        spec.mounts.guards = vec![Guard::hide_file(".env"), Guard::hide_file("d/key")];
+        spec.mounts.guards = vec![PathGuard::hide_file(".env"), PathGuard::hide_file("d/key")];
         spec.mounts.only_reads = only_reads;
         let (exit, said) = beside(spec, || {
             fs::rename(folder.path().join("new"), folder.path().join("d/key")).unwrap();
@@ -222,6 +227,56 @@ fn at_the_end() {
     assert_eq!(exit.guard_events, []);
 }
 
+fn no_new_entries() {
+    for (script, ends) in [
+        ("mkdir modules/new; echo y > modules/old/y", true),
+        (
+            "echo y > modules/old/y; mkdir modules/new; while :; do sleep 0.01; done",
+            false,
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("modules/old")).unwrap();
+        fs::write(folder.path().join("modules/old/config"), "x").unwrap();
+        let mut spec = line(script, folder.path());
+        spec.mounts.guards = vec![
+            PathGuard::no_new_entries("modules"),
+            PathGuard::protect_file("modules/old/config"),
+        ];
+        let (exit, out, err) = run(jail(), spec);
+        assert_eq!(exit.success(), ends, "{script}: {out}{err}");
+        let names = fs::read_dir(folder.path().join("modules")).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        let [new, old] = &names[..] else {
+            panic!("{names:?}");
+        };
+        let number: u32 = new
+            .strip_prefix("new.moved-aside-")
+            .unwrap()
+            .parse()
+            .unwrap();
+        assert!(number > 1_000_000, "{new}");
+        assert_eq!(old, "old");
+        assert!(folder.path().join("modules/old/y").exists(), "{script}");
+        let to = PathBuf::from("modules").join(new);
+        let path = PathBuf::from("modules/new");
+        assert_eq!(exit.guard_events, [GuardEvent::MovedAside { path, to }]);
+    }
+}
+
+fn unheld() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("bare")).unwrap();
+    let script = "[ -z \"$(ls bare)\" ] && echo ../x > bare/commondir";
+    let mut spec = line(script, folder.path());
+    spec.mounts.guards = vec![PathGuard::protect_file("bare/commondir").without_placeholder()];
+    let (exit, out, err) = run(jail(), spec);
+    assert!(exit.success(), "{out}{err}");
+    assert_eq!(exit.guard_events, [aside("bare/commondir")]);
+}
+
 fn flood() {
     let folder = tempfile::tempdir().unwrap();
     let script = "i=0; while :; do i=$((i + 1)); mkdir -p $i/.git; done";
@@ -298,7 +353,7 @@ fn over_links() {
         let script =
             format!("echo new > made && echo new > d/made && ! rm {over} && cat secret/k {end}/k");
         let mut spec = line(&script, folder.path());
-        spec.mounts.guards = vec![Guard::hide_dir("secret"), Guard::hide_file(".env")];
+        spec.mounts.guards = vec![PathGuard::hide_dir("secret"), PathGuard::hide_file(".env")];
         let (exit, out, err) = run(jail(), spec);
         let context = format!("{over} -> {to}: {exit:?} {out}{err}");
         assert!(exit.guard_events.is_empty() && out.is_empty(), "{context}");
@@ -319,7 +374,7 @@ fn replaced_link() {
         "echo ready; while [ -h over ]; do sleep 0.01; done",
         folder.path(),
     );
-    spec.mounts.guards = vec![Guard::hide_dir("secret")];
+    spec.mounts.guards = vec![PathGuard::hide_dir("secret")];
     let (exit, said) = beside(spec, || {
         fs::remove_file(at("over")).unwrap();
         fs::create_dir(at("over")).unwrap();
@@ -350,11 +405,11 @@ fn linked() {
             symlink(to, at(name)).unwrap();
         }
         let script = format!("cat {place}/k {link}/k {further}/k file .env; rm {link}; ls {place}");
-        let hide = [link, further, place].map(Guard::hide_dir);
+        let hide = [link, further, place].map(PathGuard::hide_dir);
         for guards in [&hide[..1], &hide[..2], &hide[..]] {
             let mut spec = line(&script, folder.path());
             spec.mounts.guards = guards.to_vec();
-            spec.mounts.guards.push(Guard::hide_file(".env"));
+            spec.mounts.guards.push(PathGuard::hide_file(".env"));
             let (exit, out, err) = run(jail(), spec);
             assert!(exit.success() && out.is_empty(), "{script}: {out}{err}");
         }

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use haft_sandbox::{Guard, StartError, Strength};
+use haft_sandbox::{PathGuard, StartError, Strength};
 
 use crate::levels::at_most;
 use crate::runner::Test;
@@ -73,7 +73,7 @@ fn tree(folder: &Path) -> BTreeMap<PathBuf, String> {
 /// previous state plus the changes in `expect` (path, content).
 fn check(
     made: &[&str],
-    guards: &[Guard],
+    guards: &[PathGuard],
     writable: &[&str],
     script: &str,
     expect: &[(&str, &str)],
@@ -105,13 +105,13 @@ fn check(
     assert_eq!(tree(folder.path()), after, "{script}: {out}{err}");
 }
 
-pub(crate) fn usual() -> Vec<Guard> {
+pub(crate) fn usual() -> Vec<PathGuard> {
     vec![
-        Guard::protect_dir(".git").at_any_depth(),
-        Guard::protect_dir(".vscode"),
-        Guard::protect_file(".envrc"),
-        Guard::protect_file("haft.toml"),
-        Guard::protect_dir(".agents/skills"),
+        PathGuard::protect_dir(".git").at_any_depth(),
+        PathGuard::protect_dir(".vscode"),
+        PathGuard::protect_file(".envrc"),
+        PathGuard::protect_file("haft.toml"),
+        PathGuard::protect_dir(".agents/skills"),
     ]
 }
 
@@ -387,7 +387,7 @@ fn approved() {
     let script = "echo x > .git/hooks/new; ! echo x > .git/hooks/other";
     check(&made, &guards, &new, script, &[(".git/hooks/new", "x\n")]);
     check(&made, &guards, &new, "true", &[]);
-    let hide = [Guard::hide_dir("state")];
+    let hide = [PathGuard::hide_dir("state")];
     check(
         &["state/a"],
         &hide,
@@ -399,9 +399,9 @@ fn approved() {
 
 fn hidden() {
     let guards = [
-        Guard::hide_dir(".haft"),
-        Guard::hide_file(".env"),
-        Guard::hide_dir("later"),
+        PathGuard::hide_dir(".haft"),
+        PathGuard::hide_file(".env"),
+        PathGuard::hide_dir("later"),
     ];
     for script in [
         "! cat .haft/secret",
@@ -518,7 +518,7 @@ fn left_over() {
         fs::create_dir(made).unwrap();
     }
     let mut viewed = spec("true");
-    viewed.mounts.view = Some(haft_sandbox::View { upper, work });
+    viewed.mounts.view = Some(haft_sandbox::OverlayFolders { upper, work });
     assert!(run(jail(), viewed).0.success());
     assert_eq!(names(), [PathBuf::from(".vscode")]);
 }
@@ -527,7 +527,7 @@ fn outside() {
     let folder = tempfile::tempdir().unwrap();
     for path in ["../x", "/etc", "", ".", "a/../../b"] {
         let mut spec = line("true", folder.path());
-        spec.mounts.guards = vec![Guard::protect_dir(path)];
+        spec.mounts.guards = vec![PathGuard::protect_dir(path)];
         let error = wait(jail().start(spec)).unwrap_err();
         assert!(matches!(error, StartError::Spec(_)), "{path}: {error:?}");
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use haft_sandbox::{Backend, Config, Guard, Sandbox, StartError, Strength};
+use haft_sandbox::{Backend, Config, PathGuard, Sandbox, StartError, Strength};
 
 use crate::runner::Test;
 use crate::{Alive, jail, line, run, wait};
@@ -128,9 +128,9 @@ fn bare() {
     let check = |script: &str| {
         let mut spec = line(script, folder.path());
         spec.mounts.guards = vec![
-            Guard::protect_dir(".git").at_any_depth(),
-            Guard::protect_file("haft.toml"),
-            Guard::hide_dir(".haft"),
+            PathGuard::protect_dir(".git").at_any_depth(),
+            PathGuard::protect_file("haft.toml"),
+            PathGuard::hide_dir(".haft"),
         ];
         let (exit, out, err) = run(&sandbox, spec);
         assert!(exit.success(), "{script}: {exit:?} {out}{err}");

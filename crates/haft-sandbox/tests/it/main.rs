@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use haft_sandbox::{Backend, CommandSpec, Config, Exit, Mounts, Running, Sandbox};
+use haft_sandbox::{Backend, CommandSpec, Config, Exit, Mounts, RunningCommand, Sandbox};
 
 fn main() {
     let code = levels::before_enter();
@@ -130,13 +130,13 @@ impl Alive {
 }
 
 /// Waits until a command has written this text.
-pub(crate) async fn wait_for_output(running: &Running, what: &str) {
+pub(crate) async fn wait_for_output(running: &RunningCommand, what: &str) {
     let waited = running
         .wait_for(|running| text(running.stdout()).contains(what), soon())
         .await;
     assert_eq!(
         waited,
-        haft_sandbox::Waited::Matched,
+        haft_sandbox::WaitOutcome::Matched,
         "{}",
         text(running.stderr())
     );

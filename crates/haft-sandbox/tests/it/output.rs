@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use haft_sandbox::{CommandSpec, StartError, Waited};
+use haft_sandbox::{CommandSpec, StartError, WaitOutcome};
 
 use crate::runner::Test;
 use crate::{drivers, line, run, soon, text, wait, wait_for_output};
@@ -217,10 +217,10 @@ fn condition() {
             assert!(running.exit().is_none());
             let passed = Instant::now() + Duration::from_millis(50);
             let never = running.wait_for(|_| false, passed).await;
-            assert_eq!(never, Waited::TimedOut);
+            assert_eq!(never, WaitOutcome::TimedOut);
             assert!(running.wait_until(Instant::now()).await.is_none());
             running.kill();
-            let Waited::Ended(exit) = running.wait_for(|_| false, soon()).await else {
+            let WaitOutcome::Ended(exit) = running.wait_for(|_| false, soon()).await else {
                 panic!("no end");
             };
             assert!(exit.killed && exit.code.is_none());

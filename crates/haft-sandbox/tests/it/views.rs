@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
 use std::os::unix::net::UnixListener;
 
-use haft_sandbox::{CommandSpec, Guard, HomeFolder, StartError, Strength, View};
+use haft_sandbox::{CommandSpec, HomeFolder, OverlayFolders, PathGuard, StartError, Strength};
 
 use crate::levels::at_most;
 use crate::runner::Test;
@@ -45,9 +45,9 @@ impl Lab {
         self.folder.path().join(self.name)
     }
 
-    fn view(&self) -> View {
+    fn view(&self) -> OverlayFolders {
         let of = |part: &str| self.folder.path().join(format!("{}-{part}", self.name));
-        View {
+        OverlayFolders {
             upper: of("upper"),
             work: of("work"),
         }
@@ -105,7 +105,7 @@ fn hidden() {
     fs::write(lab.workspace().join("d/secret"), "secret").unwrap();
     symlink("d/secret", lab.workspace().join("link")).unwrap();
     let mut spec = lab.spec("cat d/secret link; mv d e; cat e/secret; ln d/secret hard; cat hard");
-    spec.mounts.guards.push(Guard::hide_file("d/secret"));
+    spec.mounts.guards.push(PathGuard::hide_file("d/secret"));
     let (_, out, err) = run(jail(), spec);
     assert_eq!(out, "", "{err}");
 }

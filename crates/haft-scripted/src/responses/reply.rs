@@ -13,7 +13,6 @@ use super::memory::encrypt;
 /// The creation time of every reply, in seconds since 1970: constant, so that replies are reproducible.
 const CREATED: u64 = 1_780_000_000;
 
-/// Returns the id of a reply.
 pub(crate) fn id(reply: &Reply) -> String {
     format!("resp_{:06}", reply.number)
 }

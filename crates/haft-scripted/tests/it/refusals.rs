@@ -514,7 +514,7 @@ async fn a_turn_that_the_request_rules_out_is_a_problem() {
         ),
         (
             json!({"tool_choice": {"type": "function", "function": {"name": "one"}}}),
-            "the turn calls `two`, and the request allows one alone",
+            "the turn calls `two`, and the request allows only one",
         ),
         (
             json!({"tools": [{"type": "function", "function": {"name": "one"}}]}),

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use haft_scripted::scenario::Cut;
 use haft_scripted::{Dialect, Scenario, scenarios, serve};
 use haft_wire::declared::Function;
-use haft_wire::declarer::Entry;
+use haft_wire::declarer::VersionedTool;
 use haft_wire::{
-    Answer, Call, CallKind, Choice, Declared, Declarer, Limits, Message, Reply, Request,
+    Call, CallKind, Declarer, Message, Reply, ReplyLimits, Request, ToolChoice, ToolDeclaration,
+    ToolOutput,
 };
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -25,10 +26,10 @@ const TOOLS: [&str; 7] = [
     "docs.search",
 ];
 
-fn tools(dialect: Dialect, provider: bool) -> Vec<(String, Declared)> {
+fn tools(dialect: Dialect, provider: bool) -> Vec<(String, ToolDeclaration)> {
     let parameters: Arc<RawValue> = to_raw_value(&json!({"type": "object"})).unwrap().into();
     let own = |name: &&str| {
-        let tool = Declared::Function(Function {
+        let tool = ToolDeclaration::Function(Function {
             name: (*name).to_owned(),
             description: "Does it.".to_owned(),
             parameters: Arc::clone(&parameters),
@@ -40,40 +41,43 @@ fn tools(dialect: Dialect, provider: bool) -> Vec<(String, Declared)> {
     let names = TOOLS
         .iter()
         .filter(|name| !provider || **name != "apply_patch");
-    let mut tools: Vec<(String, Declared)> = names.map(own).collect();
+    let mut tools: Vec<(String, ToolDeclaration)> = names.map(own).collect();
     if provider {
         let spec = to_raw_value(&json!({"type": "apply_patch"})).unwrap();
-        tools.push(("own".to_owned(), Declared::Provider { dialect, spec }));
+        tools.push((
+            "own".to_owned(),
+            ToolDeclaration::Provider { dialect, spec },
+        ));
     }
     tools
 }
 
 /// Returns the answer to a call that the next turn expects.
-fn answer(call: &Call) -> Answer {
+fn answer(call: &Call) -> ToolOutput {
     let call = call.clone();
     match call.id.as_str() {
-        "list" => Answer::text(call, "README.md"),
-        "read" => Answer::text(call, "# X\n\nA small project.\n"),
-        "chain" => Answer::text(call, "{\"counted\": true}"),
-        "denied" => Answer::error(call, "denied: .git is protected"),
+        "list" => ToolOutput::text(call, "README.md"),
+        "read" => ToolOutput::text(call, "# X\n\nA small project.\n"),
+        "chain" => ToolOutput::text(call, "{\"counted\": true}"),
+        "denied" => ToolOutput::error(call, "denied: .git is protected"),
         id if matches!(call.kind, CallKind::Provider(_)) => {
             let item =
                 json!({"type": "apply_patch_call_output", "call_id": id, "status": "completed"});
-            Answer {
+            ToolOutput {
                 item: Some(to_raw_value(&item).unwrap()),
-                ..Answer::text(call, "done")
+                ..ToolOutput::text(call, "done")
             }
         }
-        _ => Answer::text(call, "done"),
+        _ => ToolOutput::text(call, "done"),
     }
 }
 
 fn read(dialect: Dialect, stream: bool, answer: &client::Answer) -> Reply {
     assert_eq!(answer.status, 200, "{dialect}: {}", answer.text());
     if !stream {
-        return dialect.read(&answer.body, Limits::default()).unwrap();
+        return dialect.read(&answer.body, ReplyLimits::default()).unwrap();
     }
-    let mut reader = dialect.reader(Limits::default());
+    let mut reader = dialect.reader(ReplyLimits::default());
     let mut deltas = Vec::new();
     for piece in &answer.pieces {
         reader.push(piece, &mut deltas).unwrap();
@@ -95,9 +99,9 @@ async fn task(
         .await
         .unwrap();
     let tools = tools(dialect, provider);
-    let entries: Vec<Entry<'_>> = tools
+    let entries: Vec<VersionedTool<'_>> = tools
         .iter()
-        .map(|(version, tool)| Entry { version, tool })
+        .map(|(version, tool)| VersionedTool { version, tool })
         .collect();
     let declarations = Declarer::new(dialect).declare(&entries);
     let mut messages = vec![Message::user("Write the release notes.")];
@@ -109,7 +113,7 @@ async fn task(
             system: "Be brief.",
             messages: &messages,
             tools: &declarations,
-            choice: &Choice::Auto,
+            choice: &ToolChoice::Auto,
             parallel: true,
             max_tokens: None,
             stream,
@@ -120,7 +124,7 @@ async fn task(
         let response = send(server.address(), &path, headers(dialect), &body).await;
         let reply = read(dialect, stream, &response);
         text = reply.turn.text();
-        let answers: Vec<Answer> = reply.turn.calls().map(answer).collect();
+        let answers: Vec<ToolOutput> = reply.turn.calls().map(answer).collect();
         for call in reply.turn.calls() {
             let name = declarations.called(call).unwrap_or(&call.name);
             let arguments = serde_json::from_str(&call.arguments).unwrap();

@@ -21,7 +21,6 @@ const MAX_TOOLS: usize = 50;
 const MAX_SEARCHED: usize = 20_000;
 /// Default and maximum number of calls in a search result.
 const RESULT_SIZES: (usize, usize) = (100, 1_000);
-/// Nanoseconds per day.
 const NANOS_PER_DAY: i128 = 86_400_000_000_000;
 
 /// Lists all tools, or those that match the words, best match first.

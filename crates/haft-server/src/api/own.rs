@@ -19,7 +19,6 @@ const MAX_KNOWN_RUNS: usize = 64;
 /// How long the calls of a replaced run may take to end before the run is closed anyway.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// The API's runs.
 #[derive(Debug, Default)]
 pub(crate) struct OwnRuns {
     client: Slot,

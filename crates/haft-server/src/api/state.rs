@@ -20,7 +20,6 @@ use crate::tabs::Tabs;
 /// State shared by the routes.
 #[derive(Debug)]
 pub(crate) struct Api {
-    /// The application.
     pub(crate) app: App,
     /// Becomes true when the server stops.
     pub(crate) stopped: watch::Receiver<bool>,

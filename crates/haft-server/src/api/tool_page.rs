@@ -80,10 +80,13 @@ async fn read(api: &Api, caller: Caller, name: &str) -> Result<(String, String),
     let mut reading = tokio::spawn(async move { entry.page().await });
     let page = match tokio::time::timeout(PAGE_TIMEOUT, &mut reading).await {
         Ok(Ok(page)) => page.map_err(|error| refused(&error))?,
-        Ok(Err(_)) => return Err(failed("the tool failed while it gave its page")),
+        Ok(Err(_)) => return Err(failed("the tool failed while it provided its page")),
         Err(_) => {
             reading.abort();
-            let late = ToolError::new(ErrorKind::Timeout, "the tool gave no page in 10 s");
+            let late = ToolError::new(
+                ErrorKind::Timeout,
+                "the tool did not provide its page within 10 s",
+            );
             return Err(refused(&late));
         }
     };

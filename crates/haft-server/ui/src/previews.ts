@@ -3,6 +3,8 @@
 export interface Preview {
   path: string;
   action: "create" | "change" | "delete" | "move";
+  /** What of it changes, if not its content. */
+  aspect?: "mode" | "link" | "becomes_link" | "was_link" | "folder";
   to?: string;
   before?: string;
   after?: string;
@@ -24,6 +26,19 @@ export interface Preview {
   files?: number;
   /** Where git stores the sides of a file of a commit. */
   stored?: { before?: string; after?: string };
+}
+
+/** Returns whether one of these paths stands for an entry too. A changed mode is always shown by itself. */
+export const isAmong = (file: Preview, paths: Set<string>): boolean => file.aspect !== "mode" && paths.has(file.path);
+
+/** Returns what happens to a file, in a few words. */
+export function whatOf({ action, aspect }: Preview): string {
+  if (aspect === "mode") return "mode";
+  if (aspect === "becomes_link") return "becomes a link";
+  if (aspect === "was_link") return "was a link";
+  const noun = aspect === "link" ? "link" : aspect === "folder" ? "empty folder" : undefined;
+  const words = { create: `new ${noun ?? "file"}`, change: "changes", delete: "deletes", move: "moves" };
+  return noun !== undefined && action === "delete" ? `deletes ${noun}` : words[action];
 }
 
 /** The name by which the rest of a file is found: that of a file of a commit begins with its object. */

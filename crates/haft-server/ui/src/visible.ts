@@ -91,6 +91,28 @@ function lookalikes(word: string, keep: (text: string) => void, mark: (piece: Pi
   keep(word.slice(last));
 }
 
+const PLAIN = /^[\p{Alphabetic}\p{N}/._\-+@=~%#$&^[\]{}*:]+$/u;
+const ONE_HIDDEN = new RegExp(`[${HIDDEN}]`, "gu");
+
+/**
+ * Returns the path of a file in one line, in quotes if it could be read as anything but a path; no two paths are shown alike.
+ * The same as the terminal's: crates/haft/src/text/visible.rs.
+ */
+export function pathText(path: string): string {
+  const hidden = path.search(ONE_HIDDEN) >= 0;
+  if (!hidden && !/[\\']/.test(path)) return PLAIN.test(path) ? path : `'${path}'`;
+  const escaped = path.replace(/[\\']/g, "\\$&").replace(ONE_HIDDEN, (char) => {
+    const code = char.codePointAt(0) ?? 0;
+    if (char === "\n") return "\\n";
+    if (char === "\r") return "\\r";
+    if (char === "\t") return "\\t";
+    const hex = code.toString(16);
+    if (code < 0x80) return `\\x${hex.padStart(2, "0")}`;
+    return code < 0x10000 ? `\\u${hex.padStart(4, "0")}` : `\\U${hex.padStart(8, "0")}`;
+  });
+  return `$'${escaped}'`;
+}
+
 /** Returns a text with every mark spelled out: for titles, labels and screen readers. */
 export function spellOut(text: string): string {
   return pieces(text).map((piece) => piece.text).join("");

@@ -29,7 +29,6 @@ use object_store::path::Path;
 use parking_lot::{Mutex, MutexGuard};
 
 mod bridge;
-mod dial;
 mod http;
 mod keys;
 mod listing;
@@ -42,7 +41,7 @@ mod sweep;
 mod trouble;
 
 use bridge::Bridge;
-pub use dial::{Dial, Dialing, Duplex};
+pub use haft_http::dial::{Dial, Io};
 use keys::Keys;
 use pins::Pins;
 use quota::Quotas;

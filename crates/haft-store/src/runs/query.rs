@@ -10,9 +10,7 @@ use crate::number::nanoseconds;
 /// A value in a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
-    /// A text value.
     Text(String),
-    /// A numeric value.
     Number(i64),
 }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use haft::artifact::{ArtifactError, ArtifactRef, ArtifactStore, Owner};
 use haft::call::{Principal, RunId};
-use haft_store::artifacts::{Dial, Dialing, Duplex, Terms};
+use haft::future::BoxFuture;
+use haft_store::artifacts::{Dial, Io, Terms};
 
 use crate::places::{Place, open_s3_by};
 use crate::server::Server;
@@ -308,11 +309,17 @@ fn many_threads_and_runtimes_use_it_at_once() {
 struct Noted(parking_lot::Mutex<Vec<(String, u16)>>);
 
 impl Dial for Noted {
-    fn dial<'a>(&'a self, host: &'a str, port: u16) -> Dialing<'a> {
+    fn dial<'a>(
+        &'a self,
+        host: &'a str,
+        port: u16,
+        secure: bool,
+    ) -> BoxFuture<'a, std::io::Result<Box<dyn Io>>> {
+        assert!(!secure, "the endpoint is plain HTTP");
         self.0.lock().push((host.to_owned(), port));
         Box::pin(async move {
             let stream = tokio::net::TcpStream::connect((host, port)).await?;
-            Ok(Box::new(stream) as Box<dyn Duplex>)
+            Ok(Box::new(stream) as Box<dyn Io>)
         })
     }
 }

@@ -4,13 +4,13 @@ use haft_json::escape::string;
 use haft_json::members::Writer;
 use serde_json::value::RawValue;
 
-use crate::loose::{Loose, Members, owned};
+use crate::loose::{LooseText, Members, owned};
 use crate::reply::{Call, CallKind};
 use crate::stream::Delta;
 
 /// A partial call.
 #[derive(Debug)]
-struct Partial {
+struct ChatPartialCall {
     index: Option<u64>,
     id: String,
     kind: CallKind,
@@ -22,13 +22,13 @@ struct Partial {
 
 /// The calls of one message.
 #[derive(Debug, Default)]
-pub(crate) struct Calls {
-    all: Vec<Partial>,
+pub(crate) struct ChatCalls {
+    all: Vec<ChatPartialCall>,
     /// Whether the message came in one piece: then each call is a separate one.
     is_whole: bool,
 }
 
-impl Calls {
+impl ChatCalls {
     /// Creates the calls of a message that comes in one piece.
     pub(crate) fn whole() -> Self {
         Self {
@@ -96,7 +96,7 @@ impl Calls {
 
     /// Returns the position of the call that a piece belongs to.
     fn place(&mut self, index: Option<u64>, id: &str) -> usize {
-        let same = |call: &Partial| match index {
+        let same = |call: &ChatPartialCall| match index {
             Some(_) => call.index == index,
             None => id.is_empty() || call.id == id,
         };
@@ -106,7 +106,7 @@ impl Calls {
         if let Some(at) = found.filter(|at| !is_new(at)) {
             return at;
         }
-        self.all.push(Partial {
+        self.all.push(ChatPartialCall {
             index,
             id: String::new(),
             kind: CallKind::Function,
@@ -144,7 +144,7 @@ impl Calls {
     }
 }
 
-impl Partial {
+impl ChatPartialCall {
     fn id_at(&self, at: usize) -> String {
         if self.id.is_empty() {
             return format!("call-{at}");
@@ -167,7 +167,7 @@ impl Partial {
                 name.as_ref(),
                 "index" | "id" | "type" | "function" | "custom"
             );
-            if is_read || matches!(Loose::of(value)?, Loose::None) {
+            if is_read || matches!(LooseText::of(value)?, LooseText::None) {
                 continue;
             }
             self.extra.retain(|(known, _)| known != name);

@@ -4,25 +4,25 @@ use haft_json::escape::string;
 use haft_json::members::Writer;
 
 use crate::body::inexpressible;
-use crate::declarations::{Declarations, Sort};
+use crate::declarations::{DeclarationKind, Declarations};
 use crate::dialect::Dialect;
 use crate::error::WireError;
-use crate::request::Choice;
+use crate::request::ToolChoice;
 
 /// Writes the member, unless it has its default value.
 pub(crate) fn write(
     body: &mut Writer<'_>,
-    choice: &Choice,
+    choice: &ToolChoice,
     tools: &Declarations,
 ) -> Result<(), WireError> {
     let word = |body: &mut Writer<'_>, word| string(body.key("tool_choice"), word);
     match choice {
-        Choice::Auto => {}
-        Choice::None if tools.json().is_empty() => {}
-        Choice::None => word(body, "none"),
-        Choice::Required => word(body, "required"),
-        Choice::Tool(name) => one(body.key("tool_choice"), name, tools)?,
-        Choice::Allowed { names, required } => {
+        ToolChoice::Auto => {}
+        ToolChoice::None if tools.json().is_empty() => {}
+        ToolChoice::None => word(body, "none"),
+        ToolChoice::Required => word(body, "required"),
+        ToolChoice::Tool(name) => one(body.key("tool_choice"), name, tools)?,
+        ToolChoice::Allowed { names, required } => {
             let mut member = Writer::begin(body.key("tool_choice"));
             string(member.key("type"), "allowed_tools");
             let mut inner = Writer::begin(member.key("allowed_tools"));
@@ -51,9 +51,9 @@ fn one(out: &mut Vec<u8>, name: &str, tools: &Declarations) -> Result<(), WireEr
     let sort = tools.of(name).map(|one| &one.sort);
     let mut member = Writer::begin(out);
     let kind = match sort {
-        Some(Sort::Function | Sort::Namespace) => "function",
-        Some(Sort::Freeform) => "custom",
-        Some(Sort::Provider(words)) => {
+        Some(DeclarationKind::Function | DeclarationKind::Namespace) => "function",
+        Some(DeclarationKind::Freeform) => "custom",
+        Some(DeclarationKind::Provider(words)) => {
             let kind = words.first().map_or(name, String::as_str);
             string(member.key("type"), kind);
             member.end();

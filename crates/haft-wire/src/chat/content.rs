@@ -6,11 +6,11 @@ use haft_json::members::Writer;
 use crate::body::inexpressible;
 use crate::dialect::Dialect;
 use crate::error::WireError;
-use crate::message::{Answer, Part};
+use crate::message::{ContentPart, ToolOutput};
 
 /// Writes a user's content: a single text as a string, anything else as a list.
-pub(crate) fn user(out: &mut Vec<u8>, parts: &[Part]) -> Result<(), WireError> {
-    if let [Part::Text(text)] = parts {
+pub(crate) fn user(out: &mut Vec<u8>, parts: &[ContentPart]) -> Result<(), WireError> {
+    if let [ContentPart::Text(text)] = parts {
         string(out, text);
         return Ok(());
     }
@@ -26,20 +26,20 @@ pub(crate) fn user(out: &mut Vec<u8>, parts: &[Part]) -> Result<(), WireError> {
 }
 
 /// Writes one part of the content.
-fn part(out: &mut Vec<u8>, part: &Part) -> Result<(), WireError> {
+fn part(out: &mut Vec<u8>, part: &ContentPart) -> Result<(), WireError> {
     let mut member = Writer::begin(out);
     match part {
-        Part::Text(text) => {
+        ContentPart::Text(text) => {
             string(member.key("type"), "text");
             string(member.key("text"), text);
         }
-        Part::Image { media_type, data } => {
+        ContentPart::Image { media_type, data } => {
             string(member.key("type"), "image_url");
             let mut inner = Writer::begin(member.key("image_url"));
             string(inner.key("url"), &data_url(media_type, data));
             inner.end();
         }
-        Part::Audio { media_type, data } => {
+        ContentPart::Audio { media_type, data } => {
             let format = audio_format(media_type).ok_or_else(|| {
                 let what = format!(
                     "sound of the type {media_type:?}; audio/wav and audio/mpeg can be sent"
@@ -52,7 +52,7 @@ fn part(out: &mut Vec<u8>, part: &Part) -> Result<(), WireError> {
             string(inner.key("format"), format);
             inner.end();
         }
-        Part::File {
+        ContentPart::File {
             name,
             media_type,
             data,
@@ -84,19 +84,20 @@ fn audio_format(media_type: &str) -> Option<&'static str> {
 
 /// Returns the text of an answer to a call. A tool's message can only hold text: other parts are mentioned in it and
 /// follow in a user's message, or are left out.
-pub(crate) fn answer(answer: &Answer, follows: &mut Vec<Part>) -> String {
+pub(crate) fn answer(answer: &ToolOutput, follows: &mut Vec<ContentPart>) -> String {
     let mut lines: Vec<String> = Vec::new();
     for part in &answer.parts {
         let (sort, media_type) = match part {
-            Part::Text(text) => {
+            ContentPart::Text(text) => {
                 lines.push(text.clone());
                 continue;
             }
-            Part::Image { media_type, .. } => ("picture", media_type),
-            Part::Audio { media_type, .. } => ("sound", media_type),
-            Part::File { media_type, .. } => ("file", media_type),
+            ContentPart::Image { media_type, .. } => ("picture", media_type),
+            ContentPart::Audio { media_type, .. } => ("sound", media_type),
+            ContentPart::File { media_type, .. } => ("file", media_type),
         };
-        if matches!(part, Part::Audio { media_type, .. } if audio_format(media_type).is_none()) {
+        if matches!(part, ContentPart::Audio { media_type, .. } if audio_format(media_type).is_none())
+        {
             lines.push(format!(
                 "[a {sort} of the type {media_type} was left out: it cannot be sent here]"
             ));
@@ -104,7 +105,7 @@ pub(crate) fn answer(answer: &Answer, follows: &mut Vec<Part>) -> String {
         }
         let number = follows
             .iter()
-            .filter(|part| !matches!(part, Part::Text(_)))
+            .filter(|part| !matches!(part, ContentPart::Text(_)))
             .count()
             + 1;
         lines.push(format!("[a {sort} of the type {media_type} is part of this result: see result part {number} in the next user message]"));
@@ -112,7 +113,7 @@ pub(crate) fn answer(answer: &Answer, follows: &mut Vec<Part>) -> String {
             "Result part {number}, from the call {} of {}:",
             answer.call.id, answer.call.name
         );
-        follows.push(Part::Text(from));
+        follows.push(ContentPart::Text(from));
         follows.push(part.clone());
     }
     match &answer.item {

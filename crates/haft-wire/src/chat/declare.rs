@@ -3,21 +3,21 @@
 use haft_json::escape::string;
 use haft_json::members::Writer;
 
-use crate::declared::{Declared, Fragment, Freeform, Function};
+use crate::declared::{DialectFragment, Freeform, Function, ToolDeclaration};
 use crate::dialect::Dialect;
 use crate::loose::compact;
-use crate::names::Names;
+use crate::names::ToolNames;
 use crate::strict::openai::{Parameters, left_out};
 
 /// Returns a tool's declaration in this dialect. A namespace is declared as its tools, each with both names; what the dialect cannot
 /// express is reported as lost.
-pub(crate) fn fragment(tool: &Declared, names: &Names) -> Option<Fragment> {
+pub(crate) fn fragment(tool: &ToolDeclaration, names: &ToolNames) -> Option<DialectFragment> {
     let mut json = Vec::new();
     let mut lost = Vec::new();
     match tool {
-        Declared::Function(one) => function(&mut json, one, &one.name, names, &mut lost),
-        Declared::Freeform(one) => freeform(&mut json, one, names.wire(&one.name)?),
-        Declared::Namespace { name, tools, .. } => {
+        ToolDeclaration::Function(one) => function(&mut json, one, &one.name, names, &mut lost),
+        ToolDeclaration::Freeform(one) => freeform(&mut json, one, names.wire(&one.name)?),
+        ToolDeclaration::Namespace { name, tools, .. } => {
             for one in tools {
                 if !json.is_empty() {
                     json.push(b',');
@@ -26,24 +26,27 @@ pub(crate) fn fragment(tool: &Declared, names: &Names) -> Option<Fragment> {
                 function(&mut json, one, &whole, names, &mut lost);
             }
         }
-        Declared::Provider {
+        ToolDeclaration::Provider {
             dialect: Dialect::OpenAiChat,
             spec,
         } => json.extend_from_slice(compact(spec.get()).as_bytes()),
-        Declared::Provider { dialect, spec } => lost.push(left_out(spec, *dialect)),
-        Declared::ToolSearch(_) => lost.push(crate::strict::Lost {
+        ToolDeclaration::Provider { dialect, spec } => lost.push(left_out(spec, *dialect)),
+        ToolDeclaration::ToolSearch(_) => lost.push(crate::strict::DeclarationLoss {
             tool: "tool_search".to_owned(),
             at: String::new(),
             what: "the dialect has no search; deferred tools are declared like the others"
                 .to_owned(),
         }),
     }
-    let is_function = matches!(tool, Declared::Function(_) | Declared::Namespace { .. });
-    Some(Fragment {
+    let is_function = matches!(
+        tool,
+        ToolDeclaration::Function(_) | ToolDeclaration::Namespace { .. }
+    );
+    Some(DialectFragment {
         json,
         is_function,
         lost,
-        ..Fragment::default()
+        ..DialectFragment::default()
     })
 }
 
@@ -51,8 +54,8 @@ fn function(
     out: &mut Vec<u8>,
     one: &Function,
     name: &str,
-    names: &Names,
-    lost: &mut Vec<crate::strict::Lost>,
+    names: &ToolNames,
+    lost: &mut Vec<crate::strict::DeclarationLoss>,
 ) {
     let parameters = Parameters::of(one, name);
     let mut tool = Writer::begin(out);

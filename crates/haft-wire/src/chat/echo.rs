@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use crate::declarations::Declarations;
 use crate::dialect::Dialect;
 use crate::loose::{Members, compact, list};
-use crate::reply::{Call, CallKind, Item, Turn};
+use crate::reply::{Call, CallKind, Turn, TurnItem};
 
 /// Members of answers that no request has: providers refuse some of them.
 const OF_ANSWERS: [&str; 4] = ["annotations", "executed_tools", "channel", "index"];
@@ -130,13 +130,13 @@ fn function(out: &mut Vec<u8>, raw: &RawValue) -> Result<(), serde_json::Error> 
     Ok(())
 }
 
-/// Writes the texts and calls of a turn of another dialect.
+/// Writes the texts and calls of a turn of another dialect, or of a message that cannot be read.
 fn rendered(out: &mut Vec<u8>, turn: &Turn, tools: &Declarations) -> bool {
     let texts: Vec<&str> = turn
         .items
         .iter()
         .filter_map(|item| match item {
-            Item::Text(text) | Item::Refusal(text) => Some(text.as_str()),
+            TurnItem::Text(text) | TurnItem::Refusal(text) => Some(text.as_str()),
             _ => None,
         })
         .collect();

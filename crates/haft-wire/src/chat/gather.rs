@@ -5,22 +5,22 @@ use haft_json::members::Writer;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::chat::calls::Calls;
-use crate::limits::Limits;
-use crate::loose::{Loose, Members, list};
-use crate::reply::Item;
+use crate::chat::calls::ChatCalls;
+use crate::limits::ReplyLimits;
+use crate::loose::{LooseText, Members, list};
+use crate::reply::TurnItem;
 use crate::stream::Delta;
 
 /// The reason why a piece is refused.
 #[derive(Debug)]
-pub(crate) enum Refused {
-    /// It is invalid.
+pub(crate) enum PieceError {
+    /// It is not what a provider of Chat sends.
     Json(serde_json::Error),
     /// There are more calls than allowed.
     Calls(usize),
 }
 
-impl From<serde_json::Error> for Refused {
+impl From<serde_json::Error> for PieceError {
     fn from(error: serde_json::Error) -> Self {
         Self::Json(error)
     }
@@ -28,22 +28,22 @@ impl From<serde_json::Error> for Refused {
 
 /// A piece of content from a list (Mistral sends thinking this way).
 #[derive(Debug)]
-enum Piece {
+enum ChatContentPiece {
     Text(String),
     Thinking(String),
 }
 
 /// A partial message.
 #[derive(Debug, Default)]
-pub(crate) struct Gather {
-    content: Vec<Piece>,
+pub(crate) struct ChatReplyBuilder {
+    content: Vec<ChatContentPiece>,
     /// Whether the content came as a list, and therefore is sent back as one.
     is_list: bool,
     /// Thinking, under the two names that providers use for it.
     reasoning: String,
     reasoning_content: String,
     refusal: String,
-    calls: Calls,
+    calls: ChatCalls,
     /// Members that this crate does not read, such as `reasoning_details`, merged from their pieces.
     rest: Vec<(String, Value)>,
 }
@@ -64,11 +64,11 @@ const WHOLE: [&str; 12] = [
     "signature",
 ];
 
-impl Gather {
+impl ChatReplyBuilder {
     /// Creates a gatherer for a message that comes in one piece.
     pub(crate) fn whole() -> Self {
         Self {
-            calls: Calls::whole(),
+            calls: ChatCalls::whole(),
             ..Self::default()
         }
     }
@@ -77,26 +77,26 @@ impl Gather {
     pub(crate) fn take(
         &mut self,
         members: &Members<'_>,
-        limits: Limits,
+        limits: ReplyLimits,
         deltas: &mut Vec<Delta>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), PieceError> {
         let mut thoughts = false;
         for (name, value) in &members.0 {
             match name.as_ref() {
                 "role" => {}
                 "content" => self.content(value, deltas)?,
                 "reasoning" => {
-                    let loose = Loose::of(value)?;
+                    let loose = LooseText::of(value)?;
                     self.reasoning.push_str(loose.text());
                     think(&loose, &mut thoughts, deltas);
                 }
                 "reasoning_content" => {
-                    let loose = Loose::of(value)?;
+                    let loose = LooseText::of(value)?;
                     self.reasoning_content.push_str(loose.text());
                     think(&loose, &mut thoughts, deltas);
                 }
                 "refusal" => {
-                    let loose = Loose::of(value)?;
+                    let loose = LooseText::of(value)?;
                     self.refusal.push_str(loose.text());
                     if let Some(text) = loose.some() {
                         deltas.push(Delta::Text(text));
@@ -107,7 +107,7 @@ impl Gather {
                         self.calls.take(&Members::of(one)?, deltas)?;
                     }
                     if self.calls.len() > limits.calls {
-                        return Err(Refused::Calls(limits.calls));
+                        return Err(PieceError::Calls(limits.calls));
                     }
                 }
                 name => self.rest(name, value)?,
@@ -116,11 +116,11 @@ impl Gather {
         Ok(())
     }
 
-    fn content(&mut self, value: &RawValue, deltas: &mut Vec<Delta>) -> Result<(), Refused> {
-        match Loose::of(value)? {
-            Loose::None => {}
-            Loose::Text(text) => self.text(&text, deltas),
-            Loose::Other(value) => {
+    fn content(&mut self, value: &RawValue, deltas: &mut Vec<Delta>) -> Result<(), PieceError> {
+        match LooseText::of(value)? {
+            LooseText::None => {}
+            LooseText::Text(text) => self.text(&text, deltas),
+            LooseText::Other(value) => {
                 self.is_list = true;
                 for part in list(value)? {
                     self.part(part, deltas)?;
@@ -135,23 +135,23 @@ impl Gather {
             return;
         }
         match self.content.last_mut() {
-            Some(Piece::Text(last)) => last.push_str(text),
-            _ => self.content.push(Piece::Text(text.to_owned())),
+            Some(ChatContentPiece::Text(last)) => last.push_str(text),
+            _ => self.content.push(ChatContentPiece::Text(text.to_owned())),
         }
         deltas.push(Delta::Text(text.to_owned()));
     }
 
     /// Adds a part of a list: text, or thinking, which is itself a list of texts.
-    fn part(&mut self, part: &RawValue, deltas: &mut Vec<Delta>) -> Result<(), Refused> {
+    fn part(&mut self, part: &RawValue, deltas: &mut Vec<Delta>) -> Result<(), PieceError> {
         let members = Members::of(part)?;
         if let Some(thoughts) = members.get("thinking") {
-            let mut text = Loose::of(thoughts)?.text().to_owned();
+            let mut text = LooseText::of(thoughts)?.text().to_owned();
             for one in list(thoughts)? {
                 text.push_str(Members::of(one)?.loose("text")?.text());
             }
             match self.content.last_mut() {
-                Some(Piece::Thinking(last)) => last.push_str(&text),
-                _ => self.content.push(Piece::Thinking(text.clone())),
+                Some(ChatContentPiece::Thinking(last)) => last.push_str(&text),
+                _ => self.content.push(ChatContentPiece::Thinking(text.clone())),
             }
             deltas.push(Delta::Thinking(text));
             return Ok(());
@@ -160,7 +160,7 @@ impl Gather {
         Ok(())
     }
 
-    fn rest(&mut self, name: &str, value: &RawValue) -> Result<(), Refused> {
+    fn rest(&mut self, name: &str, value: &RawValue) -> Result<(), PieceError> {
         let value: Value = serde_json::from_str(value.get())?;
         if value.is_null() {
             return Ok(());
@@ -178,25 +178,25 @@ impl Gather {
     }
 
     /// Returns the message's items in the model's order: thinking, tools that the provider ran, text, calls.
-    pub(crate) fn items(&self) -> Vec<Item> {
+    pub(crate) fn items(&self) -> Vec<TurnItem> {
         let mut items = Vec::new();
         let thoughts = [&self.reasoning_content, &self.reasoning];
         if let Some(text) = thoughts.into_iter().find(|text| !text.is_empty()) {
-            items.push(Item::Thinking(text.clone()));
+            items.push(TurnItem::Thinking(text.clone()));
         }
         for (name, value) in &self.rest {
             items.extend(carried(name, value));
         }
         for piece in &self.content {
             items.push(match piece {
-                Piece::Text(text) => Item::Text(text.clone()),
-                Piece::Thinking(text) => Item::Thinking(text.clone()),
+                ChatContentPiece::Text(text) => TurnItem::Text(text.clone()),
+                ChatContentPiece::Thinking(text) => TurnItem::Thinking(text.clone()),
             });
         }
         if !self.refusal.is_empty() {
-            items.push(Item::Refusal(self.refusal.clone()));
+            items.push(TurnItem::Refusal(self.refusal.clone()));
         }
-        items.extend(self.calls.calls().map(Item::Call));
+        items.extend(self.calls.calls().map(TurnItem::Call));
         items
     }
 
@@ -208,7 +208,7 @@ impl Gather {
         let content = body.key("content");
         match &*self.content {
             pieces if self.is_list => list_of(content, pieces),
-            [Piece::Text(text)] => string(content, text),
+            [ChatContentPiece::Text(text)] => string(content, text),
             [] if !self.has_calls() => string(content, ""),
             _ => content.extend_from_slice(b"null"),
         }
@@ -237,14 +237,14 @@ impl Gather {
     }
 }
 
-fn think(loose: &Loose<'_>, thoughts: &mut bool, deltas: &mut Vec<Delta>) {
+fn think(loose: &LooseText<'_>, thoughts: &mut bool, deltas: &mut Vec<Delta>) {
     if let (false, Some(text)) = (*thoughts, loose.some()) {
         *thoughts = true;
         deltas.push(Delta::Thinking(text));
     }
 }
 
-fn list_of(out: &mut Vec<u8>, pieces: &[Piece]) {
+fn list_of(out: &mut Vec<u8>, pieces: &[ChatContentPiece]) {
     out.push(b'[');
     for (at, piece) in pieces.iter().enumerate() {
         if at > 0 {
@@ -252,11 +252,11 @@ fn list_of(out: &mut Vec<u8>, pieces: &[Piece]) {
         }
         let mut member = Writer::begin(out);
         match piece {
-            Piece::Text(text) => {
+            ChatContentPiece::Text(text) => {
                 string(member.key("type"), "text");
                 string(member.key("text"), text);
             }
-            Piece::Thinking(text) => {
+            ChatContentPiece::Thinking(text) => {
                 string(member.key("type"), "thinking");
                 let inner = member.key("thinking");
                 inner.push(b'[');
@@ -277,7 +277,7 @@ fn list_of_text(out: &mut Vec<u8>, text: &str) {
 }
 
 /// Returns the items in a member that is kept unread.
-fn carried(name: &str, value: &Value) -> Vec<Item> {
+fn carried(name: &str, value: &Value) -> Vec<TurnItem> {
     let raw = |value: &Value| RawValue::from_string(value.to_string()).ok();
     let word = |value: &Value, name: &str| {
         value
@@ -290,7 +290,7 @@ fn carried(name: &str, value: &Value) -> Vec<Item> {
         "executed_tools" => {
             let all = value.as_array().into_iter().flatten();
             let hosted = |one: &Value| {
-                Some(Item::Hosted {
+                Some(TurnItem::Hosted {
                     kind: word(one, "type").unwrap_or_else(|| "executed_tool".to_owned()),
                     name: word(one, "name"),
                     raw: raw(one)?,
@@ -305,8 +305,8 @@ fn carried(name: &str, value: &Value) -> Vec<Item> {
     }
 }
 
-fn unknown(kind: &str, raw: Option<Box<RawValue>>) -> Vec<Item> {
-    raw.map(|raw| Item::Unknown {
+fn unknown(kind: &str, raw: Option<Box<RawValue>>) -> Vec<TurnItem> {
+    raw.map(|raw| TurnItem::Unknown {
         kind: kind.to_owned(),
         raw,
     })

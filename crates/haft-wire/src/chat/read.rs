@@ -3,27 +3,27 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::chat::gather::{Gather, Refused};
+use crate::chat::gather::{ChatReplyBuilder, PieceError};
 use crate::dialect::Dialect;
 use crate::error::WireError;
-use crate::events::Events;
-use crate::fault::Fault;
-use crate::limits::Limits;
-use crate::loose::{Loose, Members, malformed, owned, reported, utf8};
-use crate::reply::{Reply, Stop, Turn, Usage};
+use crate::events::SseParser;
+use crate::fault::StreamError;
+use crate::limits::ReplyLimits;
+use crate::loose::{LooseText, Members, malformed, owned, reported, utf8};
+use crate::reply::{Reply, StopReason, Turn, Usage};
 use crate::stream::Delta;
 
 const CHAT: Dialect = Dialect::OpenAiChat;
 
 /// A reply, or an event of one: they differ only in `message` and `delta`.
 #[derive(Debug, Deserialize)]
-struct Chunk<'a> {
+struct ChatChunk<'a> {
     #[serde(borrow, default)]
-    id: Loose<'a>,
+    id: LooseText<'a>,
     #[serde(borrow, default)]
-    model: Loose<'a>,
+    model: LooseText<'a>,
     #[serde(borrow, default)]
-    choices: Option<Vec<Choice<'a>>>,
+    choices: Option<Vec<ChatChoice<'a>>>,
     #[serde(borrow, default)]
     usage: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -38,7 +38,7 @@ struct Chunk<'a> {
 }
 
 #[derive(Debug, Deserialize)]
-struct Choice<'a> {
+struct ChatChoice<'a> {
     #[serde(default)]
     index: Option<u64>,
     #[serde(borrow, default)]
@@ -46,25 +46,25 @@ struct Choice<'a> {
     #[serde(borrow, default)]
     delta: Option<Members<'a>>,
     #[serde(borrow, default)]
-    finish_reason: Loose<'a>,
+    finish_reason: LooseText<'a>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
 }
 
 /// Reads a reply that is not streamed.
-pub(crate) fn read(body: &[u8], limits: Limits) -> Result<Reply, WireError> {
+pub(crate) fn read(body: &[u8], limits: ReplyLimits) -> Result<Reply, WireError> {
     let text = utf8(CHAT, "a reply", body)?;
     let failed = malformed(CHAT, "a reply", text);
-    let chunk: Chunk<'_> = serde_json::from_str(text).map_err(&failed)?;
+    let chunk: ChatChunk<'_> = serde_json::from_str(text).map_err(&failed)?;
     let choice = first(&chunk)?;
     let Some((choice, message)) = choice.and_then(|one| Some((one, one.message?))) else {
         return Err(no_answer(&chunk, text));
     };
-    let mut gather = Gather::whole();
+    let mut gather = ChatReplyBuilder::whole();
     let members = Members::of(message).map_err(&failed)?;
     let taken = gather.take(&members, limits, &mut Vec::new());
     taken.map_err(|refused| error(refused, "a reply", message.get()))?;
-    let head = Head {
+    let head = ReplyHead {
         id: chunk.id.some(),
         model: chunk.model.some(),
         finish: choice.finish_reason.some(),
@@ -74,7 +74,7 @@ pub(crate) fn read(body: &[u8], limits: Limits) -> Result<Reply, WireError> {
 }
 
 /// Returns the answer of a reply or an event: only the first one if a request asked for several.
-fn first<'c, 'a>(chunk: &'c Chunk<'a>) -> Result<Option<&'c Choice<'a>>, WireError> {
+fn first<'c, 'a>(chunk: &'c ChatChunk<'a>) -> Result<Option<&'c ChatChoice<'a>>, WireError> {
     let choices = chunk.choices.as_deref().unwrap_or_default();
     let choice = choices
         .iter()
@@ -88,7 +88,7 @@ fn first<'c, 'a>(chunk: &'c Chunk<'a>) -> Result<Option<&'c Choice<'a>>, WireErr
 }
 
 /// Returns the error for a reply without an answer: the provider's own if it sent one.
-fn no_answer(chunk: &Chunk<'_>, text: &str) -> WireError {
+fn no_answer(chunk: &ChatChunk<'_>, text: &str) -> WireError {
     if chunk.message.or(chunk.detail).is_some() {
         let whole = serde_json::from_str::<&RawValue>(text.trim());
         if let Ok(whole) = whole {
@@ -105,15 +105,15 @@ fn no_answer(chunk: &Chunk<'_>, text: &str) -> WireError {
     }
 }
 
-fn error(refused: Refused, what: &'static str, text: &str) -> WireError {
+fn error(refused: PieceError, what: &'static str, text: &str) -> WireError {
     match refused {
-        Refused::Calls(most) => WireError::TooManyCalls(most),
-        Refused::Json(error) => malformed(CHAT, what, text)(error),
+        PieceError::Calls(most) => WireError::TooManyCalls(most),
+        PieceError::Json(error) => malformed(CHAT, what, text)(error),
     }
 }
 
 /// Returns the reported token usage; `None` if there is none.
-fn usage(chunk: &Chunk<'_>) -> Result<Option<Usage>, serde_json::Error> {
+fn usage(chunk: &ChatChunk<'_>) -> Result<Option<Usage>, serde_json::Error> {
     let of_groq = chunk
         .x_groq
         .as_ref()
@@ -144,24 +144,24 @@ fn usage(chunk: &Chunk<'_>) -> Result<Option<Usage>, serde_json::Error> {
 
 /// The data around a message.
 #[derive(Debug, Default)]
-struct Head {
+struct ReplyHead {
     id: Option<String>,
     model: Option<String>,
     finish: Option<String>,
     usage: Usage,
 }
 
-impl Head {
-    fn reply(self, gather: &Gather, raw: Box<RawValue>) -> Reply {
+impl ReplyHead {
+    fn reply(self, gather: &ChatReplyBuilder, raw: Box<RawValue>) -> Reply {
         // A forced call ends with `stop`, and some providers give no reason at all.
         let stop = match self.finish.as_deref() {
             None | Some("stop" | "tool_calls" | "function_call") if gather.has_calls() => {
-                Stop::Calls
+                StopReason::Calls
             }
-            None | Some("stop" | "tool_calls" | "function_call") => Stop::End,
-            Some("length") => Stop::Length,
-            Some("content_filter") => Stop::Filter,
-            Some(word) => Stop::Other(word.to_owned()),
+            None | Some("stop" | "tool_calls" | "function_call") => StopReason::End,
+            Some("length") => StopReason::Length,
+            Some("content_filter") => StopReason::Filter,
+            Some(word) => StopReason::Other(word.to_owned()),
         };
         Reply {
             turn: Turn {
@@ -179,30 +179,30 @@ impl Head {
 
 /// Reads a reply from events.
 #[derive(Debug)]
-pub(crate) struct Stream {
-    events: Events,
-    state: State,
+pub(crate) struct ChatStream {
+    events: SseParser,
+    state: ChatStreamState,
 }
 
 #[derive(Debug)]
-struct State {
-    limits: Limits,
+struct ChatStreamState {
+    limits: ReplyLimits,
     bytes: usize,
-    head: Head,
-    gather: Gather,
+    head: ReplyHead,
+    gather: ChatReplyBuilder,
     has_answer: bool,
     is_done: bool,
 }
 
-impl Stream {
-    pub(crate) fn new(limits: Limits) -> Self {
+impl ChatStream {
+    pub(crate) fn new(limits: ReplyLimits) -> Self {
         Self {
-            events: Events::new(limits.event),
-            state: State {
+            events: SseParser::new(limits.event),
+            state: ChatStreamState {
                 limits,
                 bytes: 0,
-                head: Head::default(),
-                gather: Gather::default(),
+                head: ReplyHead::default(),
+                gather: ChatReplyBuilder::default(),
                 has_answer: false,
                 is_done: false,
             },
@@ -246,8 +246,8 @@ impl Stream {
     }
 }
 
-impl State {
-    fn event(&mut self, data: &[u8], deltas: &mut Vec<Delta>) -> Result<(), Fault> {
+impl ChatStreamState {
+    fn event(&mut self, data: &[u8], deltas: &mut Vec<Delta>) -> Result<(), StreamError> {
         if self.is_done || data.is_empty() {
             return Ok(());
         }
@@ -257,7 +257,7 @@ impl State {
         }
         let text = utf8(CHAT, "an event", data)?;
         let failed = malformed(CHAT, "an event", text);
-        let chunk: Chunk<'_> = serde_json::from_str(text).map_err(&failed)?;
+        let chunk: ChatChunk<'_> = serde_json::from_str(text).map_err(&failed)?;
         if self.head.id.is_none() {
             self.head.id = chunk.id.some();
         }

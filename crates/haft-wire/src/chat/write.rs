@@ -7,7 +7,7 @@ use crate::body::{extra, same_dialect};
 use crate::chat::{choice, content, echo};
 use crate::dialect::Dialect;
 use crate::error::WireError;
-use crate::message::{Answer, Message};
+use crate::message::{Message, ToolOutput};
 use crate::request::Request;
 
 /// The members that are written from the request itself. `max_tokens` is the old name of one of them, the only one that some providers
@@ -95,7 +95,7 @@ fn text(out: &mut Vec<u8>, role: &str, text: &str) {
 }
 
 /// Writes a message for each answer and, after them all, one with the parts that they cannot hold.
-fn results(out: &mut Vec<u8>, answers: &[Answer]) -> Result<bool, WireError> {
+fn results(out: &mut Vec<u8>, answers: &[ToolOutput]) -> Result<bool, WireError> {
     let mut follows = Vec::new();
     let before = out.len();
     for answer in answers.iter().filter(|answer| !answer.is_approval()) {

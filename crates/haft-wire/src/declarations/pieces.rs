@@ -2,34 +2,34 @@
 
 use std::sync::Arc;
 
-use super::Written;
+use super::EncodedDeclaration;
 
 /// The number of tools per block: if one changes, only these are counted again.
 const BLOCK: usize = 32;
 
 /// The written declaration of each tool, in order.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Pieces {
+pub(crate) struct DeclarationList {
     /// The blocks; all are full except the last.
-    blocks: Vec<Arc<[Arc<Written>]>>,
+    blocks: Vec<Arc<[Arc<EncodedDeclaration>]>>,
     len: usize,
 }
 
-impl Pieces {
+impl DeclarationList {
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    pub(crate) fn get(&self, at: usize) -> Option<&Arc<Written>> {
+    pub(crate) fn get(&self, at: usize) -> Option<&Arc<EncodedDeclaration>> {
         self.blocks.get(at / BLOCK)?.get(at % BLOCK)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Written>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<EncodedDeclaration>> {
         self.blocks.iter().flat_map(|block| block.iter())
     }
 
     /// Returns a copy with other declarations at some positions; ignores positions that do not exist.
-    pub(crate) fn with(&self, others: &[(usize, Arc<Written>)]) -> Self {
+    pub(crate) fn with(&self, others: &[(usize, Arc<EncodedDeclaration>)]) -> Self {
         let mut with = self.clone();
         for (at, other) in others {
             if let Some(block) = with.blocks.get_mut(at / BLOCK) {
@@ -44,8 +44,8 @@ impl Pieces {
     }
 }
 
-impl From<Vec<Arc<Written>>> for Pieces {
-    fn from(all: Vec<Arc<Written>>) -> Self {
+impl From<Vec<Arc<EncodedDeclaration>>> for DeclarationList {
+    fn from(all: Vec<Arc<EncodedDeclaration>>) -> Self {
         Self {
             blocks: all.chunks(BLOCK).map(Arc::from).collect(),
             len: all.len(),

@@ -3,15 +3,15 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use super::{Declarations, Written};
-use crate::declared::Fragment;
-use crate::strict::budget::Budget;
+use super::{Declarations, EncodedDeclaration};
+use crate::declared::DialectFragment;
+use crate::strict::budget::StrictBudget;
 
 /// Maximum number of tools that are replaced individually: each moves the offsets of those after it.
 const MOST: usize = 16;
 
 /// A range of the old list, and its replacement in the new one.
-struct Cut<'w> {
+struct ListSplice<'w> {
     from: usize,
     to: usize,
     json: &'w [u8],
@@ -19,7 +19,7 @@ struct Cut<'w> {
 
 impl Declarations {
     /// Returns a copy with these tools at these positions; `None` if more than their own declarations would change.
-    pub(crate) fn replaced(&self, others: &[(usize, Arc<Written>)]) -> Option<Self> {
+    pub(crate) fn replaced(&self, others: &[(usize, Arc<EncodedDeclaration>)]) -> Option<Self> {
         if others.len() > MOST {
             return None;
         }
@@ -31,7 +31,7 @@ impl Declarations {
                 return None;
             }
             let from = self.places.get(*at).copied()??.get();
-            cuts.push(Cut {
+            cuts.push(ListSplice {
                 from,
                 to: from + old.json.len(),
                 json: &new.json,
@@ -51,10 +51,10 @@ impl Declarations {
     }
 
     /// Returns whether one tool's declaration can replace another's without changing anything else in the request.
-    fn is_alone(&self, old: &Fragment, new: &Fragment) -> bool {
+    fn is_alone(&self, old: &DialectFragment, new: &DialectFragment) -> bool {
         let strict = [&old.strict, &new.strict].map(Option::is_some);
         // If strict tools share a limit, one that needs more may leave less for those after it.
-        let shares = strict.contains(&true) && !Budget::is_boundless(self.dialect);
+        let shares = strict.contains(&true) && !StrictBudget::is_boundless(self.dialect);
         !shares
             && strict[0] == strict[1]
             && old.is_function == new.is_function
@@ -64,7 +64,7 @@ impl Declarations {
 }
 
 /// Returns the text with the cuts applied.
-fn spliced(old: &[u8], cuts: &[Cut<'_>]) -> Option<Vec<u8>> {
+fn spliced(old: &[u8], cuts: &[ListSplice<'_>]) -> Option<Vec<u8>> {
     let taken: usize = cuts.iter().map(|cut| cut.to - cut.from).sum();
     let added: usize = cuts.iter().map(|cut| cut.json.len()).sum();
     let mut json = Vec::with_capacity(old.len().checked_sub(taken)? + added);
@@ -79,7 +79,10 @@ fn spliced(old: &[u8], cuts: &[Cut<'_>]) -> Option<Vec<u8>> {
 }
 
 /// Returns the offsets of all tools after the cuts; the cuts are in text order.
-fn moved(places: &Arc<[Option<NonZeroUsize>]>, cuts: &[Cut<'_>]) -> Arc<[Option<NonZeroUsize>]> {
+fn moved(
+    places: &Arc<[Option<NonZeroUsize>]>,
+    cuts: &[ListSplice<'_>],
+) -> Arc<[Option<NonZeroUsize>]> {
     if cuts.iter().all(|cut| cut.to - cut.from == cut.json.len()) {
         return Arc::clone(places);
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::value::RawValue;
 
-use crate::declared::{Declared, Freeform, Function};
-use crate::declarer::{Declarer, Entry};
+use crate::declared::{Freeform, Function, ToolDeclaration};
+use crate::declarer::{Declarer, VersionedTool};
 use crate::dialect::Dialect;
 
 /// The number of declared tools: more than one block.
@@ -19,7 +19,7 @@ fn raw(json: &str) -> Box<RawValue> {
 }
 
 /// Returns the tool at this position in one variant: its name stays the same, its declaration does not.
-fn tool(dialect: Dialect, at: usize, variant: usize) -> Declared {
+fn tool(dialect: Dialect, at: usize, variant: usize) -> ToolDeclaration {
     let name = format!("server.tool_{at}");
     let plain = Function {
         name: name.clone(),
@@ -30,7 +30,7 @@ fn tool(dialect: Dialect, at: usize, variant: usize) -> Declared {
         strict: false,
         deferred: false,
     };
-    let function = |function| Declared::Function(function);
+    let function = |function| ToolDeclaration::Function(function);
     match variant {
         0 => function(plain),
         1 => function(Function {
@@ -57,13 +57,13 @@ fn tool(dialect: Dialect, at: usize, variant: usize) -> Declared {
             deferred: true,
             ..plain
         }),
-        6 => Declared::Freeform(Freeform {
+        6 => ToolDeclaration::Freeform(Freeform {
             name,
             description: "takes a text".to_owned(),
             grammar: None,
         }),
         // It has no name of its own, so it changes the names, too.
-        _ => Declared::Provider {
+        _ => ToolDeclaration::Provider {
             dialect,
             spec: raw(r#"{"type":"web_search"}"#),
         },
@@ -87,14 +87,14 @@ proptest! {
                 for (at, variant) in step {
                     now[*at] = *variant;
                 }
-                let tools: Vec<(String, Declared)> = now
+                let tools: Vec<(String, ToolDeclaration)> = now
                     .iter()
                     .enumerate()
                     .map(|(at, variant)| (format!("{at} {variant}"), tool(dialect, at, *variant)))
                     .collect();
-                let entries: Vec<Entry<'_>> = tools
+                let entries: Vec<VersionedTool<'_>> = tools
                     .iter()
-                    .map(|(version, tool)| Entry { version, tool })
+                    .map(|(version, tool)| VersionedTool { version, tool })
                     .collect();
                 let declared = kept.declare(&entries);
                 let fresh = Declarer::new(dialect).declare(&entries);

@@ -3,19 +3,19 @@
 use haft_json::escape::string;
 use haft_json::members::Writer;
 
-use crate::declared::{Declared, Fragment, Freeform, Function};
+use crate::declared::{DialectFragment, Freeform, Function, ToolDeclaration};
 use crate::dialect::Dialect;
 use crate::foreign::{input, lost, named};
-use crate::names::Names;
-use crate::strict::budget::Strict;
+use crate::names::ToolNames;
+use crate::strict::budget::StrictCost;
 
 /// Returns a tool's declaration in this dialect. What it cannot express is not written, and reported as lost.
 ///
 /// `strict` applies to the whole request here: the provider enforces all schemas or none (`VALIDATED`).
-pub(crate) fn fragment(tool: &Declared, names: &Names) -> Option<Fragment> {
+pub(crate) fn fragment(tool: &ToolDeclaration, names: &ToolNames) -> Option<DialectFragment> {
     Some(match tool {
-        Declared::Function(tool) => functions(&[(tool.name.clone(), tool)], names),
-        Declared::Namespace {
+        ToolDeclaration::Function(tool) => functions(&[(tool.name.clone(), tool)], names),
+        ToolDeclaration::Namespace {
             name,
             tools,
             description,
@@ -34,40 +34,40 @@ pub(crate) fn fragment(tool: &Declared, names: &Names) -> Option<Fragment> {
             }
             fragment
         }
-        Declared::Freeform(tool) => freeform(tool, names)?,
-        Declared::Provider {
+        ToolDeclaration::Freeform(tool) => freeform(tool, names)?,
+        ToolDeclaration::Provider {
             dialect: Dialect::Gemini,
             spec,
-        } => Fragment {
+        } => DialectFragment {
             json: spec.get().as_bytes().to_vec(),
-            ..Fragment::default()
+            ..DialectFragment::default()
         },
-        Declared::Provider { dialect, spec } => Fragment {
+        ToolDeclaration::Provider { dialect, spec } => DialectFragment {
             lost: vec![lost(
                 &named(spec),
                 "",
                 &format!("left out: it is a declaration of {dialect}"),
             )],
-            ..Fragment::default()
+            ..DialectFragment::default()
         },
-        Declared::ToolSearch(_) => Fragment {
+        ToolDeclaration::ToolSearch(_) => DialectFragment {
             lost: vec![lost(
                 "tool_search",
                 "",
                 "left out: this dialect has no search, all tools are declared at once",
             )],
-            ..Fragment::default()
+            ..DialectFragment::default()
         },
     })
 }
 
-fn functions(tools: &[(String, &Function)], names: &Names) -> Fragment {
-    let mut fragment = Fragment {
+fn functions(tools: &[(String, &Function)], names: &ToolNames) -> DialectFragment {
+    let mut fragment = DialectFragment {
         is_function: true,
-        ..Fragment::default()
+        ..DialectFragment::default()
     };
     for (name, tool) in tools {
-        // If two tools have the same name, the second is not declared.
+        // Every declared tool has a name on the wire.
         let Some(wire) = names.wire(name) else {
             continue;
         };
@@ -82,17 +82,20 @@ fn functions(tools: &[(String, &Function)], names: &Names) -> Fragment {
             .extend_from_slice(tool.parameters.get().as_bytes());
         object.end();
         if tool.strict {
-            fragment.strict.get_or_insert_with(Strict::default).tools += 1;
+            fragment
+                .strict
+                .get_or_insert_with(StrictCost::default)
+                .tools += 1;
         }
     }
     fragment
 }
 
 /// Declares a function with the single argument `input`.
-fn freeform(tool: &Freeform, names: &Names) -> Option<Fragment> {
-    let mut fragment = Fragment {
+fn freeform(tool: &Freeform, names: &ToolNames) -> Option<DialectFragment> {
+    let mut fragment = DialectFragment {
         is_function: true,
-        ..Fragment::default()
+        ..DialectFragment::default()
     };
     let mut object = Writer::begin(&mut fragment.json);
     string(object.key("name"), names.wire(&tool.name)?);
@@ -103,7 +106,7 @@ fn freeform(tool: &Freeform, names: &Names) -> Option<Fragment> {
         fragment.lost.push(lost(
             &tool.name,
             "",
-            "the grammar: it stands in the description of `input` alone",
+            "the grammar: only the description of `input` has it",
         ));
     }
     Some(fragment)

@@ -4,14 +4,14 @@ use haft_json::escape::string;
 use haft_json::members::Writer;
 use serde_json::value::RawValue;
 
-use super::results::{To, part, result, separate, text};
+use super::results::{ResultTarget, part, result, separate, text};
 use crate::body::inexpressible;
 use crate::dialect::Dialect;
 use crate::error::{WireError, quote};
-use crate::foreign::{Ids, arguments};
-use crate::message::{Answer, Message};
-use crate::names::Names;
-use crate::reply::{Call, Item, Turn};
+use crate::foreign::{CallIds, arguments};
+use crate::message::{Message, ToolOutput};
+use crate::names::ToolNames;
+use crate::reply::{Call, Turn, TurnItem};
 
 const DIALECT: Dialect = Dialect::Gemini;
 /// The signature for a call made by another model: `skip_thought_signature_validator` in Base64, which the provider's page on
@@ -19,20 +19,20 @@ const DIALECT: Dialect = Dialect::Gemini;
 const CARRIED: &str = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=";
 
 #[derive(Debug)]
-struct History<'a> {
+struct GeminiHistory<'a> {
     out: Vec<u8>,
     /// Whether a user's content is open.
     has_user: bool,
-    names: &'a Names,
+    names: &'a ToolNames,
     /// Whether the model is of the third generation, which requires signatures and reads files in answers.
     is_third: bool,
-    ids: Ids,
+    ids: CallIds,
     /// Calls of the previous turn, with their ids and names in this request.
-    open: Vec<Open<'a>>,
+    open: Vec<GeminiOpenCall<'a>>,
 }
 
 #[derive(Debug)]
-struct Open<'a> {
+struct GeminiOpenCall<'a> {
     call: &'a Call,
     id: Option<String>,
     name: String,
@@ -47,15 +47,15 @@ struct Open<'a> {
 pub(crate) fn write(
     model: &str,
     messages: &[Message],
-    names: &Names,
+    names: &ToolNames,
 ) -> Result<Vec<u8>, WireError> {
     let before = ["gemini-1", "gemini-2", "gemini-pro"];
-    let mut history = History {
+    let mut history = GeminiHistory {
         out: vec![b'['],
         has_user: false,
         names,
         is_third: !before.iter().any(|old| model.starts_with(old)),
-        ids: Ids::default(),
+        ids: CallIds::default(),
         open: Vec::new(),
     };
     for message in messages {
@@ -73,7 +73,7 @@ fn given_id(call: &Call, place: usize) -> Option<&str> {
     Some(call.id.as_str()).filter(|id| *id != made)
 }
 
-impl<'a> History<'a> {
+impl<'a> GeminiHistory<'a> {
     fn message(&mut self, message: &'a Message) -> Result<(), WireError> {
         if let Message::Results(answers) = message {
             return self.results(answers);
@@ -130,7 +130,7 @@ impl<'a> History<'a> {
                 self.ids.note(id);
             }
             let name = call.name.clone();
-            self.open.push(Open {
+            self.open.push(GeminiOpenCall {
                 call,
                 id,
                 name,
@@ -149,8 +149,8 @@ impl<'a> History<'a> {
         let mut parts = vec![b'['];
         for item in &turn.items {
             match item {
-                Item::Text(words) | Item::Refusal(words) => text(words, &mut parts),
-                Item::Call(call) => {
+                TurnItem::Text(words) | TurnItem::Refusal(words) => text(words, &mut parts),
+                TurnItem::Call(call) => {
                     let id = self.ids.unique(&call.id);
                     let name = self
                         .names
@@ -168,7 +168,7 @@ impl<'a> History<'a> {
                         string(object.key("thoughtSignature"), CARRIED);
                     }
                     object.end();
-                    self.open.push(Open {
+                    self.open.push(GeminiOpenCall {
                         call,
                         id: Some(id),
                         name,
@@ -187,7 +187,7 @@ impl<'a> History<'a> {
         }
     }
 
-    fn results(&mut self, answers: &[Answer]) -> Result<(), WireError> {
+    fn results(&mut self, answers: &[ToolOutput]) -> Result<(), WireError> {
         let (mut parts, mut behind) = (vec![b'['], vec![b'[']);
         for answer in answers.iter().filter(|answer| !answer.is_approval()) {
             let at = self
@@ -201,7 +201,7 @@ impl<'a> History<'a> {
                 )));
             };
             let open = self.open.remove(at);
-            let to = To {
+            let to = ResultTarget {
                 id: open.id.as_deref(),
                 name: &open.name,
             };

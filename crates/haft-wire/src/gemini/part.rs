@@ -3,14 +3,14 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::borrowed::Text;
+use crate::borrowed::BorrowedText;
 
 /// The members of a part that are read.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Part<'a> {
+pub(crate) struct GeminiPart<'a> {
     #[serde(borrow, default)]
-    pub(crate) text: Option<Text<'a>>,
+    pub(crate) text: Option<BorrowedText<'a>>,
     #[serde(default)]
     pub(crate) thought: Option<bool>,
     #[serde(borrow, default)]
@@ -24,9 +24,9 @@ pub(crate) struct Part<'a> {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FunctionCall<'a> {
     #[serde(borrow, default)]
-    pub(crate) id: Option<Text<'a>>,
+    pub(crate) id: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
-    pub(crate) name: Option<Text<'a>>,
+    pub(crate) name: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
     pub(crate) args: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -41,9 +41,9 @@ pub(crate) struct FunctionCall<'a> {
 pub(crate) struct PartialArg<'a> {
     /// Its path: `$.a.b[0]`.
     #[serde(borrow)]
-    pub(crate) json_path: Text<'a>,
+    pub(crate) json_path: BorrowedText<'a>,
     #[serde(borrow, default)]
-    pub(crate) string_value: Option<Text<'a>>,
+    pub(crate) string_value: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
     pub(crate) number_value: Option<&'a RawValue>,
     #[serde(default)]

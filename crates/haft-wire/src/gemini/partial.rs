@@ -11,28 +11,28 @@ const DEEPEST: usize = 64;
 
 /// The arguments received so far.
 #[derive(Debug, Default)]
-pub(crate) struct PartialArgs(Value);
+pub(crate) struct PartialArgs(PartialValue);
 
 #[derive(Debug, Default)]
-enum Value {
+enum PartialValue {
     #[default]
     Null,
     Text(String),
     /// A number or a boolean, as JSON.
     Plain(String),
-    List(Vec<Value>),
-    Object(Vec<(String, Value)>),
+    List(Vec<PartialValue>),
+    Object(Vec<(String, PartialValue)>),
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Step<'p> {
+enum PathSegment<'p> {
     Name(&'p str),
     Index(usize),
 }
 
 impl PartialArgs {
     pub(crate) fn is_empty(&self) -> bool {
-        matches!(self.0, Value::Null)
+        matches!(self.0, PartialValue::Null)
     }
 
     /// Adds pieces.
@@ -49,13 +49,13 @@ impl PartialArgs {
             }
             if let Some(text) = piece.string_value {
                 match place {
-                    Value::Text(so_far) => so_far.push_str(&text.0),
-                    other => *other = Value::Text(text.0.into_owned()),
+                    PartialValue::Text(so_far) => so_far.push_str(&text.0),
+                    other => *other = PartialValue::Text(text.0.into_owned()),
                 }
             } else if let Some(number) = piece.number_value {
-                *place = Value::Plain(number.get().to_owned());
+                *place = PartialValue::Plain(number.get().to_owned());
             } else if let Some(truth) = piece.bool_value {
-                *place = Value::Plain(truth.to_string());
+                *place = PartialValue::Plain(truth.to_string());
             }
         }
         Ok(())
@@ -70,13 +70,13 @@ impl PartialArgs {
 }
 
 /// Parses the steps of a path: names after dots or in `['…']`, and indexes.
-fn steps(path: &str) -> Option<Vec<Step<'_>>> {
+fn steps(path: &str) -> Option<Vec<PathSegment<'_>>> {
     let mut rest = path.strip_prefix('$')?;
     let mut steps = Vec::new();
     while !rest.is_empty() {
         if let Some(dotted) = rest.strip_prefix('.') {
             let end = dotted.find(['.', '[']).unwrap_or(dotted.len());
-            steps.push(Step::Name(
+            steps.push(PathSegment::Name(
                 dotted.get(..end).filter(|name| !name.is_empty())?,
             ));
             rest = &dotted[end..];
@@ -91,21 +91,21 @@ fn steps(path: &str) -> Option<Vec<Step<'_>>> {
                     .and_then(|inner| inner.strip_suffix('"'))
             });
             steps.push(match quoted {
-                Some(name) => Step::Name(name),
-                None => Step::Index(inner.parse().ok()?),
+                Some(name) => PathSegment::Name(name),
+                None => PathSegment::Index(inner.parse().ok()?),
             });
             rest = after;
         }
     }
-    let begins = matches!(steps.first(), Some(Step::Name(_)));
+    let begins = matches!(steps.first(), Some(PathSegment::Name(_)));
     (begins && steps.len() <= DEEPEST).then_some(steps)
 }
 
-impl Value {
+impl PartialValue {
     /// Returns the value one step below, and creates it if it does not exist.
-    fn at(&mut self, step: Step<'_>) -> Option<&mut Self> {
+    fn at(&mut self, step: PathSegment<'_>) -> Option<&mut Self> {
         match step {
-            Step::Name(name) => {
+            PathSegment::Name(name) => {
                 if matches!(self, Self::Null) {
                     *self = Self::Object(Vec::new());
                 }
@@ -119,7 +119,7 @@ impl Value {
                 }
                 members.get_mut(at).map(|(_, value)| value)
             }
-            Step::Index(index) => {
+            PathSegment::Index(index) => {
                 if matches!(self, Self::Null) {
                     *self = Self::List(Vec::new());
                 }

@@ -3,38 +3,37 @@
 use haft_json::escape::string;
 use serde_json::value::RawValue;
 
-use super::part::{FunctionCall, Part, is_hosted, kind};
+use super::part::{FunctionCall, GeminiPart, is_hosted, kind};
 use super::partial::PartialArgs;
-use crate::borrowed::Text;
+use crate::borrowed::BorrowedText;
 use crate::dialect::Dialect;
 use crate::error::WireError;
-use crate::reply::{Call, CallKind, Item};
+use crate::reply::{Call, CallKind, TurnItem};
 use crate::stream::Delta;
 
-/// The parts of a turn.
 #[derive(Debug)]
-pub(crate) struct Parts {
-    items: Vec<Item>,
+pub(crate) struct PartCollector {
+    items: Vec<TurnItem>,
     /// The parts to send back to the provider, separated by commas.
     raw: Vec<u8>,
     /// The text that may be continued.
-    text: Option<Run>,
+    text: Option<TextRun>,
     /// The call whose arguments may be continued.
-    call: Option<Growing>,
+    call: Option<GeminiPartialCall>,
     calls: usize,
     most_calls: usize,
 }
 
 /// Consecutive texts.
 #[derive(Debug)]
-struct Run {
+struct TextRun {
     is_thought: bool,
     text: String,
 }
 
 /// A call whose arguments arrive in pieces.
 #[derive(Debug)]
-struct Growing {
+struct GeminiPartialCall {
     call: Call,
     /// The part's signature, as it was sent.
     signature: Option<Box<RawValue>>,
@@ -42,7 +41,7 @@ struct Growing {
     arguments: PartialArgs,
 }
 
-impl Parts {
+impl PartCollector {
     pub(crate) fn new(most_calls: usize) -> Self {
         Self {
             items: Vec::new(),
@@ -58,9 +57,13 @@ impl Parts {
     ///
     /// # Errors
     /// If there are more calls than allowed, or the part is not in the provider's format.
-    pub(crate) fn push(&mut self, raw: &RawValue, deltas: &mut Vec<Delta>) -> Result<(), Fault> {
-        let part: Part<'_> =
-            serde_json::from_str(raw.get()).map_err(|error| Fault::Malformed(error.to_string()))?;
+    pub(crate) fn push(
+        &mut self,
+        raw: &RawValue,
+        deltas: &mut Vec<Delta>,
+    ) -> Result<(), PartError> {
+        let part: GeminiPart<'_> = serde_json::from_str(raw.get())
+            .map_err(|error| PartError::Malformed(error.to_string()))?;
         if let Some(call) = part.function_call {
             return self.function_call(call, part.thought_signature, raw, deltas);
         }
@@ -70,13 +73,13 @@ impl Parts {
             let kind = kind(raw);
             let raw = raw.to_owned();
             self.items.push(if is_hosted(&kind) {
-                Item::Hosted {
+                TurnItem::Hosted {
                     kind,
                     name: None,
                     raw,
                 }
             } else {
-                Item::Unknown { kind, raw }
+                TurnItem::Unknown { kind, raw }
             });
             return Ok(());
         };
@@ -101,7 +104,7 @@ impl Parts {
             _ => {
                 self.settle();
                 let text = text.into_owned();
-                self.text = Some(Run { is_thought, text });
+                self.text = Some(TextRun { is_thought, text });
             }
         }
         Ok(())
@@ -113,19 +116,19 @@ impl Parts {
         signature: Option<&RawValue>,
         raw: &RawValue,
         deltas: &mut Vec<Delta>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), PartError> {
         let goes_on = call.will_continue == Some(true) || call.partial_args.is_some();
         // A part without a name continues the call before it, or ends it.
         if call.name.is_none() {
             let Some(growing) = &mut self.call else {
-                return Err(Fault::Malformed(
+                return Err(PartError::Malformed(
                     "a `functionCall` without a `name`".to_owned(),
                 ));
             };
             growing
                 .arguments
                 .add(call.partial_args.unwrap_or_default())
-                .map_err(Fault::Malformed)?;
+                .map_err(PartError::Malformed)?;
             if growing.signature.is_none() {
                 growing.signature = signature.map(RawValue::to_owned);
             }
@@ -138,10 +141,10 @@ impl Parts {
         let index = self.begin_call()?;
         let has_id = call.id.is_some();
         let own = Call {
-            id: Text::owned(call.id).unwrap_or_else(|| format!("call-{index}")),
+            id: BorrowedText::owned(call.id).unwrap_or_else(|| format!("call-{index}")),
             item: None,
             kind: CallKind::Function,
-            name: Text::owned(call.name).unwrap_or_default(),
+            name: BorrowedText::owned(call.name).unwrap_or_default(),
             namespace: None,
             toolset: None,
             caller: None,
@@ -155,8 +158,8 @@ impl Parts {
             let mut arguments = PartialArgs::default();
             arguments
                 .add(call.partial_args.unwrap_or_default())
-                .map_err(Fault::Malformed)?;
-            self.call = Some(Growing {
+                .map_err(PartError::Malformed)?;
+            self.call = Some(GeminiPartialCall {
                 call: own,
                 signature: signature.map(RawValue::to_owned),
                 has_id,
@@ -172,13 +175,13 @@ impl Parts {
             text: own.arguments.clone(),
         });
         self.add_raw(raw.get());
-        self.items.push(Item::Call(own));
+        self.items.push(TurnItem::Call(own));
         Ok(())
     }
 
-    fn begin_call(&mut self) -> Result<usize, Fault> {
+    fn begin_call(&mut self) -> Result<usize, PartError> {
         if self.calls == self.most_calls {
-            return Err(Fault::TooManyCalls);
+            return Err(PartError::TooManyCalls);
         }
         self.calls += 1;
         Ok(self.calls - 1)
@@ -186,7 +189,7 @@ impl Parts {
 
     /// Ends a call whose arguments arrived in pieces: it is sent back to the provider as if it had arrived complete.
     fn end_call(&mut self, deltas: &mut Vec<Delta>) {
-        let Some(Growing {
+        let Some(GeminiPartialCall {
             mut call,
             signature,
             has_id,
@@ -217,13 +220,13 @@ impl Parts {
             index: self.calls - 1,
             text: call.arguments.clone(),
         });
-        self.items.push(Item::Call(call));
+        self.items.push(TurnItem::Call(call));
     }
 
     /// Ends the text and the call that could have been continued.
     fn settle(&mut self) {
         self.end_call(&mut Vec::new());
-        let Some(Run { is_thought, text }) = self.text.take() else {
+        let Some(TextRun { is_thought, text }) = self.text.take() else {
             return;
         };
         let mut raw = b"{\"text\":".to_vec();
@@ -245,17 +248,17 @@ impl Parts {
     }
 
     /// Returns the items, and the parts to send back to the provider, separated by commas.
-    pub(crate) fn finish(mut self) -> (Vec<Item>, String) {
+    pub(crate) fn finish(mut self) -> (Vec<TurnItem>, String) {
         self.settle();
         (self.items, String::from_utf8(self.raw).unwrap_or_default())
     }
 }
 
-fn item(is_thought: bool, text: String) -> Item {
+fn item(is_thought: bool, text: String) -> TurnItem {
     if is_thought {
-        Item::Thinking(text)
+        TurnItem::Thinking(text)
     } else {
-        Item::Text(text)
+        TurnItem::Text(text)
     }
 }
 
@@ -270,12 +273,12 @@ fn delta(is_thought: bool, text: &str) -> Delta {
 
 /// The reason why a part is refused.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum PartError {
     Malformed(String),
     TooManyCalls,
 }
 
-impl Fault {
+impl PartError {
     pub(crate) fn error(self, most_calls: usize, raw: &str) -> WireError {
         match self {
             Self::Malformed(reason) => {

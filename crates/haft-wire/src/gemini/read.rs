@@ -3,46 +3,46 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::parts::Parts;
-use crate::borrowed::Text;
+use super::parts::PartCollector;
+use crate::borrowed::BorrowedText;
 use crate::dialect::Dialect;
 use crate::error::{WireError, quote};
-use crate::limits::Limits;
-use crate::reply::{Item, Reply, Stop, Turn, Usage};
+use crate::limits::ReplyLimits;
+use crate::reply::{Reply, StopReason, Turn, TurnItem, Usage};
 
 /// A reply, or one event of a stream: both have the same format.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Chunk<'a> {
+pub(crate) struct GeminiChunk<'a> {
     #[serde(borrow, default)]
-    pub(crate) candidates: Option<Vec<Candidate<'a>>>,
+    pub(crate) candidates: Option<Vec<GeminiCandidate<'a>>>,
     #[serde(default)]
-    pub(crate) usage_metadata: Option<Tokens>,
+    pub(crate) usage_metadata: Option<GeminiUsage>,
     #[serde(borrow, default)]
-    pub(crate) model_version: Option<Text<'a>>,
+    pub(crate) model_version: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
-    pub(crate) response_id: Option<Text<'a>>,
+    pub(crate) response_id: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
     pub(crate) prompt_feedback: Option<Feedback<'a>>,
     #[serde(borrow, default)]
-    pub(crate) error: Option<Fault<'a>>,
+    pub(crate) error: Option<GeminiErrorObject<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Candidate<'a> {
+pub(crate) struct GeminiCandidate<'a> {
     #[serde(borrow, default)]
     pub(crate) content: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub(crate) finish_reason: Option<Text<'a>>,
+    pub(crate) finish_reason: Option<BorrowedText<'a>>,
     #[serde(default)]
     pub(crate) index: Option<u32>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(crate) struct Content<'a> {
+pub(crate) struct GeminiContent<'a> {
     #[serde(borrow, default)]
-    role: Option<Text<'a>>,
+    role: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
     pub(crate) parts: Option<Vec<&'a RawValue>>,
 }
@@ -52,22 +52,22 @@ pub(crate) struct Content<'a> {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Feedback<'a> {
     #[serde(borrow, default)]
-    pub(crate) block_reason: Option<Text<'a>>,
+    pub(crate) block_reason: Option<BorrowedText<'a>>,
 }
 
 /// An error reported by the provider.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Fault<'a> {
+pub(crate) struct GeminiErrorObject<'a> {
     #[serde(default)]
     code: Option<i64>,
     #[serde(borrow, default)]
-    message: Option<Text<'a>>,
+    message: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
-    status: Option<Text<'a>>,
+    status: Option<BorrowedText<'a>>,
 }
 
-impl From<Fault<'_>> for WireError {
-    fn from(fault: Fault<'_>) -> Self {
+impl From<GeminiErrorObject<'_>> for WireError {
+    fn from(fault: GeminiErrorObject<'_>) -> Self {
         let code = || {
             fault
                 .code
@@ -87,7 +87,7 @@ impl From<Fault<'_>> for WireError {
 #[expect(clippy::struct_field_names, reason = "the provider's names")]
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(crate) struct Tokens {
+pub(crate) struct GeminiUsage {
     prompt_token_count: Option<u64>,
     tool_use_prompt_token_count: Option<u64>,
     cached_content_token_count: Option<u64>,
@@ -95,7 +95,7 @@ pub(crate) struct Tokens {
     thoughts_token_count: Option<u64>,
 }
 
-impl Tokens {
+impl GeminiUsage {
     pub(crate) fn usage(self) -> Usage {
         let prompt = self.prompt_token_count.unwrap_or_default();
         let thinking = self.thoughts_token_count.unwrap_or_default();
@@ -112,13 +112,13 @@ impl Tokens {
 }
 
 /// Returns why the model stopped. A refused prompt has no other reason than that of the refusal.
-pub(crate) fn stop(word: Option<&str>, items: &[Item]) -> Stop {
+pub(crate) fn stop(word: Option<&str>, items: &[TurnItem]) -> StopReason {
     match word {
-        Some("STOP") | None if items.iter().any(|item| matches!(item, Item::Call(_))) => {
-            Stop::Calls
+        Some("STOP") | None if items.iter().any(|item| matches!(item, TurnItem::Call(_))) => {
+            StopReason::Calls
         }
-        Some("STOP") | None => Stop::End,
-        Some("MAX_TOKENS") => Stop::Length,
+        Some("STOP") | None => StopReason::End,
+        Some("MAX_TOKENS") => StopReason::Length,
         Some(
             "SAFETY"
             | "RECITATION"
@@ -131,8 +131,8 @@ pub(crate) fn stop(word: Option<&str>, items: &[Item]) -> Stop {
             | "IMAGE_RECITATION"
             | "MODEL_ARMOR"
             | "JAILBREAK",
-        ) => Stop::Filter,
-        Some(word) => Stop::Other(word.to_owned()),
+        ) => StopReason::Filter,
+        Some(word) => StopReason::Other(word.to_owned()),
     }
 }
 
@@ -140,8 +140,8 @@ pub(crate) fn stop(word: Option<&str>, items: &[Item]) -> Stop {
 ///
 /// # Errors
 /// If it is not in this dialect's format, contains more calls than allowed, or is an error of the provider.
-pub(crate) fn read(body: &[u8], limits: Limits) -> Result<Reply, WireError> {
-    let chunk: Chunk<'_> = serde_json::from_slice(body)
+pub(crate) fn read(body: &[u8], limits: ReplyLimits) -> Result<Reply, WireError> {
+    let chunk: GeminiChunk<'_> = serde_json::from_slice(body)
         .map_err(|error| WireError::malformed(Dialect::Gemini, "a reply", error, body))?;
     if let Some(fault) = chunk.error {
         return Err(fault.into());
@@ -159,10 +159,10 @@ pub(crate) fn read(body: &[u8], limits: Limits) -> Result<Reply, WireError> {
         ));
     }
     let content = first.as_ref().and_then(|first| first.content);
-    let mut parts = Parts::new(limits.calls);
+    let mut parts = PartCollector::new(limits.calls);
     let mut has_role = false;
     if let Some(content) = content {
-        let content: Content<'_> = serde_json::from_str(content.get())
+        let content: GeminiContent<'_> = serde_json::from_str(content.get())
             .map_err(|error| WireError::malformed(Dialect::Gemini, "`content`", error, body))?;
         has_role = content.role.is_some() && content.parts.is_some();
         for part in content.parts.into_iter().flatten() {
@@ -177,7 +177,7 @@ pub(crate) fn read(body: &[u8], limits: Limits) -> Result<Reply, WireError> {
     };
     let word = first.and_then(|first| first.finish_reason);
     let stop = match (&word, blocked) {
-        (None, Some(_)) => Stop::Filter,
+        (None, Some(_)) => StopReason::Filter,
         _ => stop(word.as_ref().map(|word| word.0.as_ref()), &items),
     };
     Ok(Reply {
@@ -188,8 +188,8 @@ pub(crate) fn read(body: &[u8], limits: Limits) -> Result<Reply, WireError> {
         },
         stop,
         usage: chunk.usage_metadata.unwrap_or_default().usage(),
-        id: Text::owned(chunk.response_id),
-        model: Text::owned(chunk.model_version),
+        id: BorrowedText::owned(chunk.response_id),
+        model: BorrowedText::owned(chunk.model_version),
     })
 }
 

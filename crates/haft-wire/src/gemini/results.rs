@@ -3,7 +3,7 @@
 use haft_json::escape::string;
 use haft_json::members::Writer;
 
-use crate::message::{Answer, Part};
+use crate::message::{ContentPart, ToolOutput};
 
 /// The media types that the answer of a function may contain; other files follow in a message after the answers.
 const WITHIN: [&str; 5] = [
@@ -22,12 +22,12 @@ pub(crate) fn separate(out: &mut Vec<u8>) {
 }
 
 /// Appends a part to an open list; nothing for an empty text.
-pub(crate) fn part(part: &Part, out: &mut Vec<u8>) {
+pub(crate) fn part(part: &ContentPart, out: &mut Vec<u8>) {
     match part {
-        Part::Text(words) => text(words, out),
-        Part::Image { media_type, data }
-        | Part::Audio { media_type, data }
-        | Part::File {
+        ContentPart::Text(words) => text(words, out),
+        ContentPart::Image { media_type, data }
+        | ContentPart::Audio { media_type, data }
+        | ContentPart::File {
             media_type, data, ..
         } => {
             inline(media_type, data, out);
@@ -58,32 +58,32 @@ fn inline(media_type: &str, data: &str, out: &mut Vec<u8>) {
 
 /// The call that an answer is for: its id, if the provider gave one, and its name.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct To<'a> {
+pub(crate) struct ResultTarget<'a> {
     pub(crate) id: Option<&'a str>,
     pub(crate) name: &'a str,
 }
 
 /// Appends a function's answer to an open list, and to `behind` the files that it cannot hold.
 pub(crate) fn result(
-    answer: &Answer,
-    to: To<'_>,
+    answer: &ToolOutput,
+    to: ResultTarget<'_>,
     holds_files: bool,
     [out, behind]: [&mut Vec<u8>; 2],
 ) {
     separate(out);
-    let held = |part: &&Part| {
-        let (Part::Image { media_type, .. }
-        | Part::Audio { media_type, .. }
-        | Part::File { media_type, .. }) = part
+    let held = |part: &&ContentPart| {
+        let (ContentPart::Image { media_type, .. }
+        | ContentPart::Audio { media_type, .. }
+        | ContentPart::File { media_type, .. }) = part
         else {
             return false;
         };
         holds_files && WITHIN.contains(&media_type.as_str())
     };
-    let apart: Vec<&Part> = answer
+    let apart: Vec<&ContentPart> = answer
         .parts
         .iter()
-        .filter(|part| !matches!(part, Part::Text(_)) && !held(part))
+        .filter(|part| !matches!(part, ContentPart::Text(_)) && !held(part))
         .collect();
     let mut words = answer.texts();
     if let Some(item) = answer.item.as_ref().filter(|_| answer.parts.is_empty()) {

@@ -1,30 +1,30 @@
 //! Reads a reply from events: each is a complete reply of its own, with the parts added since the previous one.
 
-use super::parts::Parts;
-use super::read::{Candidate, Chunk, Content, Tokens, message, stop};
-use crate::borrowed::Text;
+use super::parts::PartCollector;
+use super::read::{GeminiCandidate, GeminiChunk, GeminiContent, GeminiUsage, message, stop};
+use crate::borrowed::BorrowedText;
 use crate::dialect::Dialect;
 use crate::error::WireError;
-use crate::feed::Feed;
-use crate::limits::Limits;
-use crate::reply::{Reply, Stop, Turn, Usage};
+use crate::feed::EventFeed;
+use crate::limits::ReplyLimits;
+use crate::reply::{Reply, StopReason, Turn, Usage};
 use crate::stream::Delta;
 
 /// Reads a reply from events.
 #[derive(Debug)]
-pub(crate) struct Stream {
-    feed: Feed,
-    gather: Gather,
+pub(crate) struct GeminiStream {
+    feed: EventFeed,
+    gather: GeminiReplyBuilder,
 }
 
-impl Stream {
-    pub(crate) fn new(limits: Limits) -> Self {
+impl GeminiStream {
+    pub(crate) fn new(limits: ReplyLimits) -> Self {
         Self {
-            feed: Feed::new(limits),
-            gather: Gather {
+            feed: EventFeed::new(limits),
+            gather: GeminiReplyBuilder {
                 most_calls: limits.calls,
-                parts: Parts::new(limits.calls),
-                tokens: Tokens::default(),
+                parts: PartCollector::new(limits.calls),
+                tokens: GeminiUsage::default(),
                 id: None,
                 model: None,
                 stop: None,
@@ -59,17 +59,17 @@ impl Stream {
 
 /// The data of the events so far.
 #[derive(Debug)]
-struct Gather {
+struct GeminiReplyBuilder {
     most_calls: usize,
-    parts: Parts,
-    tokens: Tokens,
+    parts: PartCollector,
+    tokens: GeminiUsage,
     id: Option<String>,
     model: Option<String>,
     stop: Option<String>,
     is_blocked: bool,
 }
 
-impl Gather {
+impl GeminiReplyBuilder {
     fn is_whole(&self) -> bool {
         self.stop.is_some() || self.is_blocked
     }
@@ -78,39 +78,39 @@ impl Gather {
         if self.is_whole() {
             return Ok(());
         }
-        let chunk: Chunk<'_> = serde_json::from_slice(data)
+        let chunk: GeminiChunk<'_> = serde_json::from_slice(data)
             .map_err(|error| WireError::malformed(Dialect::Gemini, "an event", error, data))?;
         if let Some(fault) = chunk.error {
             return Err(fault.into());
         }
         self.tokens = chunk.usage_metadata.unwrap_or(self.tokens);
         if self.id.is_none() {
-            self.id = Text::owned(chunk.response_id);
-            self.model = Text::owned(chunk.model_version);
+            self.id = BorrowedText::owned(chunk.response_id);
+            self.model = BorrowedText::owned(chunk.model_version);
         }
         self.is_blocked |= chunk
             .prompt_feedback
             .is_some_and(|feedback| feedback.block_reason.is_some());
-        let first = |candidate: &Candidate<'_>| candidate.index.unwrap_or_default() == 0;
+        let first = |candidate: &GeminiCandidate<'_>| candidate.index.unwrap_or_default() == 0;
         let Some(candidate) = chunk.candidates.into_iter().flatten().find(first) else {
             return Ok(());
         };
         if let Some(content) = candidate.content {
-            let content: Content<'_> = serde_json::from_str(content.get())
+            let content: GeminiContent<'_> = serde_json::from_str(content.get())
                 .map_err(|error| WireError::malformed(Dialect::Gemini, "`content`", error, data))?;
             for part in content.parts.into_iter().flatten() {
                 let pushed = self.parts.push(part, deltas);
                 pushed.map_err(|fault| fault.error(self.most_calls, part.get()))?;
             }
         }
-        self.stop = Text::owned(candidate.finish_reason);
+        self.stop = BorrowedText::owned(candidate.finish_reason);
         Ok(())
     }
 
     fn finish(self) -> Result<Reply, WireError> {
         let (items, parts) = self.parts.finish();
         let stop = match self.stop {
-            None => Stop::Filter,
+            None => StopReason::Filter,
             Some(word) => stop(Some(&word), &items),
         };
         Ok(Reply {

@@ -8,7 +8,7 @@ use super::history;
 use crate::body::{extra, inexpressible, same_dialect};
 use crate::dialect::Dialect;
 use crate::error::WireError;
-use crate::request::{Choice, Request};
+use crate::request::{Request, ToolChoice};
 
 /// The members that haft writes itself.
 const OWN: [&str; 3] = ["contents", "systemInstruction", "tools"];
@@ -95,20 +95,20 @@ fn shared(
 /// call.
 fn choice(request: &Request<'_>) -> Option<Vec<u8>> {
     let (mode, names) = match request.choice {
-        Choice::Auto if request.tools.strict => ("VALIDATED", &[][..]),
-        Choice::Auto => return None,
-        Choice::None => ("NONE", &[][..]),
-        Choice::Required => ("ANY", &[][..]),
-        Choice::Tool(name) => ("ANY", std::slice::from_ref(name)),
-        Choice::Allowed {
+        ToolChoice::Auto if request.tools.strict => ("VALIDATED", &[][..]),
+        ToolChoice::Auto => return None,
+        ToolChoice::None => ("NONE", &[][..]),
+        ToolChoice::Required => ("ANY", &[][..]),
+        ToolChoice::Tool(name) => ("ANY", std::slice::from_ref(name)),
+        ToolChoice::Allowed {
             names,
             required: false,
         } if names.is_empty() => ("NONE", &[][..]),
-        Choice::Allowed {
+        ToolChoice::Allowed {
             names,
             required: true,
         } => ("ANY", names.as_slice()),
-        Choice::Allowed {
+        ToolChoice::Allowed {
             names,
             required: false,
         } => ("VALIDATED", names.as_slice()),

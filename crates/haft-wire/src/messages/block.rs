@@ -3,31 +3,31 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::borrowed::Text;
-use crate::reply::{Call, CallKind, Item};
+use crate::borrowed::BorrowedText;
+use crate::reply::{Call, CallKind, TurnItem};
 
 /// The members of a block that are read.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Block<'a> {
+pub(crate) struct MessagesBlock<'a> {
     #[serde(borrow, rename = "type")]
-    pub(crate) kind: Text<'a>,
+    pub(crate) kind: BorrowedText<'a>,
     #[serde(borrow, default)]
-    text: Option<Text<'a>>,
+    text: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
-    thinking: Option<Text<'a>>,
+    thinking: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
-    id: Option<Text<'a>>,
+    id: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
-    pub(crate) name: Option<Text<'a>>,
+    pub(crate) name: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
     input: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    toolset_name: Option<Text<'a>>,
+    toolset_name: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
     caller: Option<&'a RawValue>,
 }
 
-impl Block<'_> {
+impl MessagesBlock<'_> {
     /// Returns whether it is a call that the host must answer.
     pub(crate) fn is_call(&self) -> bool {
         self.kind.0 == "tool_use"
@@ -35,7 +35,7 @@ impl Block<'_> {
 
     /// Returns whether it is a text that the provider would refuse if it were sent back.
     pub(crate) fn is_blank(&self) -> bool {
-        let blank = |text: &Text<'_>| text.0.trim().is_empty();
+        let blank = |text: &BorrowedText<'_>| text.0.trim().is_empty();
         self.kind.0 == "text" && self.text.as_ref().is_none_or(blank)
     }
 }
@@ -45,24 +45,24 @@ impl Block<'_> {
 /// # Errors
 /// If the block is a call without an id or name.
 pub(crate) fn item(
-    block: Block<'_>,
+    block: MessagesBlock<'_>,
     raw: &RawValue,
     arguments: Option<String>,
-) -> Result<Item, &'static str> {
+) -> Result<TurnItem, &'static str> {
     Ok(match block.kind.0.as_ref() {
-        "text" => Item::Text(Text::owned(block.text).unwrap_or_default()),
-        "thinking" => Item::Thinking(Text::owned(block.thinking).unwrap_or_default()),
+        "text" => TurnItem::Text(BorrowedText::owned(block.text).unwrap_or_default()),
+        "thinking" => TurnItem::Thinking(BorrowedText::owned(block.thinking).unwrap_or_default()),
         // The provider shows nothing of this thinking.
-        "redacted_thinking" => Item::Thinking(String::new()),
-        "tool_use" => Item::Call(Call {
-            id: Text::owned(block.id)
+        "redacted_thinking" => TurnItem::Thinking(String::new()),
+        "tool_use" => TurnItem::Call(Call {
+            id: BorrowedText::owned(block.id)
                 .filter(|id| !id.is_empty())
                 .ok_or("a `tool_use` block without an `id`")?,
             item: None,
             kind: CallKind::Function,
-            name: Text::owned(block.name).ok_or("a `tool_use` block without a `name`")?,
+            name: BorrowedText::owned(block.name).ok_or("a `tool_use` block without a `name`")?,
             namespace: None,
-            toolset: Text::owned(block.toolset_name),
+            toolset: BorrowedText::owned(block.toolset_name),
             caller: block
                 .caller
                 .filter(|caller| !is_direct(caller))
@@ -74,17 +74,17 @@ pub(crate) fn item(
             hosted(kind, block.name, raw)
         }
         kind if kind.ends_with("_tool_result") => hosted(kind, block.name, raw),
-        kind => Item::Unknown {
+        kind => TurnItem::Unknown {
             kind: kind.to_owned(),
             raw: raw.to_owned(),
         },
     })
 }
 
-fn hosted(kind: &str, name: Option<Text<'_>>, raw: &RawValue) -> Item {
-    Item::Hosted {
+fn hosted(kind: &str, name: Option<BorrowedText<'_>>, raw: &RawValue) -> TurnItem {
+    TurnItem::Hosted {
         kind: kind.to_owned(),
-        name: Text::owned(name),
+        name: BorrowedText::owned(name),
         raw: raw.to_owned(),
     }
 }
@@ -92,9 +92,10 @@ fn hosted(kind: &str, name: Option<Text<'_>>, raw: &RawValue) -> Item {
 /// Returns whether the model itself makes the call.
 fn is_direct(caller: &RawValue) -> bool {
     #[derive(Deserialize)]
-    struct Caller<'a> {
+    struct BlockCaller<'a> {
         #[serde(borrow, rename = "type")]
-        kind: Text<'a>,
+        kind: BorrowedText<'a>,
     }
-    serde_json::from_str(caller.get()).is_ok_and(|caller: Caller<'_>| caller.kind.0 == "direct")
+    serde_json::from_str(caller.get())
+        .is_ok_and(|caller: BlockCaller<'_>| caller.kind.0 == "direct")
 }

@@ -6,12 +6,12 @@ use haft_json::escape::string;
 use haft_json::members::Writer;
 
 use crate::media::note;
-use crate::message::{Answer, Part};
-use crate::names::Names;
+use crate::message::{ContentPart, ToolOutput};
+use crate::names::ToolNames;
 
 /// The content that is accepted in addition to text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Takes {
+pub(crate) enum ContentKinds {
     /// Images and documents.
     All,
     /// Images only: results of a toolset.
@@ -21,21 +21,25 @@ pub(crate) enum Takes {
 const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// Appends a block to an open list; nothing for a blank text, which the provider refuses.
-pub(crate) fn block(part: &Part, takes: Takes, out: &mut Vec<u8>) {
+pub(crate) fn block(part: &ContentPart, takes: ContentKinds, out: &mut Vec<u8>) {
     match part {
-        Part::Text(words) => text(words, out),
-        Part::Image { media_type, data } if PICTURES.contains(&media_type.as_str()) => {
+        ContentPart::Text(words) => text(words, out),
+        ContentPart::Image { media_type, data } if PICTURES.contains(&media_type.as_str()) => {
             let object = begin("image", out);
             source("base64", media_type, data, object);
         }
-        Part::File { .. } if takes == Takes::All => document(part, out),
-        Part::Image { .. } => left_out(part, "Claude reads PNG, JPEG, GIF and WebP pictures", out),
-        Part::File { .. } => left_out(part, "a toolset's result holds text and pictures", out),
-        Part::Audio { .. } => left_out(part, "Claude takes no sound", out),
+        ContentPart::File { .. } if takes == ContentKinds::All => document(part, out),
+        ContentPart::Image { .. } => {
+            left_out(part, "Claude reads PNG, JPEG, GIF and WebP pictures", out);
+        }
+        ContentPart::File { .. } => {
+            left_out(part, "a toolset's result holds text and pictures", out);
+        }
+        ContentPart::Audio { .. } => left_out(part, "Claude does not accept audio", out),
     }
 }
 
-fn left_out(part: &Part, reason: &str, out: &mut Vec<u8>) {
+fn left_out(part: &ContentPart, reason: &str, out: &mut Vec<u8>) {
     if let Some(note) = note(part, reason) {
         text(&note, out);
     }
@@ -75,8 +79,8 @@ fn source(kind: &str, media_type: &str, data: &str, mut object: Writer<'_>) {
 }
 
 /// Appends a file: a PDF unchanged, other text files as characters.
-fn document(part: &Part, out: &mut Vec<u8>) {
-    let Part::File {
+fn document(part: &ContentPart, out: &mut Vec<u8>) {
+    let ContentPart::File {
         name,
         media_type,
         data,
@@ -109,7 +113,7 @@ fn document(part: &Part, out: &mut Vec<u8>) {
 
 /// Appends a result to an open list. A search's result contains the references to what it found, and nothing else; an answer in another
 /// dialect's format is given as its JSON if there is nothing else to read.
-pub(crate) fn result(answer: &Answer, id: &str, names: &Names, out: &mut Vec<u8>) {
+pub(crate) fn result(answer: &ToolOutput, id: &str, names: &ToolNames, out: &mut Vec<u8>) {
     let mut object = begin("tool_result", out);
     string(object.key("tool_use_id"), id);
     if let Some(toolset) = &answer.call.toolset {
@@ -128,9 +132,9 @@ pub(crate) fn result(answer: &Answer, id: &str, names: &Names, out: &mut Vec<u8>
         reference.end();
     }
     let takes = if answer.call.toolset.is_some() {
-        Takes::Pictures
+        ContentKinds::Pictures
     } else {
-        Takes::All
+        ContentKinds::All
     };
     for part in answer.parts.iter().filter(|_| loads.is_empty()) {
         block(part, takes, content);

@@ -3,21 +3,21 @@
 use haft_json::escape::string;
 use haft_json::members::Writer;
 
-use crate::declared::{Declared, Fragment, Freeform, Function, Search};
+use crate::declared::{DialectFragment, Freeform, Function, SearchRunner, ToolDeclaration};
 use crate::dialect::Dialect;
 use crate::foreign::{input, lost, named};
-use crate::names::Names;
+use crate::names::ToolNames;
 use crate::strict::anthropic::compile;
-use crate::strict::budget::Strict;
+use crate::strict::budget::StrictCost;
 
 /// The name of a host's search if it declares no tool with this name itself.
 const SEARCH: &str = "tool_search";
 
 /// Returns a tool's declaration in this dialect. A tool of another dialect has none: it is not written, and reported as lost.
-pub(crate) fn fragment(tool: &Declared, names: &Names) -> Option<Fragment> {
+pub(crate) fn fragment(tool: &ToolDeclaration, names: &ToolNames) -> Option<DialectFragment> {
     Some(match tool {
-        Declared::Function(tool) => functions(&[(tool.name.clone(), tool)], names),
-        Declared::Namespace {
+        ToolDeclaration::Function(tool) => functions(&[(tool.name.clone(), tool)], names),
+        ToolDeclaration::Namespace {
             name,
             tools,
             description,
@@ -36,40 +36,40 @@ pub(crate) fn fragment(tool: &Declared, names: &Names) -> Option<Fragment> {
             }
             fragment
         }
-        Declared::Freeform(tool) => freeform(tool, names)?,
-        Declared::Provider {
+        ToolDeclaration::Freeform(tool) => freeform(tool, names)?,
+        ToolDeclaration::Provider {
             dialect: Dialect::Anthropic,
             spec,
-        } => Fragment {
+        } => DialectFragment {
             json: spec.get().as_bytes().to_vec(),
-            ..Fragment::default()
+            ..DialectFragment::default()
         },
-        Declared::Provider { dialect, spec } => Fragment {
+        ToolDeclaration::Provider { dialect, spec } => DialectFragment {
             lost: vec![lost(
                 &named(spec),
                 "",
                 &format!("left out: it is a declaration of {dialect}"),
             )],
-            ..Fragment::default()
+            ..DialectFragment::default()
         },
-        Declared::ToolSearch(Search::Provider) => Fragment {
+        ToolDeclaration::ToolSearch(SearchRunner::Provider) => DialectFragment {
             json: br#"{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}"#
                 .to_vec(),
-            ..Fragment::default()
+            ..DialectFragment::default()
         },
-        Declared::ToolSearch(Search::Host) => search(names),
+        ToolDeclaration::ToolSearch(SearchRunner::Host) => search(names),
     })
 }
 
 /// Declares functions, separated by commas. They are all strict, or none is.
-fn functions(tools: &[(String, &Function)], names: &Names) -> Fragment {
-    let mut fragment = Fragment {
+fn functions(tools: &[(String, &Function)], names: &ToolNames) -> DialectFragment {
+    let mut fragment = DialectFragment {
         is_function: true,
-        ..Fragment::default()
+        ..DialectFragment::default()
     };
-    let mut strict = Strict::default();
+    let mut strict = StrictCost::default();
     for (name, tool) in tools {
-        // If two tools have the same name, the second is not declared.
+        // Every declared tool has a name on the wire.
         let Some(wire) = names.wire(name) else {
             continue;
         };
@@ -85,9 +85,7 @@ fn functions(tools: &[(String, &Function)], names: &Names) -> Fragment {
                 strict.unions += compiled.unions;
                 let moved = compiled.moved.iter();
                 fragment.lost.extend(
-                    moved.map(|at| {
-                        lost(name, at, "not held to: it stands in the description alone")
-                    }),
+                    moved.map(|at| lost(name, at, "not enforced: only the description has it")),
                 );
                 one(&mut fragment.json, wire, tool, &compiled.json, true);
             }
@@ -126,10 +124,10 @@ fn one(out: &mut Vec<u8>, wire: &str, tool: &Function, schema: &[u8], strict: bo
 }
 
 /// Declares a function with the single argument `input`.
-fn freeform(tool: &Freeform, names: &Names) -> Option<Fragment> {
-    let mut fragment = Fragment {
+fn freeform(tool: &Freeform, names: &ToolNames) -> Option<DialectFragment> {
+    let mut fragment = DialectFragment {
         is_function: true,
-        ..Fragment::default()
+        ..DialectFragment::default()
     };
     let mut object = Writer::begin(&mut fragment.json);
     string(object.key("name"), names.wire(&tool.name)?);
@@ -142,21 +140,21 @@ fn freeform(tool: &Freeform, names: &Names) -> Option<Fragment> {
         fragment.lost.push(lost(
             &tool.name,
             "",
-            "the grammar: it stands in the description of `input` alone",
+            "the grammar: only the description of `input` has it",
         ));
     }
     Some(fragment)
 }
 
 /// Declares the host's search; it is a tool of its own, which is not declared twice.
-fn search(names: &Names) -> Fragment {
+fn search(names: &ToolNames) -> DialectFragment {
     if names.canonical(SEARCH).is_some() {
-        return Fragment::default();
+        return DialectFragment::default();
     }
     let json = br#"{"name":"tool_search","description":"Find further tools by what they do. Its result makes the tools that it found callable.","input_schema":{"type":"object","properties":{"query":{"type":"string","description":"What the tool shall do, in a few words."}},"required":["query"]}}"#;
-    Fragment {
+    DialectFragment {
         json: json.to_vec(),
         is_function: true,
-        ..Fragment::default()
+        ..DialectFragment::default()
     }
 }

@@ -3,58 +3,57 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::read::{Fault, Tokens};
-use crate::borrowed::Text;
+use super::read::{MessagesErrorObject, MessagesUsage};
+use crate::borrowed::BorrowedText;
 use crate::dialect::Dialect;
 use crate::error::WireError;
 
-/// An event.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Event<'a> {
+pub(crate) struct MessagesEvent<'a> {
     #[serde(borrow, rename = "type")]
-    pub(crate) kind: Text<'a>,
+    pub(crate) kind: BorrowedText<'a>,
     #[serde(default)]
     pub(crate) index: Option<usize>,
     #[serde(borrow, default)]
-    pub(crate) delta: Option<Change<'a>>,
+    pub(crate) delta: Option<MessagesDelta<'a>>,
     #[serde(borrow, default)]
     pub(crate) content_block: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub(crate) message: Option<Start<'a>>,
+    pub(crate) message: Option<MessageStart<'a>>,
     #[serde(default)]
-    pub(crate) usage: Option<Tokens>,
+    pub(crate) usage: Option<MessagesUsage>,
     #[serde(borrow, default)]
-    pub(crate) error: Option<Fault<'a>>,
+    pub(crate) error: Option<MessagesErrorObject<'a>>,
 }
 
 /// The change that an event makes.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Change<'a> {
+pub(crate) struct MessagesDelta<'a> {
     #[serde(borrow, rename = "type", default)]
-    pub(crate) kind: Option<Text<'a>>,
+    pub(crate) kind: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
-    pub(crate) text: Option<Text<'a>>,
+    pub(crate) text: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
-    pub(crate) thinking: Option<Text<'a>>,
+    pub(crate) thinking: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
-    pub(crate) partial_json: Option<Text<'a>>,
+    pub(crate) partial_json: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
     pub(crate) citation: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub(crate) stop_reason: Option<Text<'a>>,
+    pub(crate) stop_reason: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
     pub(crate) stop_details: Option<&'a RawValue>,
 }
 
 /// The start of a message.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Start<'a> {
+pub(crate) struct MessageStart<'a> {
     #[serde(borrow, default)]
-    pub(crate) id: Option<Text<'a>>,
+    pub(crate) id: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
-    pub(crate) model: Option<Text<'a>>,
+    pub(crate) model: Option<BorrowedText<'a>>,
     #[serde(default)]
-    pub(crate) usage: Tokens,
+    pub(crate) usage: MessagesUsage,
 }
 
 /// Returns the error for an event that is not in the provider's format.

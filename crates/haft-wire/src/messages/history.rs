@@ -3,40 +3,40 @@
 use haft_json::escape::string;
 use haft_json::members::Writer;
 
-use super::content::{Takes, block, result, separate, text};
+use super::content::{ContentKinds, block, result, separate, text};
 use crate::body::inexpressible;
 use crate::dialect::Dialect;
 use crate::error::{WireError, quote};
-use crate::foreign::{Ids, arguments};
-use crate::message::{Answer, Message};
-use crate::names::Names;
-use crate::reply::{Call, Item, Turn};
+use crate::foreign::{CallIds, arguments};
+use crate::message::{Message, ToolOutput};
+use crate::names::ToolNames;
+use crate::reply::{Call, Turn, TurnItem};
 
 const DIALECT: Dialect = Dialect::Anthropic;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
+enum MessageRole {
     User,
     Assistant,
     System,
 }
 
 #[derive(Debug)]
-struct History<'a> {
+struct MessagesHistory<'a> {
     out: Vec<u8>,
     /// The role of the open message.
-    role: Option<Role>,
-    names: &'a Names,
+    role: Option<MessageRole>,
+    names: &'a ToolNames,
     /// Whether the model accepts notes of the host between the messages.
     has_system: bool,
-    ids: Ids,
+    ids: CallIds,
     /// Calls without an answer so far.
-    open: Vec<Waiting<'a>>,
+    open: Vec<MessagesOpenCall<'a>>,
 }
 
 /// A call that waits for its answer.
 #[derive(Debug)]
-struct Waiting<'a> {
+struct MessagesOpenCall<'a> {
     call: &'a Call,
     /// Its id in this request.
     id: String,
@@ -51,15 +51,15 @@ struct Waiting<'a> {
 pub(crate) fn write(
     model: &str,
     messages: &[Message],
-    names: &Names,
+    names: &ToolNames,
 ) -> Result<Vec<u8>, WireError> {
-    let mut history = History {
+    let mut history = MessagesHistory {
         out: vec![b'['],
         role: None,
         names,
         // The provider's page on system messages in a conversation names only this model.
         has_system: model.starts_with("claude-opus-4-8"),
-        ids: Ids::default(),
+        ids: CallIds::default(),
         open: Vec::new(),
     };
     for message in messages {
@@ -71,7 +71,7 @@ pub(crate) fn write(
     Ok(history.out)
 }
 
-impl<'a> History<'a> {
+impl<'a> MessagesHistory<'a> {
     fn message(&mut self, message: &'a Message) -> Result<(), WireError> {
         if let Message::Results(answers) = message {
             return self.results(answers);
@@ -82,19 +82,19 @@ impl<'a> History<'a> {
         }
         match message {
             Message::User(parts) => {
-                self.within(Role::User, |out| {
+                self.within(MessageRole::User, |out| {
                     for part in parts {
-                        block(part, Takes::All, out);
+                        block(part, ContentKinds::All, out);
                     }
                 });
             }
-            Message::Host(note) if self.has_system && self.role == Some(Role::User) => {
-                self.within(Role::System, |out| text(note, out));
+            Message::Host(note) if self.has_system && self.role == Some(MessageRole::User) => {
+                self.within(MessageRole::System, |out| text(note, out));
             }
             Message::Host(note) if note.trim().is_empty() => {}
             Message::Host(note) => {
                 let note = format!("<system>{note}</system>");
-                self.within(Role::User, |out| text(&note, out));
+                self.within(MessageRole::User, |out| text(&note, out));
             }
             Message::Model(turn) if turn.dialect == DIALECT => self.own(turn),
             Message::Model(turn) => self.foreign(turn),
@@ -104,7 +104,7 @@ impl<'a> History<'a> {
     }
 
     /// Appends blocks to a message of this role; adds no message if there are no blocks.
-    fn within(&mut self, role: Role, add: impl FnOnce(&mut Vec<u8>)) {
+    fn within(&mut self, role: MessageRole, add: impl FnOnce(&mut Vec<u8>)) {
         let mut blocks = vec![b'['];
         add(&mut blocks);
         let Some(blocks) = blocks.get(1..).filter(|blocks| !blocks.is_empty()) else {
@@ -114,9 +114,9 @@ impl<'a> History<'a> {
             self.close();
             separate(&mut self.out);
             let begin: &[u8] = match role {
-                Role::User => br#"{"role":"user","content":["#,
-                Role::Assistant => br#"{"role":"assistant","content":["#,
-                Role::System => br#"{"role":"system","content":["#,
+                MessageRole::User => br#"{"role":"user","content":["#,
+                MessageRole::Assistant => br#"{"role":"assistant","content":["#,
+                MessageRole::System => br#"{"role":"system","content":["#,
             };
             self.out.extend_from_slice(begin);
             self.role = Some(role);
@@ -135,7 +135,7 @@ impl<'a> History<'a> {
     fn own(&mut self, turn: &'a Turn) {
         for call in turn.calls() {
             self.ids.note(&call.id);
-            self.open.push(Waiting {
+            self.open.push(MessagesOpenCall {
                 call,
                 id: call.id.clone(),
                 is_own: true,
@@ -144,7 +144,7 @@ impl<'a> History<'a> {
         let raw = turn.raw.get().trim();
         let blocks = raw.strip_prefix('[').and_then(|raw| raw.strip_suffix(']'));
         let blocks = blocks.unwrap_or(raw).trim();
-        self.within(Role::Assistant, |out| {
+        self.within(MessageRole::Assistant, |out| {
             out.extend_from_slice(blocks.as_bytes());
         });
     }
@@ -154,8 +154,8 @@ impl<'a> History<'a> {
         let mut blocks = vec![b'['];
         for item in &turn.items {
             match item {
-                Item::Text(words) | Item::Refusal(words) => text(words, &mut blocks),
-                Item::Call(call) => {
+                TurnItem::Text(words) | TurnItem::Refusal(words) => text(words, &mut blocks),
+                TurnItem::Call(call) => {
                     let id = self.ids.unique(&call.id);
                     separate(&mut blocks);
                     let mut object = Writer::begin(&mut blocks);
@@ -169,7 +169,7 @@ impl<'a> History<'a> {
                         .key("input")
                         .extend_from_slice(arguments(call).as_bytes());
                     object.end();
-                    self.open.push(Waiting {
+                    self.open.push(MessagesOpenCall {
                         call,
                         id,
                         is_own: false,
@@ -178,10 +178,12 @@ impl<'a> History<'a> {
                 _ => {}
             }
         }
-        self.within(Role::Assistant, |out| out.extend_from_slice(&blocks[1..]));
+        self.within(MessageRole::Assistant, |out| {
+            out.extend_from_slice(&blocks[1..]);
+        });
     }
 
-    fn results(&mut self, answers: &[Answer]) -> Result<(), WireError> {
+    fn results(&mut self, answers: &[ToolOutput]) -> Result<(), WireError> {
         let mut blocks = vec![b'['];
         for answer in answers.iter().filter(|answer| !answer.is_approval()) {
             let at = self
@@ -203,12 +205,12 @@ impl<'a> History<'a> {
                 None => result(answer, &open.id, self.names, &mut blocks),
             }
         }
-        self.within(Role::User, |out| out.extend_from_slice(&blocks[1..]));
+        self.within(MessageRole::User, |out| out.extend_from_slice(&blocks[1..]));
         Ok(())
     }
 
     fn all_answered(&self) -> Result<(), WireError> {
-        let Some(Waiting { call, .. }) = self.open.first() else {
+        let Some(MessagesOpenCall { call, .. }) = self.open.first() else {
             return Ok(());
         };
         let (id, name) = (quote(&call.id), quote(&call.name));

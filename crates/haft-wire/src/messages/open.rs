@@ -4,13 +4,13 @@ use haft_json::escape::string;
 use haft_json::members::{Member, Writer, members};
 use serde_json::value::RawValue;
 
-use super::block::{Block, item};
+use super::block::{MessagesBlock, item};
 use crate::foreign::object;
-use crate::reply::Item;
+use crate::reply::TurnItem;
 
 /// A block that has started.
 #[derive(Debug)]
-pub(crate) struct Open {
+pub(crate) struct PartialBlock {
     /// The block as it started.
     start: Box<RawValue>,
     /// Texts that arrive in pieces, by the name of their member.
@@ -25,7 +25,7 @@ pub(crate) struct Open {
     pub(crate) is_done: bool,
 }
 
-impl Open {
+impl PartialBlock {
     pub(crate) fn new(start: &RawValue, call: Option<usize>) -> Self {
         Self {
             start: start.to_owned(),
@@ -72,10 +72,10 @@ impl Open {
     ///
     /// # Errors
     /// If it did not start as a block.
-    pub(crate) fn finish(self, out: &mut Vec<u8>) -> Result<Option<Item>, String> {
+    pub(crate) fn finish(self, out: &mut Vec<u8>) -> Result<Option<TurnItem>, String> {
         let raw = String::from_utf8(self.json()).map_err(|error| error.to_string())?;
         let raw = RawValue::from_string(raw).map_err(|error| error.to_string())?;
-        let block: Block<'_> =
+        let block: MessagesBlock<'_> =
             serde_json::from_str(raw.get()).map_err(|error| error.to_string())?;
         if block.is_blank() {
             return Ok(None);

@@ -4,28 +4,31 @@ use std::borrow::Cow;
 
 /// A piece of a block.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Piece<'a> {
+pub(crate) struct BlockDelta<'a> {
     pub(crate) index: usize,
-    pub(crate) kind: Kind,
+    pub(crate) kind: BlockDeltaKind,
     pub(crate) text: Cow<'a, str>,
 }
 
 /// The part of a block that a piece adds to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum BlockDeltaKind {
     Text,
     Thinking,
     Input,
 }
 
-const SHAPES: [(&[u8], Kind); 3] = [
-    (b"text_delta\",\"text\":", Kind::Text),
-    (b"input_json_delta\",\"partial_json\":", Kind::Input),
-    (b"thinking_delta\",\"thinking\":", Kind::Thinking),
+const SHAPES: [(&[u8], BlockDeltaKind); 3] = [
+    (b"text_delta\",\"text\":", BlockDeltaKind::Text),
+    (
+        b"input_json_delta\",\"partial_json\":",
+        BlockDeltaKind::Input,
+    ),
+    (b"thinking_delta\",\"thinking\":", BlockDeltaKind::Thinking),
 ];
 
 /// Returns the piece in an event, if it is one of these, formatted exactly like the provider's.
-pub(crate) fn quick(data: &[u8]) -> Option<Piece<'_>> {
+pub(crate) fn quick(data: &[u8]) -> Option<BlockDelta<'_>> {
     let rest = data.strip_prefix(b"{\"type\":\"content_block_delta\",\"index\":")?;
     let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (index, rest) = rest.split_at(digits);
@@ -50,7 +53,7 @@ pub(crate) fn quick(data: &[u8]) -> Option<Piece<'_>> {
     } else {
         Cow::Borrowed(std::str::from_utf8(inner).ok()?)
     };
-    Some(Piece { index, kind, text })
+    Some(BlockDelta { index, kind, text })
 }
 
 /// Returns the bytes without trailing JSON whitespace.
@@ -106,9 +109,9 @@ mod tests {
         #[test]
         fn a_piece_is_what_serde_json_reads(text in any::<String>(), index in 0usize..1000, which in 0usize..3, blanks in " {0,9}") {
             let (kind, member, expect) = [
-                ("text_delta", "text", Kind::Text),
-                ("thinking_delta", "thinking", Kind::Thinking),
-                ("input_json_delta", "partial_json", Kind::Input),
+                ("text_delta", "text", BlockDeltaKind::Text),
+                ("thinking_delta", "thinking", BlockDeltaKind::Thinking),
+                ("input_json_delta", "partial_json", BlockDeltaKind::Input),
             ][which];
             let event = event(&index.to_string(), kind, member, &json!(text).to_string(), &format!("{blanks}}}"));
             let value: Value = serde_json::from_str(&event).unwrap();

@@ -3,43 +3,43 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::block::{Block, item};
-use crate::borrowed::Text;
+use super::block::{MessagesBlock, item};
+use crate::borrowed::BorrowedText;
 use crate::dialect::Dialect;
 use crate::error::{WireError, quote};
-use crate::limits::Limits;
-use crate::reply::{Item, Reply, Stop, Turn, Usage};
+use crate::limits::ReplyLimits;
+use crate::reply::{Reply, StopReason, Turn, TurnItem, Usage};
 
 #[derive(Deserialize)]
-struct Body<'a> {
+struct MessagesBody<'a> {
     #[serde(borrow, default)]
-    id: Option<Text<'a>>,
+    id: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
-    model: Option<Text<'a>>,
+    model: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
     content: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    stop_reason: Option<Text<'a>>,
+    stop_reason: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
     stop_details: Option<&'a RawValue>,
     #[serde(default)]
-    usage: Tokens,
+    usage: MessagesUsage,
     #[serde(borrow, default)]
-    error: Option<Fault<'a>>,
+    error: Option<MessagesErrorObject<'a>>,
 }
 
 /// An error reported by the provider.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Fault<'a> {
+pub(crate) struct MessagesErrorObject<'a> {
     #[serde(borrow, rename = "type", default)]
-    kind: Option<Text<'a>>,
+    kind: Option<BorrowedText<'a>>,
     #[serde(borrow, default)]
-    message: Option<Text<'a>>,
+    message: Option<BorrowedText<'a>>,
 }
 
-impl From<Fault<'_>> for WireError {
-    fn from(fault: Fault<'_>) -> Self {
-        let text = |text: Option<Text<'_>>| text.map(|text| quote(&text.0));
+impl From<MessagesErrorObject<'_>> for WireError {
+    fn from(fault: MessagesErrorObject<'_>) -> Self {
+        let text = |text: Option<BorrowedText<'_>>| text.map(|text| quote(&text.0));
         Self::Provider {
             kind: text(fault.kind).unwrap_or_else(|| "error".to_owned()),
             message: text(fault.message).unwrap_or_default(),
@@ -48,24 +48,23 @@ impl From<Fault<'_>> for WireError {
 }
 
 /// Token counts, in the provider's format. In a stream a later count replaces the members that it contains.
-#[expect(clippy::struct_field_names, reason = "the provider's names")]
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(default)]
-pub(crate) struct Tokens {
+pub(crate) struct MessagesUsage {
     input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     output_tokens: Option<u64>,
-    output_tokens_details: Option<Details>,
+    output_tokens_details: Option<OutputTokenDetails>,
 }
 
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(default)]
-struct Details {
+struct OutputTokenDetails {
     thinking_tokens: Option<u64>,
 }
 
-impl Tokens {
+impl MessagesUsage {
     /// Merges a later count.
     pub(crate) fn update(&mut self, later: Self) {
         self.input_tokens = later.input_tokens.or(self.input_tokens);
@@ -96,35 +95,35 @@ impl Tokens {
 }
 
 /// Returns why the model stopped.
-pub(crate) fn stop(word: Option<&str>, items: &[Item]) -> Stop {
+pub(crate) fn stop(word: Option<&str>, items: &[TurnItem]) -> StopReason {
     match word {
-        Some("end_turn" | "stop_sequence") => Stop::End,
-        Some("tool_use") => Stop::Calls,
-        Some("max_tokens" | "model_context_window_exceeded") => Stop::Length,
-        Some("refusal") => Stop::Filter,
-        Some("pause_turn") => Stop::Pause,
-        Some(word) => Stop::Other(word.to_owned()),
-        None if items.iter().any(|item| matches!(item, Item::Call(_))) => Stop::Calls,
-        None => Stop::End,
+        Some("end_turn" | "stop_sequence") => StopReason::End,
+        Some("tool_use") => StopReason::Calls,
+        Some("max_tokens" | "model_context_window_exceeded") => StopReason::Length,
+        Some("refusal") => StopReason::Filter,
+        Some("pause_turn") => StopReason::Pause,
+        Some(word) => StopReason::Other(word.to_owned()),
+        None if items.iter().any(|item| matches!(item, TurnItem::Call(_))) => StopReason::Calls,
+        None => StopReason::End,
     }
 }
 
 /// Returns the provider's explanation of a refusal.
-pub(crate) fn refusal(details: Option<&RawValue>) -> Option<Item> {
+pub(crate) fn refusal(details: Option<&RawValue>) -> Option<TurnItem> {
     #[derive(Deserialize)]
-    struct Details {
+    struct StopDetails {
         explanation: Option<String>,
     }
-    let details: Details = serde_json::from_str(details?.get()).ok()?;
-    details.explanation.map(Item::Refusal)
+    let details: StopDetails = serde_json::from_str(details?.get()).ok()?;
+    details.explanation.map(TurnItem::Refusal)
 }
 
 /// Reads a complete reply.
 ///
 /// # Errors
 /// If it is not in this dialect's format, contains more calls than allowed, or is an error of the provider.
-pub(crate) fn read(body: &[u8], limits: Limits) -> Result<Reply, WireError> {
-    let reply: Body<'_> = serde_json::from_slice(body)
+pub(crate) fn read(body: &[u8], limits: ReplyLimits) -> Result<Reply, WireError> {
+    let reply: MessagesBody<'_> = serde_json::from_slice(body)
         .map_err(|error| WireError::malformed(Dialect::Anthropic, "a reply", error, body))?;
     if let Some(fault) = reply.error {
         return Err(fault.into());
@@ -141,7 +140,7 @@ pub(crate) fn read(body: &[u8], limits: Limits) -> Result<Reply, WireError> {
         let malformed = |reason: &dyn std::fmt::Display| {
             WireError::malformed(Dialect::Anthropic, "a block", reason, raw.get().as_bytes())
         };
-        let block: Block<'_> =
+        let block: MessagesBlock<'_> =
             serde_json::from_str(raw.get()).map_err(|error| malformed(&error))?;
         calls += usize::from(block.is_call());
         if block.is_blank() {
@@ -173,7 +172,7 @@ pub(crate) fn read(body: &[u8], limits: Limits) -> Result<Reply, WireError> {
         },
         stop,
         usage: reply.usage.usage(),
-        id: Text::owned(reply.id),
-        model: Text::owned(reply.model),
+        id: BorrowedText::owned(reply.id),
+        model: BorrowedText::owned(reply.model),
     })
 }

@@ -4,33 +4,33 @@ use haft_json::members::members;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::block::Block;
-use super::event::{Change, Event, malformed};
-use super::open::Open;
-use super::piece::{Kind, Piece, quick};
-use super::read::{Tokens, refusal, stop};
-use crate::borrowed::Text;
+use super::block::MessagesBlock;
+use super::event::{MessagesDelta, MessagesEvent, malformed};
+use super::open::PartialBlock;
+use super::piece::{BlockDelta, BlockDeltaKind, quick};
+use super::read::{MessagesUsage, refusal, stop};
+use crate::borrowed::BorrowedText;
 use crate::dialect::Dialect;
 use crate::error::WireError;
-use crate::feed::Feed;
-use crate::limits::Limits;
+use crate::feed::EventFeed;
+use crate::limits::ReplyLimits;
 use crate::reply::{Reply, Turn, Usage};
 use crate::stream::Delta;
 
 /// Reads a reply from events.
 #[derive(Debug)]
-pub(crate) struct Stream {
-    feed: Feed,
-    gather: Gather,
+pub(crate) struct MessagesStream {
+    feed: EventFeed,
+    gather: MessagesReplyBuilder,
 }
 
-impl Stream {
-    pub(crate) fn new(limits: Limits) -> Self {
+impl MessagesStream {
+    pub(crate) fn new(limits: ReplyLimits) -> Self {
         Self {
-            feed: Feed::new(limits),
-            gather: Gather {
+            feed: EventFeed::new(limits),
+            gather: MessagesReplyBuilder {
                 most_calls: limits.calls,
-                ..Gather::default()
+                ..MessagesReplyBuilder::default()
             },
         }
     }
@@ -61,11 +61,11 @@ impl Stream {
 
 /// The data of the events so far.
 #[derive(Debug, Default)]
-struct Gather {
+struct MessagesReplyBuilder {
     most_calls: usize,
-    blocks: Vec<Open>,
+    blocks: Vec<PartialBlock>,
     calls: usize,
-    tokens: Tokens,
+    tokens: MessagesUsage,
     id: Option<String>,
     model: Option<String>,
     stop: Option<String>,
@@ -73,7 +73,7 @@ struct Gather {
     is_whole: bool,
 }
 
-impl Gather {
+impl MessagesReplyBuilder {
     fn event(&mut self, data: &[u8], deltas: &mut Vec<Delta>) -> Result<(), WireError> {
         if self.is_whole {
             return Ok(());
@@ -83,7 +83,7 @@ impl Gather {
             add(block, piece, deltas);
             return Ok(());
         }
-        let event: Event<'_> =
+        let event: MessagesEvent<'_> =
             serde_json::from_slice(data).map_err(|error| malformed(error, data))?;
         match event.kind.0.as_ref() {
             "content_block_delta" => {
@@ -101,15 +101,15 @@ impl Gather {
             }
             "message_start" => {
                 if let Some(start) = event.message {
-                    self.id = Text::owned(start.id).or(self.id.take());
-                    self.model = Text::owned(start.model).or(self.model.take());
+                    self.id = BorrowedText::owned(start.id).or(self.id.take());
+                    self.model = BorrowedText::owned(start.model).or(self.model.take());
                     self.tokens.update(start.usage);
                 }
             }
             "message_delta" => {
                 self.tokens.update(event.usage.unwrap_or_default());
                 if let Some(delta) = event.delta {
-                    self.stop = Text::owned(delta.stop_reason).or(self.stop.take());
+                    self.stop = BorrowedText::owned(delta.stop_reason).or(self.stop.take());
                     self.details = delta
                         .stop_details
                         .map(RawValue::to_owned)
@@ -130,7 +130,7 @@ impl Gather {
     }
 
     /// Returns a block that has started and not ended.
-    fn open(&mut self, index: Option<usize>, data: &[u8]) -> Result<&mut Open, WireError> {
+    fn open(&mut self, index: Option<usize>, data: &[u8]) -> Result<&mut PartialBlock, WireError> {
         let block = index.and_then(|index| self.blocks.get_mut(index));
         block
             .filter(|block| !block.is_done)
@@ -139,7 +139,7 @@ impl Gather {
 
     fn start(
         &mut self,
-        event: &Event<'_>,
+        event: &MessagesEvent<'_>,
         data: &[u8],
         deltas: &mut Vec<Delta>,
     ) -> Result<(), WireError> {
@@ -156,7 +156,7 @@ impl Gather {
         if index != self.blocks.len() {
             return Err(malformed("its block is not the next one", data));
         }
-        let block: Block<'_> =
+        let block: MessagesBlock<'_> =
             serde_json::from_str(raw.get()).map_err(|error| malformed(error, data))?;
         let call = block.is_call().then_some(self.calls);
         if let Some(index) = call {
@@ -164,10 +164,10 @@ impl Gather {
                 return Err(WireError::TooManyCalls(self.most_calls));
             }
             self.calls += 1;
-            let name = Text::owned(block.name).unwrap_or_default();
+            let name = BorrowedText::owned(block.name).unwrap_or_default();
             deltas.push(Delta::Call { index, name });
         }
-        self.blocks.push(Open::new(raw, call));
+        self.blocks.push(PartialBlock::new(raw, call));
         Ok(())
     }
 
@@ -200,17 +200,17 @@ impl Gather {
 }
 
 /// Adds a piece to its block.
-fn add(block: &mut Open, piece: Piece<'_>, deltas: &mut Vec<Delta>) {
+fn add(block: &mut PartialBlock, piece: BlockDelta<'_>, deltas: &mut Vec<Delta>) {
     match piece.kind {
-        Kind::Text => {
+        BlockDeltaKind::Text => {
             block.add_text("text", &piece.text);
             deltas.push(Delta::Text(piece.text.into_owned()));
         }
-        Kind::Thinking => {
+        BlockDeltaKind::Thinking => {
             block.add_text("thinking", &piece.text);
             deltas.push(Delta::Thinking(piece.text.into_owned()));
         }
-        Kind::Input => {
+        BlockDeltaKind::Input => {
             block.add_input(&piece.text);
             if let Some(index) = block.call.filter(|_| !piece.text.is_empty()) {
                 let text = piece.text.into_owned();
@@ -222,8 +222,8 @@ fn add(block: &mut Open, piece: Piece<'_>, deltas: &mut Vec<Delta>) {
 
 /// Adds a piece in an unusual format.
 fn change(
-    block: &mut Open,
-    mut change: Change<'_>,
+    block: &mut PartialBlock,
+    mut change: MessagesDelta<'_>,
     data: &[u8],
     deltas: &mut Vec<Delta>,
 ) -> Result<(), WireError> {
@@ -231,27 +231,27 @@ fn change(
     let (kind, text) = match (kind.as_ref().map_or("", |kind| kind.0.as_ref()), change) {
         (
             "text_delta",
-            Change {
+            MessagesDelta {
                 text: Some(text), ..
             },
-        ) => (Kind::Text, text),
+        ) => (BlockDeltaKind::Text, text),
         (
             "thinking_delta",
-            Change {
+            MessagesDelta {
                 thinking: Some(text),
                 ..
             },
-        ) => (Kind::Thinking, text),
+        ) => (BlockDeltaKind::Thinking, text),
         (
             "input_json_delta",
-            Change {
+            MessagesDelta {
                 partial_json: Some(text),
                 ..
             },
-        ) => (Kind::Input, text),
+        ) => (BlockDeltaKind::Input, text),
         (
             "citations_delta",
-            Change {
+            MessagesDelta {
                 citation: Some(citation),
                 ..
             },
@@ -261,7 +261,7 @@ fn change(
         }
         _ => return add_any(block, data),
     };
-    let piece = Piece {
+    let piece = BlockDelta {
         index: 0,
         kind,
         text: text.0,
@@ -271,13 +271,13 @@ fn change(
 }
 
 /// Adds a piece of another kind (`signature_delta`, `compaction_delta`, later ones): appends each text to the member with its name.
-fn add_any(block: &mut Open, data: &[u8]) -> Result<(), WireError> {
+fn add_any(block: &mut PartialBlock, data: &[u8]) -> Result<(), WireError> {
     #[derive(Deserialize)]
-    struct Raw<'a> {
+    struct RawDelta<'a> {
         #[serde(borrow)]
         delta: &'a RawValue,
     }
-    let raw: Raw<'_> = serde_json::from_slice(data).map_err(|error| malformed(error, data))?;
+    let raw: RawDelta<'_> = serde_json::from_slice(data).map_err(|error| malformed(error, data))?;
     let all = members(raw.delta.get()).map_err(|error| malformed(error, data))?;
     for member in all.iter().filter(|member| !member.is("type")) {
         let name = serde_json::from_str::<String>(member.key());

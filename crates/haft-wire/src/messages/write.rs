@@ -7,7 +7,7 @@ use super::history;
 use crate::body::{extra, inexpressible, same_dialect};
 use crate::dialect::Dialect;
 use crate::error::WireError;
-use crate::request::{Choice, Request};
+use crate::request::{Request, ToolChoice};
 
 /// The members that haft writes itself.
 const OWN: [&str; 7] = [
@@ -58,18 +58,18 @@ pub(crate) fn write(request: &Request<'_>) -> Result<Vec<u8>, WireError> {
 /// a single required tool becomes that tool, and an empty choice becomes `none`.
 fn choice(request: &Request<'_>) -> Result<Option<Vec<u8>>, WireError> {
     let (kind, name) = match request.choice {
-        Choice::Auto if request.parallel => return Ok(None),
-        Choice::Auto => ("auto", None),
-        Choice::None => ("none", None),
-        Choice::Required => ("any", None),
-        Choice::Tool(name) => ("tool", Some(name)),
-        Choice::Allowed { names, required } => match names.as_slice() {
+        ToolChoice::Auto if request.parallel => return Ok(None),
+        ToolChoice::Auto => ("auto", None),
+        ToolChoice::None => ("none", None),
+        ToolChoice::Required => ("any", None),
+        ToolChoice::Tool(name) => ("tool", Some(name)),
+        ToolChoice::Allowed { names, required } => match names.as_slice() {
             [] if !required => ("none", None),
             [name] if *required => ("tool", Some(name)),
             _ => {
                 return Err(inexpressible(
                     Dialect::Anthropic,
-                    "a choice among some of the declared tools; declare those alone, or demand one",
+                    "a choice among some of the declared tools; declare only those, or demand one",
                 ));
             }
         },

@@ -8,7 +8,7 @@ use crate::declarations::Declarations;
 use crate::dialect::Dialect;
 use crate::error::WireError;
 use crate::loose::compact;
-use crate::message::{Answer, Part};
+use crate::message::{ContentPart, ToolOutput};
 use crate::reply::{Call, CallKind};
 use crate::responses::content;
 
@@ -18,7 +18,7 @@ use crate::responses::content;
 /// If it answers a provider-defined call, and has neither the item nor what is needed to build it.
 pub(crate) fn answer(
     out: &mut Vec<u8>,
-    answer: &Answer,
+    answer: &ToolOutput,
     tools: &Declarations,
 ) -> Result<(), WireError> {
     if let Some(item) = &answer.item {
@@ -51,7 +51,7 @@ fn end(mut member: Writer<'_>, call: &Call) {
     member.end();
 }
 
-fn output(out: &mut Vec<u8>, kind: &str, answer: &Answer) {
+fn output(out: &mut Vec<u8>, kind: &str, answer: &ToolOutput) {
     let mut member = begin(out, kind, &answer.call);
     if answer.parts.is_empty() && !answer.loads.is_empty() {
         string(member.key("output"), &answer.loads.join("\n"));
@@ -62,7 +62,7 @@ fn output(out: &mut Vec<u8>, kind: &str, answer: &Answer) {
 }
 
 /// Writes the tools that a search found, as declared: tools that are no longer declared are not loaded.
-fn search(out: &mut Vec<u8>, answer: &Answer, tools: &Declarations) {
+fn search(out: &mut Vec<u8>, answer: &ToolOutput, tools: &Declarations) {
     let mut member = begin(out, "tool_search_output", &answer.call);
     string(member.key("execution"), "client");
     string(member.key("status"), "completed");
@@ -89,7 +89,7 @@ fn search(out: &mut Vec<u8>, answer: &Answer, tools: &Declarations) {
 }
 
 /// Writes a text answer, such as a refusal of the host, in the format that a provider-defined call requires.
-fn provider(out: &mut Vec<u8>, kind: &str, answer: &Answer) -> Result<(), WireError> {
+fn provider(out: &mut Vec<u8>, kind: &str, answer: &ToolOutput) -> Result<(), WireError> {
     let call = &answer.call;
     let text = answer.texts();
     match kind {
@@ -144,9 +144,9 @@ fn provider(out: &mut Vec<u8>, kind: &str, answer: &Answer) -> Result<(), WireEr
 }
 
 /// Writes the screenshot after the actions of a computer call.
-fn screenshot(out: &mut Vec<u8>, answer: &Answer) -> Result<(), WireError> {
+fn screenshot(out: &mut Vec<u8>, answer: &ToolOutput) -> Result<(), WireError> {
     let picture = answer.parts.iter().find_map(|part| match part {
-        Part::Image { media_type, data } => Some(format!("data:{media_type};base64,{data}")),
+        ContentPart::Image { media_type, data } => Some(format!("data:{media_type};base64,{data}")),
         _ => None,
     });
     let Some(url) = picture else {

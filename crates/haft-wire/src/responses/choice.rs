@@ -4,24 +4,24 @@ use haft_json::escape::string;
 use haft_json::members::Writer;
 
 use crate::body::inexpressible;
-use crate::declarations::{Declarations, Sort};
+use crate::declarations::{DeclarationKind, Declarations};
 use crate::dialect::Dialect;
 use crate::error::WireError;
-use crate::request::Choice;
+use crate::request::ToolChoice;
 
 /// Writes the member, unless it has its default value.
 pub(crate) fn write(
     body: &mut Writer<'_>,
-    choice: &Choice,
+    choice: &ToolChoice,
     tools: &Declarations,
 ) -> Result<(), WireError> {
     match choice {
-        Choice::Auto => {}
-        Choice::None if tools.json().is_empty() => {}
-        Choice::None => string(body.key("tool_choice"), "none"),
-        Choice::Required => string(body.key("tool_choice"), "required"),
-        Choice::Tool(name) => one(body.key("tool_choice"), name, tools)?,
-        Choice::Allowed { names, required } => {
+        ToolChoice::Auto => {}
+        ToolChoice::None if tools.json().is_empty() => {}
+        ToolChoice::None => string(body.key("tool_choice"), "none"),
+        ToolChoice::Required => string(body.key("tool_choice"), "required"),
+        ToolChoice::Tool(name) => one(body.key("tool_choice"), name, tools)?,
+        ToolChoice::Allowed { names, required } => {
             let mut member = Writer::begin(body.key("tool_choice"));
             string(member.key("type"), "allowed_tools");
             string(
@@ -49,9 +49,9 @@ fn one(out: &mut Vec<u8>, name: &str, tools: &Declarations) -> Result<(), WireEr
     let sort = tools.of(name).map(|one| &one.sort);
     let mut member = Writer::begin(out);
     match sort {
-        Some(Sort::Function) => string(member.key("type"), "function"),
-        Some(Sort::Freeform) => string(member.key("type"), "custom"),
-        Some(Sort::Provider(words)) => {
+        Some(DeclarationKind::Function) => string(member.key("type"), "function"),
+        Some(DeclarationKind::Freeform) => string(member.key("type"), "custom"),
+        Some(DeclarationKind::Provider(words)) => {
             let kind = words.first().map_or(name, String::as_str);
             string(member.key("type"), kind);
             if let ("mcp", Some(label)) = (kind, words.get(1)) {
@@ -60,9 +60,9 @@ fn one(out: &mut Vec<u8>, name: &str, tools: &Declarations) -> Result<(), WireEr
             member.end();
             return Ok(());
         }
-        Some(Sort::Namespace) => {
+        Some(DeclarationKind::Namespace) => {
             return Err(fail(format!(
-                "a choice of {name:?}, which stands in a namespace"
+                "a choice of {name:?}, which is in a namespace"
             )));
         }
         None => return Err(fail(format!("a choice of {name:?}, which is not declared"))),

@@ -6,14 +6,17 @@ use haft_json::members::Writer;
 use crate::body::inexpressible;
 use crate::dialect::Dialect;
 use crate::error::WireError;
-use crate::message::Part;
+use crate::message::ContentPart;
 
 /// Writes content: a single text as a string, anything else as a list.
 ///
 /// # Errors
 /// If it contains audio, which the dialect cannot express.
-pub(crate) fn content(out: &mut Vec<u8>, parts: &[Part]) -> Result<(), WireError> {
-    if parts.iter().any(|part| matches!(part, Part::Audio { .. })) {
+pub(crate) fn content(out: &mut Vec<u8>, parts: &[ContentPart]) -> Result<(), WireError> {
+    if parts
+        .iter()
+        .any(|part| matches!(part, ContentPart::Audio { .. }))
+    {
         return Err(inexpressible(
             Dialect::OpenAiResponses,
             "sound in a message",
@@ -24,14 +27,14 @@ pub(crate) fn content(out: &mut Vec<u8>, parts: &[Part]) -> Result<(), WireError
 }
 
 /// Writes the content of a tool's answer: audio is left out and mentioned.
-pub(crate) fn result(out: &mut Vec<u8>, parts: &[Part]) {
+pub(crate) fn result(out: &mut Vec<u8>, parts: &[ContentPart]) {
     write(out, parts);
 }
 
-fn write(out: &mut Vec<u8>, parts: &[Part]) {
+fn write(out: &mut Vec<u8>, parts: &[ContentPart]) {
     match parts {
         [] => string(out, ""),
-        [Part::Text(text)] => string(out, text),
+        [ContentPart::Text(text)] => string(out, text),
         parts => {
             out.push(b'[');
             for (at, one) in parts.iter().enumerate() {
@@ -45,19 +48,19 @@ fn write(out: &mut Vec<u8>, parts: &[Part]) {
     }
 }
 
-fn part(out: &mut Vec<u8>, part: &Part) {
+fn part(out: &mut Vec<u8>, part: &ContentPart) {
     let url = |media_type: &str, data: &str| format!("data:{media_type};base64,{data}");
     let mut member = Writer::begin(out);
     match part {
-        Part::Text(text) => {
+        ContentPart::Text(text) => {
             string(member.key("type"), "input_text");
             string(member.key("text"), text);
         }
-        Part::Image { media_type, data } => {
+        ContentPart::Image { media_type, data } => {
             string(member.key("type"), "input_image");
             string(member.key("image_url"), &url(media_type, data));
         }
-        Part::File {
+        ContentPart::File {
             name,
             media_type,
             data,
@@ -66,7 +69,7 @@ fn part(out: &mut Vec<u8>, part: &Part) {
             string(member.key("filename"), name);
             string(member.key("file_data"), &url(media_type, data));
         }
-        Part::Audio { media_type, .. } => {
+        ContentPart::Audio { media_type, .. } => {
             string(member.key("type"), "input_text");
             let named =
                 format!("[a sound of the type {media_type} was left out: it cannot be sent here]");

@@ -3,42 +3,42 @@
 use haft_json::escape::string;
 use haft_json::members::Writer;
 
-use crate::declared::{Declared, Fragment, Freeform, Function, Search};
+use crate::declared::{DialectFragment, Freeform, Function, SearchRunner, ToolDeclaration};
 use crate::dialect::Dialect;
 use crate::loose::compact;
-use crate::names::Names;
-use crate::strict::Lost;
+use crate::names::ToolNames;
+use crate::strict::DeclarationLoss;
 use crate::strict::openai::{Parameters, left_out};
 
 /// The declaration of a search that the host runs.
 const SEARCH: &str = r#"{"type":"tool_search","execution":"client","description":"Further tools are there that you do not see yet. Where you need one, search here by what it should do; those that fit become available.","parameters":{"type":"object","properties":{"query":{"type":"string","description":"what the tool should do, in a few words"},"limit":{"type":"integer","description":"the most tools to find"}},"required":["query"],"additionalProperties":false}}"#;
 
 /// Returns a tool's declaration in this dialect; what it cannot express is reported as lost.
-pub(crate) fn fragment(tool: &Declared, names: &Names) -> Option<Fragment> {
+pub(crate) fn fragment(tool: &ToolDeclaration, names: &ToolNames) -> Option<DialectFragment> {
     let mut json = Vec::new();
     let mut lost = Vec::new();
     match tool {
-        Declared::Function(one) => {
+        ToolDeclaration::Function(one) => {
             let name = names.wire(&one.name)?;
             function(
                 &mut json,
                 one,
-                &Named {
+                &FunctionNames {
                     own: &one.name,
                     wire: name,
                 },
                 &mut lost,
             );
         }
-        Declared::Freeform(one) => freeform(&mut json, one, names.wire(&one.name)?),
-        Declared::Namespace {
+        ToolDeclaration::Freeform(one) => freeform(&mut json, one, names.wire(&one.name)?),
+        ToolDeclaration::Namespace {
             name,
             description,
             tools,
         } => {
             let mut member = Writer::begin(&mut json);
             string(member.key("type"), "namespace");
-            let wire = Names::new(Dialect::OpenAiResponses, [name.as_str()]);
+            let wire = ToolNames::new(Dialect::OpenAiResponses, [name.as_str()]);
             string(member.key("name"), wire.wire(name).unwrap_or_default());
             string(member.key("description"), description);
             let list = member.key("tools");
@@ -52,35 +52,46 @@ pub(crate) fn fragment(tool: &Declared, names: &Names) -> Option<Fragment> {
             list.push(b']');
             member.end();
         }
-        Declared::Provider {
+        ToolDeclaration::Provider {
             dialect: Dialect::OpenAiResponses,
             spec,
         } => json.extend_from_slice(compact(spec.get()).as_bytes()),
-        Declared::Provider { dialect, spec } => lost.push(left_out(spec, *dialect)),
-        Declared::ToolSearch(Search::Provider) => {
+        ToolDeclaration::Provider { dialect, spec } => lost.push(left_out(spec, *dialect)),
+        ToolDeclaration::ToolSearch(SearchRunner::Provider) => {
             json.extend_from_slice(br#"{"type":"tool_search"}"#);
         }
-        Declared::ToolSearch(Search::Host) => json.extend_from_slice(SEARCH.as_bytes()),
+        ToolDeclaration::ToolSearch(SearchRunner::Host) => {
+            json.extend_from_slice(SEARCH.as_bytes());
+        }
     }
-    let is_function = matches!(tool, Declared::Function(_) | Declared::Namespace { .. });
-    Some(Fragment {
+    let is_function = matches!(
+        tool,
+        ToolDeclaration::Function(_) | ToolDeclaration::Namespace { .. }
+    );
+    Some(DialectFragment {
         json,
         is_function,
         lost,
-        ..Fragment::default()
+        ..DialectFragment::default()
     })
 }
 
 /// Declares a function in a namespace. Its name there is such that namespace and name identify it: see [`Names::called`].
-fn within(out: &mut Vec<u8>, one: &Function, namespace: &str, names: &Names, lost: &mut Vec<Lost>) {
+fn within(
+    out: &mut Vec<u8>,
+    one: &Function,
+    namespace: &str,
+    names: &ToolNames,
+    lost: &mut Vec<DeclarationLoss>,
+) {
     let own = format!("{namespace}.{}", one.name);
     let whole = names.wire(&own).unwrap_or_default();
-    let outer = Names::new(Dialect::OpenAiResponses, [namespace]);
+    let outer = ToolNames::new(Dialect::OpenAiResponses, [namespace]);
     let prefix = format!("{}__", outer.wire(namespace).unwrap_or_default());
     let inner = whole
         .strip_prefix(&prefix)
         .filter(|inner| !inner.is_empty());
-    let named = Named {
+    let named = FunctionNames {
         own: &own,
         wire: inner.unwrap_or(whole),
     };
@@ -88,12 +99,17 @@ fn within(out: &mut Vec<u8>, one: &Function, namespace: &str, names: &Names, los
 }
 
 /// A function's names: as the host knows it, and on the wire.
-struct Named<'n> {
+struct FunctionNames<'n> {
     own: &'n str,
     wire: &'n str,
 }
 
-fn function(out: &mut Vec<u8>, one: &Function, named: &Named<'_>, lost: &mut Vec<Lost>) {
+fn function(
+    out: &mut Vec<u8>,
+    one: &Function,
+    named: &FunctionNames<'_>,
+    lost: &mut Vec<DeclarationLoss>,
+) {
     let parameters = Parameters::of(one, named.own);
     let mut member = Writer::begin(out);
     string(member.key("type"), "function");

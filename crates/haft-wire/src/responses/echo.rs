@@ -6,7 +6,7 @@ use haft_json::members::Writer;
 use crate::declarations::Declarations;
 use crate::dialect::Dialect;
 use crate::loose::compact;
-use crate::reply::{Call, CallKind, Item, Turn};
+use crate::reply::{Call, CallKind, Turn, TurnItem};
 
 /// Writes the items of a turn, separated by commas; nothing if there are none.
 pub(crate) fn turn(out: &mut Vec<u8>, turn: &Turn, tools: &Declarations) {
@@ -27,7 +27,7 @@ pub(crate) fn turn(out: &mut Vec<u8>, turn: &Turn, tools: &Declarations) {
         }
     };
     for item in &turn.items {
-        if let Item::Text(text) | Item::Refusal(text) = item {
+        if let TurnItem::Text(text) | TurnItem::Refusal(text) = item {
             next(out);
             let mut member = Writer::begin(out);
             string(member.key("role"), "assistant");

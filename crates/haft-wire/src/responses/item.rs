@@ -2,8 +2,8 @@
 
 use serde_json::value::RawValue;
 
-use crate::loose::{Loose, Members, list, owned};
-use crate::reply::{Call, CallKind, Item};
+use crate::loose::{LooseText, Members, list, owned};
+use crate::reply::{Call, CallKind, TurnItem};
 
 /// Items that the provider ran itself, or their results.
 const HOSTED: [&str; 8] = [
@@ -20,7 +20,7 @@ const HOSTED: [&str; 8] = [
 type Result<T> = std::result::Result<T, serde_json::Error>;
 
 /// Converts a list of output items.
-pub(crate) fn items(output: &RawValue) -> Result<Vec<Item>> {
+pub(crate) fn items(output: &RawValue) -> Result<Vec<TurnItem>> {
     let all = list(output)?;
     let read: Vec<Members<'_>> = all
         .iter()
@@ -47,7 +47,7 @@ fn item(
     raw: &RawValue,
     members: &Members<'_>,
     is_answered: bool,
-    items: &mut Vec<Item>,
+    items: &mut Vec<TurnItem>,
 ) -> Result<()> {
     let kind = members.loose("type")?;
     match kind.text() {
@@ -55,30 +55,30 @@ fn item(
         "reasoning" => {
             let text = thoughts(members)?;
             if !text.is_empty() {
-                items.push(Item::Thinking(text));
+                items.push(TurnItem::Thinking(text));
             }
         }
-        "mcp_approval_request" => items.push(Item::Approval {
+        "mcp_approval_request" => items.push(TurnItem::Approval {
             id: members.loose("id")?.text().to_owned(),
             server: members.loose("server_label")?.text().to_owned(),
             name: members.loose("name")?.text().to_owned(),
             arguments: members.loose("arguments")?.words().to_owned(),
         }),
         kind if HOSTED.contains(&kind) || kind.ends_with("_output") || is_answered => {
-            items.push(Item::Hosted {
+            items.push(TurnItem::Hosted {
                 kind: kind.to_owned(),
                 name: members.loose("name")?.some(),
                 raw: owned(raw),
             });
         }
         kind => items.push(match call(raw, members)? {
-            Some(call) => Item::Call(call),
-            None if is_call(kind) => Item::Hosted {
+            Some(call) => TurnItem::Call(call),
+            None if is_call(kind) => TurnItem::Hosted {
                 kind: kind.to_owned(),
                 name: members.loose("name")?.some(),
                 raw: owned(raw),
             },
-            None => Item::Unknown {
+            None => TurnItem::Unknown {
                 kind: kind.to_owned(),
                 raw: owned(raw),
             },
@@ -166,10 +166,10 @@ fn is_hosted(kind: &str, members: &Members<'_>) -> Result<bool> {
 fn is_direct(caller: &RawValue) -> bool {
     let members = Members::of(caller).unwrap_or_default();
     let sort = members.loose("type").unwrap_or_default();
-    matches!(sort, Loose::None) || sort.text() == "direct"
+    matches!(sort, LooseText::None) || sort.text() == "direct"
 }
 
-fn message(members: &Members<'_>, items: &mut Vec<Item>) -> Result<()> {
+fn message(members: &Members<'_>, items: &mut Vec<TurnItem>) -> Result<()> {
     let Some(content) = members.get("content") else {
         return Ok(());
     };
@@ -177,9 +177,9 @@ fn message(members: &Members<'_>, items: &mut Vec<Item>) -> Result<()> {
         let members = Members::of(part)?;
         let kind = members.loose("type")?;
         items.push(match kind.text() {
-            "output_text" => Item::Text(members.loose("text")?.text().to_owned()),
-            "refusal" => Item::Refusal(members.loose("refusal")?.text().to_owned()),
-            kind => Item::Unknown {
+            "output_text" => TurnItem::Text(members.loose("text")?.text().to_owned()),
+            "refusal" => TurnItem::Refusal(members.loose("refusal")?.text().to_owned()),
+            kind => TurnItem::Unknown {
                 kind: kind.to_owned(),
                 raw: owned(part),
             },

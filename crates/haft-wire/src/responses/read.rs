@@ -5,22 +5,21 @@ use serde_json::value::RawValue;
 
 use crate::dialect::Dialect;
 use crate::error::{WireError, quote};
-use crate::limits::Limits;
-use crate::loose::{Loose, Members, malformed, owned, reported, utf8};
-use crate::reply::{Item, Reply, Stop, Turn, Usage};
+use crate::limits::ReplyLimits;
+use crate::loose::{LooseText, Members, malformed, owned, reported, utf8};
+use crate::reply::{Reply, StopReason, Turn, TurnItem, Usage};
 use crate::responses::item::items;
 
 pub(crate) const RESPONSES: Dialect = Dialect::OpenAiResponses;
 
-/// A response.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Response<'a> {
+pub(crate) struct ResponsesBody<'a> {
     #[serde(borrow, default)]
-    id: Loose<'a>,
+    id: LooseText<'a>,
     #[serde(borrow, default)]
-    model: Loose<'a>,
+    model: LooseText<'a>,
     #[serde(borrow, default)]
-    status: Loose<'a>,
+    status: LooseText<'a>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -29,7 +28,7 @@ pub(crate) struct Response<'a> {
     pub(crate) output: Option<&'a RawValue>,
     #[serde(borrow, default)]
     usage: Option<Members<'a>>,
-    /// If a provider answers with nothing but an error.
+    /// This or `detail` is all there is if a provider answers with nothing but an error.
     #[serde(borrow, default)]
     message: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -37,10 +36,10 @@ pub(crate) struct Response<'a> {
 }
 
 /// Reads a reply that is not streamed.
-pub(crate) fn read(body: &[u8], limits: Limits) -> Result<Reply, WireError> {
+pub(crate) fn read(body: &[u8], limits: ReplyLimits) -> Result<Reply, WireError> {
     let text = utf8(RESPONSES, "a reply", body)?;
     let failed = malformed(RESPONSES, "a reply", text);
-    let response: Response<'_> = serde_json::from_str(text).map_err(&failed)?;
+    let response: ResponsesBody<'_> = serde_json::from_str(text).map_err(&failed)?;
     response.failed()?;
     let Some(output) = response.output else {
         if response.message.or(response.detail).is_some() {
@@ -56,7 +55,7 @@ pub(crate) fn read(body: &[u8], limits: Limits) -> Result<Reply, WireError> {
     response.reply(owned(output), limits)
 }
 
-impl Response<'_> {
+impl ResponsesBody<'_> {
     /// # Errors
     /// If the provider reports a failure.
     pub(crate) fn failed(&self) -> Result<(), WireError> {
@@ -71,18 +70,22 @@ impl Response<'_> {
     }
 
     /// Builds the reply with these items.
-    pub(crate) fn reply(&self, output: Box<RawValue>, limits: Limits) -> Result<Reply, WireError> {
+    pub(crate) fn reply(
+        &self,
+        output: Box<RawValue>,
+        limits: ReplyLimits,
+    ) -> Result<Reply, WireError> {
         let items = items(&output).map_err(malformed(RESPONSES, "an output item", output.get()))?;
         let calls = items
             .iter()
-            .filter(|item| matches!(item, Item::Call(_)))
+            .filter(|item| matches!(item, TurnItem::Call(_)))
             .count();
         if calls > limits.calls {
             return Err(WireError::TooManyCalls(limits.calls));
         }
         let waits = items
             .iter()
-            .any(|item| matches!(item, Item::Call(_) | Item::Approval { .. }));
+            .any(|item| matches!(item, TurnItem::Call(_) | TurnItem::Approval { .. }));
         Ok(Reply {
             stop: self.stop(waits),
             usage: self.usage(),
@@ -96,18 +99,18 @@ impl Response<'_> {
         })
     }
 
-    fn stop(&self, waits: bool) -> Stop {
+    fn stop(&self, waits: bool) -> StopReason {
         let details = self.incomplete_details.as_ref();
         let reason = details
             .and_then(|members| members.loose("reason").ok())
             .unwrap_or_default();
         match (self.status.text(), reason.text()) {
-            ("incomplete", "max_output_tokens") => Stop::Length,
-            ("incomplete", "content_filter") => Stop::Filter,
-            ("incomplete", word) if !word.is_empty() => Stop::Other(word.to_owned()),
-            ("completed" | "", _) if waits => Stop::Calls,
-            ("completed" | "", _) => Stop::End,
-            (word, _) => Stop::Other(word.to_owned()),
+            ("incomplete", "max_output_tokens") => StopReason::Length,
+            ("incomplete", "content_filter") => StopReason::Filter,
+            ("incomplete", word) if !word.is_empty() => StopReason::Other(word.to_owned()),
+            ("completed" | "", _) if waits => StopReason::Calls,
+            ("completed" | "", _) => StopReason::End,
+            (word, _) => StopReason::Other(word.to_owned()),
         }
     }
 

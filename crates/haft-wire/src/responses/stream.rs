@@ -8,27 +8,27 @@ use serde_json::value::RawValue;
 
 use crate::dialect::Dialect;
 use crate::error::WireError;
-use crate::events::Events;
-use crate::fault::Fault;
-use crate::limits::Limits;
-use crate::loose::{Loose, Members, list, malformed, owned, reported, utf8};
+use crate::events::SseParser;
+use crate::fault::StreamError;
+use crate::limits::ReplyLimits;
+use crate::loose::{LooseText, Members, list, malformed, owned, reported, utf8};
 use crate::reply::{Reply, Usage};
 use crate::responses::item::call;
-use crate::responses::read::Response;
+use crate::responses::read::ResponsesBody;
 use crate::stream::Delta;
 
 const RESPONSES: Dialect = Dialect::OpenAiResponses;
 
 #[derive(Debug, Deserialize)]
-struct Event<'a> {
+struct ResponsesEvent<'a> {
     #[serde(borrow, default, rename = "type")]
-    kind: Loose<'a>,
+    kind: LooseText<'a>,
     #[serde(default)]
     sequence_number: Option<i64>,
     #[serde(default)]
     output_index: Option<u64>,
     #[serde(borrow, default)]
-    delta: Loose<'a>,
+    delta: LooseText<'a>,
     #[serde(borrow, default)]
     item: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -39,7 +39,7 @@ struct Event<'a> {
 
 /// A call whose arguments arrive in pieces.
 #[derive(Debug)]
-struct Open {
+struct ResponsesPartialCall {
     output: u64,
     /// Whether a piece of its arguments was received.
     has_pieces: bool,
@@ -47,19 +47,19 @@ struct Open {
 
 /// Reads a reply from events.
 #[derive(Debug)]
-pub(crate) struct Stream {
-    events: Events,
-    state: State,
+pub(crate) struct ResponsesStream {
+    events: SseParser,
+    state: ResponsesStreamState,
 }
 
 #[derive(Debug)]
-struct State {
-    limits: Limits,
+struct ResponsesStreamState {
+    limits: ReplyLimits,
     bytes: usize,
     /// The highest event number so far.
     last: i64,
     /// Calls by their position in the output, in order of arrival.
-    calls: Vec<Open>,
+    calls: Vec<ResponsesPartialCall>,
     /// Completed items, by their position.
     done: Vec<(u64, Box<RawValue>)>,
     /// The usage that the provider reports, even for a reply that failed.
@@ -67,11 +67,11 @@ struct State {
     reply: Option<Reply>,
 }
 
-impl Stream {
-    pub(crate) fn new(limits: Limits) -> Self {
+impl ResponsesStream {
+    pub(crate) fn new(limits: ReplyLimits) -> Self {
         Self {
-            events: Events::new(limits.event),
-            state: State {
+            events: SseParser::new(limits.event),
+            state: ResponsesStreamState {
                 limits,
                 bytes: 0,
                 last: 0,
@@ -110,14 +110,14 @@ impl Stream {
     }
 }
 
-impl State {
-    fn event(&mut self, data: &[u8], deltas: &mut Vec<Delta>) -> Result<(), Fault> {
+impl ResponsesStreamState {
+    fn event(&mut self, data: &[u8], deltas: &mut Vec<Delta>) -> Result<(), StreamError> {
         if self.reply.is_some() || data.is_empty() || data == b"[DONE]" {
             return Ok(());
         }
         let text = utf8(RESPONSES, "an event", data)?;
         let failed = malformed(RESPONSES, "an event", text);
-        let event: Event<'_> = serde_json::from_str(text).map_err(&failed)?;
+        let event: ResponsesEvent<'_> = serde_json::from_str(text).map_err(&failed)?;
         let number = event.sequence_number.unwrap_or_default();
         // Some providers give every event the same number: such numbers mean nothing.
         let is_repeated = number > 0 && number <= self.last;
@@ -160,7 +160,7 @@ impl State {
         Ok(())
     }
 
-    fn arguments(&mut self, event: &Event<'_>, deltas: &mut Vec<Delta>) {
+    fn arguments(&mut self, event: &ResponsesEvent<'_>, deltas: &mut Vec<Delta>) {
         let at = self
             .calls
             .iter()
@@ -174,7 +174,7 @@ impl State {
     /// Handles the start of an item; only calls matter.
     fn added(
         &mut self,
-        event: &Event<'_>,
+        event: &ResponsesEvent<'_>,
         deltas: &mut Vec<Delta>,
     ) -> Result<(), serde_json::Error> {
         let (Some(raw), Some(output)) = (event.item, event.output_index) else {
@@ -188,7 +188,7 @@ impl State {
                 index: self.calls.len(),
                 name: call.name,
             });
-            self.calls.push(Open {
+            self.calls.push(ResponsesPartialCall {
                 output,
                 has_pieces: false,
             });
@@ -199,7 +199,7 @@ impl State {
     /// Handles a complete item. Arguments that did not arrive in pieces are passed on now.
     fn done(
         &mut self,
-        event: &Event<'_>,
+        event: &ResponsesEvent<'_>,
         deltas: &mut Vec<Delta>,
     ) -> Result<(), serde_json::Error> {
         let (Some(raw), Some(output)) = (event.item, event.output_index) else {
@@ -223,12 +223,12 @@ impl State {
     }
 
     /// Handles the complete response. It contains every item; if it contains none, the completed items count.
-    fn end(&mut self, event: &Event<'_>, text: &str) -> Result<(), WireError> {
+    fn end(&mut self, event: &ResponsesEvent<'_>, text: &str) -> Result<(), WireError> {
         let failed = malformed(RESPONSES, "an event", text);
         let Some(raw) = event.response else {
             return Err(failed(serde::de::Error::missing_field("response")));
         };
-        let response: Response<'_> = serde_json::from_str(raw.get()).map_err(&failed)?;
+        let response: ResponsesBody<'_> = serde_json::from_str(raw.get()).map_err(&failed)?;
         self.usage = response.usage();
         response.failed()?;
         let output = response

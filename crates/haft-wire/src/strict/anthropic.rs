@@ -11,8 +11,7 @@ use serde_json::value::RawValue;
 
 /// A schema in the subset.
 #[derive(Debug, Default)]
-pub(crate) struct Compiled {
-    /// The schema.
+pub(crate) struct CompiledSchema {
     pub(crate) json: Vec<u8>,
     /// JSON pointers to what moved into a description or was dropped.
     pub(crate) moved: Vec<String>,
@@ -24,10 +23,9 @@ pub(crate) struct Compiled {
 
 /// Why a schema cannot be enforced.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct SchemaRefusal {
     /// The place in the schema: a JSON pointer.
     pub(crate) at: String,
-    /// The reason.
     pub(crate) why: String,
 }
 
@@ -49,8 +47,8 @@ const FORMATS: [&str; 9] = [
 ///
 /// # Errors
 /// If the subset cannot express it.
-pub(crate) fn compile(schema: &RawValue) -> Result<Compiled, Refusal> {
-    let mut compiler = Compiler::default();
+pub(crate) fn compile(schema: &RawValue) -> Result<CompiledSchema, SchemaRefusal> {
+    let mut compiler = AnthropicCompiler::default();
     let mut json = Vec::with_capacity(schema.get().len() + 64);
     compiler.node(schema, "", 0, &mut json)?;
     compiler.refuse_recursion()?;
@@ -59,8 +57,8 @@ pub(crate) fn compile(schema: &RawValue) -> Result<Compiled, Refusal> {
 }
 
 #[derive(Debug, Default)]
-struct Compiler {
-    compiled: Compiled,
+struct AnthropicCompiler {
+    compiled: CompiledSchema,
     /// The definition being read; empty outside of one.
     within: String,
     /// The definitions that each definition refers to.
@@ -69,21 +67,21 @@ struct Compiler {
 
 /// A schema, with its members sorted by how they are handled.
 #[derive(Debug)]
-struct Node<'a> {
+struct SchemaNode<'a> {
     types: Vec<String>,
     kept: Vec<Member<'a>>,
     rest: Vec<Member<'a>>,
     description: Option<String>,
 }
 
-fn refuse<T>(at: &str, why: impl Into<String>) -> Result<T, Refusal> {
-    Err(Refusal {
+fn refuse<T>(at: &str, why: impl Into<String>) -> Result<T, SchemaRefusal> {
+    Err(SchemaRefusal {
         at: at.to_owned(),
         why: why.into(),
     })
 }
 
-fn read<'a, T: Deserialize<'a>>(value: &'a RawValue, at: &str) -> Result<T, Refusal> {
+fn read<'a, T: Deserialize<'a>>(value: &'a RawValue, at: &str) -> Result<T, SchemaRefusal> {
     serde_json::from_str(value.get())
         .or_else(|error| refuse(at, format!("cannot be read: {error}")))
 }
@@ -97,14 +95,14 @@ fn name_of(member: Member<'_>) -> String {
     serde_json::from_str(member.key()).unwrap_or_default()
 }
 
-impl Compiler {
+impl AnthropicCompiler {
     fn node(
         &mut self,
         schema: &RawValue,
         at: &str,
         depth: usize,
         out: &mut Vec<u8>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), SchemaRefusal> {
         if depth > DEEPEST {
             return refuse(at, format!("nests deeper than {DEEPEST} schemas"));
         }
@@ -153,7 +151,7 @@ impl Compiler {
         at: &str,
         depth: usize,
         object: &mut Writer<'_>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), SchemaRefusal> {
         let name = name_of(member);
         let below = step(at, &name);
         match name.as_str() {
@@ -180,7 +178,7 @@ impl Compiler {
         at: &str,
         depth: usize,
         out: &mut Vec<u8>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), SchemaRefusal> {
         let Ok(all) = members(map.get()) else {
             return refuse(at, "is not an object");
         };
@@ -203,7 +201,7 @@ impl Compiler {
         at: &str,
         depth: usize,
         out: &mut Vec<u8>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), SchemaRefusal> {
         let Ok(all) = members(map.get()) else {
             return refuse(at, "is not an object");
         };
@@ -237,7 +235,7 @@ impl Compiler {
         at: &str,
         depth: usize,
         out: &mut Vec<u8>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), SchemaRefusal> {
         let all: Vec<&RawValue> = read(list, at)?;
         out.push(b'[');
         for (index, one) in all.into_iter().enumerate() {
@@ -257,7 +255,7 @@ impl Compiler {
         all: &[Member<'_>],
         at: &str,
         out: &mut Vec<u8>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), SchemaRefusal> {
         let target: String = read(link.value(), at)?;
         let name = target
             .strip_prefix("#/$defs/")
@@ -280,7 +278,7 @@ impl Compiler {
         Ok(())
     }
 
-    fn refuse_recursion(&self) -> Result<(), Refusal> {
+    fn refuse_recursion(&self) -> Result<(), SchemaRefusal> {
         for start in self.refers.keys().filter(|name| !name.is_empty()) {
             let mut seen = BTreeSet::new();
             let mut next = vec![start];
@@ -300,8 +298,8 @@ impl Compiler {
 }
 
 /// Sorts the members of a schema into those that the subset has and the rest.
-fn sort<'a>(all: &[Member<'a>], at: &str) -> Result<Node<'a>, Refusal> {
-    let mut node = Node {
+fn sort<'a>(all: &[Member<'a>], at: &str) -> Result<SchemaNode<'a>, SchemaRefusal> {
+    let mut node = SchemaNode {
         types: Vec::new(),
         kept: Vec::new(),
         rest: Vec::new(),
@@ -374,7 +372,12 @@ fn is_plain(pattern: &str) -> bool {
 }
 
 /// Refuses an object with arbitrary names: it would always be empty once other names are forbidden.
-fn refuse_free(node: &Node<'_>, all: &[Member<'_>], at: &str, depth: usize) -> Result<(), Refusal> {
+fn refuse_free(
+    node: &SchemaNode<'_>,
+    all: &[Member<'_>],
+    at: &str,
+    depth: usize,
+) -> Result<(), SchemaRefusal> {
     let free = |name: &str| node.rest.iter().any(|member| member.is(name));
     if free("additionalProperties") || free("patternProperties") {
         return refuse(at, "is an object whose names are free");
@@ -390,7 +393,7 @@ fn refuse_free(node: &Node<'_>, all: &[Member<'_>], at: &str, depth: usize) -> R
 }
 
 /// Returns how many of an object's members are optional.
-fn optional(all: &[Member<'_>], at: &str) -> Result<usize, Refusal> {
+fn optional(all: &[Member<'_>], at: &str) -> Result<usize, SchemaRefusal> {
     let value = |name: &str| all.iter().find(|member| member.is(name)).map(Member::value);
     let required: Vec<String> = match value("required") {
         Some(required) => read(required, at)?,
@@ -405,7 +408,7 @@ fn optional(all: &[Member<'_>], at: &str) -> Result<usize, Refusal> {
 }
 
 /// Returns the description, followed by what is not in the subset.
-fn described(node: &Node<'_>) -> Option<String> {
+fn described(node: &SchemaNode<'_>) -> Option<String> {
     if node.rest.is_empty() {
         return node.description.clone();
     }

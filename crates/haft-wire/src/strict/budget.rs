@@ -6,7 +6,7 @@ use crate::dialect::Dialect;
 
 /// What a strict declaration uses of a request's limits.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Strict {
+pub(crate) struct StrictCost {
     /// The number of tools that it declares.
     pub(crate) tools: usize,
     /// The number of optional arguments.
@@ -19,7 +19,7 @@ pub(crate) struct Strict {
 
 /// The unused part of a request's limits.
 #[derive(Debug)]
-pub(crate) struct Budget([Limit; 3]);
+pub(crate) struct StrictBudget([Limit; 3]);
 
 /// A limit of one request.
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +35,7 @@ impl fmt::Display for Limit {
     }
 }
 
-impl Budget {
+impl StrictBudget {
     /// Returns the limits of a whole request: Anthropic's are those of its page on structured outputs; other dialects have none.
     pub(crate) fn of(dialect: Dialect) -> Self {
         let most = match dialect {
@@ -66,7 +66,7 @@ impl Budget {
     ///
     /// # Errors
     /// The limit that it would exceed; nothing is used then.
-    pub(crate) fn take(&mut self, strict: &Strict) -> Result<(), Limit> {
+    pub(crate) fn take(&mut self, strict: &StrictCost) -> Result<(), Limit> {
         let needs = [strict.tools, strict.optional, strict.unions];
         if let Some((limit, _)) = self
             .0

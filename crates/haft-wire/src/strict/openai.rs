@@ -9,21 +9,20 @@ use serde_json::value::RawValue;
 use crate::declared::Function;
 use crate::dialect::Dialect;
 use crate::loose::compact;
-use crate::strict::Lost;
+use crate::strict::DeclarationLoss;
 use crate::strict::openai::compile::compile;
-use crate::strict::tree::Tree;
+use crate::strict::tree::SchemaTree;
 
 pub use nulls::without_nulls;
 
 /// The declared parameters of a function.
 #[derive(Debug)]
 pub(crate) struct Parameters {
-    /// The schema.
     pub(crate) json: String,
     /// Whether the provider can enforce it.
     pub(crate) is_strict: bool,
     /// What was lost of the schema, or why it is not strict although it should be.
-    pub(crate) lost: Vec<Lost>,
+    pub(crate) lost: Vec<DeclarationLoss>,
 }
 
 impl Parameters {
@@ -34,7 +33,7 @@ impl Parameters {
             is_strict: false,
             lost,
         };
-        let lost = |at: String, what: String| Lost {
+        let lost = |at: String, what: String| DeclarationLoss {
             tool: tool.to_owned(),
             at,
             what,
@@ -42,7 +41,7 @@ impl Parameters {
         if !function.strict {
             return plain(Vec::new());
         }
-        let Some(schema) = Tree::read(&function.parameters) else {
+        let Some(schema) = SchemaTree::read(&function.parameters) else {
             let what = "declared without strict: the schema is not JSON, has a name twice in one object, or is nested too deeply";
             return plain(vec![lost(String::new(), what.to_owned())]);
         };
@@ -66,28 +65,28 @@ impl Parameters {
 /// Returns a schema unchanged, with one exception: OpenAI refuses an object schema without `properties`.
 fn with_properties(schema: &RawValue) -> String {
     let json = compact(schema.get());
-    let Some(tree @ Tree::Object(_)) = Tree::read(schema) else {
+    let Some(tree @ SchemaTree::Object(_)) = SchemaTree::read(schema) else {
         return json.into_owned();
     };
     if tree.types() != ["object"] || tree.get("properties").is_some() {
         return json.into_owned();
     }
     let mut members = tree.members().to_vec();
-    members.push(("properties".to_owned(), Tree::Object(Vec::new())));
-    Tree::Object(members).json()
+    members.push(("properties".to_owned(), SchemaTree::Object(Vec::new())));
+    SchemaTree::Object(members).json()
 }
 
 /// Returns the report for a declaration of another dialect.
-pub(crate) fn left_out(spec: &RawValue, dialect: Dialect) -> Lost {
+pub(crate) fn left_out(spec: &RawValue, dialect: Dialect) -> DeclarationLoss {
     #[derive(Deserialize)]
-    struct Words {
+    struct SpecName {
         #[serde(rename = "type")]
         kind: Option<String>,
         name: Option<String>,
     }
-    let words: Option<Words> = serde_json::from_str(spec.get()).ok();
+    let words: Option<SpecName> = serde_json::from_str(spec.get()).ok();
     let name = words.and_then(|words| words.name.or(words.kind));
-    Lost {
+    DeclarationLoss {
         tool: name.unwrap_or_else(|| crate::error::quote(spec.get())),
         at: String::new(),
         what: format!("left out: it is a declaration of {dialect}"),

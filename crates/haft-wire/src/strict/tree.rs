@@ -5,25 +5,23 @@ use std::collections::HashSet;
 use haft_json::escape::string;
 use serde_json::value::RawValue;
 
-use crate::loose::{Loose, Members, compact, list};
+use crate::loose::{LooseText, Members, compact, list};
 
 /// Maximum nesting depth of a schema; anything deeper is not read.
 const DEEPEST: usize = 64;
 
 /// A JSON value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Tree {
+pub(crate) enum SchemaTree {
     /// An object, with its members in order.
-    Object(Vec<(String, Tree)>),
-    /// A list.
-    List(Vec<Tree>),
-    /// A text.
+    Object(Vec<(String, SchemaTree)>),
+    List(Vec<SchemaTree>),
     Text(String),
     /// A number, a boolean or `null`, as written.
     Word(String),
 }
 
-impl Tree {
+impl SchemaTree {
     /// Reads JSON; `None` if it is invalid, has a duplicate name in an object, or is nested too deeply.
     pub(crate) fn read(raw: &RawValue) -> Option<Self> {
         Self::read_at(raw, 0)
@@ -52,7 +50,7 @@ impl Tree {
                 let read = all.into_iter().map(|one| Self::read_at(one, depth + 1));
                 Self::List(read.collect::<Option<_>>()?)
             }
-            b'"' => Self::Text(Loose::of(raw).ok()?.text().to_owned()),
+            b'"' => Self::Text(LooseText::of(raw).ok()?.text().to_owned()),
             _ => Self::Word(compact(raw.get()).into_owned()),
         })
     }

@@ -2,9 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use haft_wire::declared::{Function, Search};
+use haft_wire::declared::{Function, SearchRunner};
 use haft_wire::{
-    Answer, Choice, Declared, Dialect, Item, Limits, Message, Part, Reply, Request, Stop, WireError,
+    ContentPart, Dialect, Message, Reply, ReplyLimits, Request, StopReason, ToolChoice,
+    ToolDeclaration, ToolOutput, TurnItem, WireError,
 };
 use serde_json::{Value, json};
 
@@ -84,8 +85,8 @@ fn holds(reply: &Reply, blocks: &[Value], stop: &Value, name: &str) {
         .iter()
         .filter(|block| !ours.contains(&block["type"].as_str().unwrap()));
     let read = reply.turn.items.iter().filter_map(|item| match item {
-        Item::Hosted { raw, .. } => Some(serde_json::from_str::<Value>(raw.get()).unwrap()),
-        Item::Unknown { kind, .. } => panic!("{name}: {kind} is not known"),
+        TurnItem::Hosted { raw, .. } => Some(serde_json::from_str::<Value>(raw.get()).unwrap()),
+        TurnItem::Unknown { kind, .. } => panic!("{name}: {kind} is not known"),
         _ => None,
     });
     assert!(read.eq(hosted.cloned()), "{name}");
@@ -99,9 +100,9 @@ fn holds(reply: &Reply, blocks: &[Value], stop: &Value, name: &str) {
         .collect();
     assert_eq!(kept, Value::Array(expect), "{name}");
     let expect = match stop.as_str().unwrap() {
-        "end_turn" => Stop::End,
-        "tool_use" => Stop::Calls,
-        "pause_turn" => Stop::Pause,
+        "end_turn" => StopReason::End,
+        "tool_use" => StopReason::Calls,
+        "pause_turn" => StopReason::Pause,
         other => panic!("{name}: {other}"),
     };
     assert_eq!(reply.stop, expect, "{name}");
@@ -129,7 +130,7 @@ fn every_recorded_reply_is_read_with_the_calls_and_blocks_of_the_record() {
         } else {
             whole += 1;
             let reply = DIALECT
-                .read(one.body.to_string().as_bytes(), Limits::default())
+                .read(one.body.to_string().as_bytes(), ReplyLimits::default())
                 .unwrap();
             let blocks = one.body["content"].as_array().unwrap().clone();
             (
@@ -161,14 +162,16 @@ fn every_recorded_reply_is_read_with_the_calls_and_blocks_of_the_record() {
 }
 
 /// Returns a tool of a recorded request, as a host declares it.
-fn declared(tool: &Value) -> Declared {
+fn declared(tool: &Value) -> ToolDeclaration {
     match tool["type"].as_str() {
-        Some("tool_search_tool_bm25_20251119") => Declared::ToolSearch(Search::Provider),
-        Some(_) => Declared::Provider {
+        Some("tool_search_tool_bm25_20251119") => {
+            ToolDeclaration::ToolSearch(SearchRunner::Provider)
+        }
+        Some(_) => ToolDeclaration::Provider {
             dialect: DIALECT,
             spec: raw(tool),
         },
-        None => Declared::Function(Function {
+        None => ToolDeclaration::Function(Function {
             name: tool["name"].as_str().unwrap().to_owned(),
             description: tool["description"].as_str().unwrap_or_default().to_owned(),
             parameters: raw(&tool["input_schema"]).into(),
@@ -178,11 +181,11 @@ fn declared(tool: &Value) -> Declared {
     }
 }
 
-fn part(block: &Value) -> Part {
+fn part(block: &Value) -> ContentPart {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     match block["type"].as_str().unwrap() {
-        "text" => Part::Text(text(&block["text"])),
-        "document" => Part::File {
+        "text" => ContentPart::Text(text(&block["text"])),
+        "document" => ContentPart::File {
             name: String::new(),
             media_type: text(&block["source"]["media_type"]),
             data: STANDARD.encode(block["source"]["data"].as_str().unwrap()),
@@ -200,7 +203,7 @@ fn history(messages: &[Value]) -> Vec<Message> {
         if message["role"] == "assistant" {
             let body = json!({"content": blocks, "stop_reason": "end_turn"});
             let reply = DIALECT
-                .read(body.to_string().as_bytes(), Limits::default())
+                .read(body.to_string().as_bytes(), ReplyLimits::default())
                 .unwrap();
             calls = reply.turn.calls().cloned().collect();
             history.push(Message::Model(reply.turn));
@@ -218,7 +221,7 @@ fn history(messages: &[Value]) -> Vec<Message> {
                 .unwrap();
             let content = block["content"].as_array().unwrap();
             let loads = content.iter().filter_map(|one| one["tool_name"].as_str());
-            answers.push(Answer {
+            answers.push(ToolOutput {
                 parts: content
                     .iter()
                     .filter(|one| one["type"] != "tool_reference")
@@ -226,7 +229,7 @@ fn history(messages: &[Value]) -> Vec<Message> {
                     .collect(),
                 is_error: block["is_error"] == true,
                 loads: loads.map(str::to_owned).collect(),
-                ..Answer::text(call.clone(), "")
+                ..ToolOutput::text(call.clone(), "")
             });
         }
         if !answers.is_empty() {
@@ -234,7 +237,7 @@ fn history(messages: &[Value]) -> Vec<Message> {
         }
         match parts.as_slice() {
             [] => {}
-            [Part::Text(note)] if message["role"] == "system" => {
+            [ContentPart::Text(note)] if message["role"] == "system" => {
                 history.push(Message::Host(note.clone()));
             }
             _ => history.push(Message::User(parts)),
@@ -312,18 +315,18 @@ fn without_what_differs(body: &Value) -> Value {
     body
 }
 
-fn choice(body: &Value) -> Choice {
+fn choice(body: &Value) -> ToolChoice {
     match body["tool_choice"]["type"].as_str() {
-        None | Some("auto") => Choice::Auto,
-        Some("none") => Choice::None,
-        Some("any") => Choice::Required,
-        Some("tool") => Choice::Tool(body["tool_choice"]["name"].as_str().unwrap().to_owned()),
+        None | Some("auto") => ToolChoice::Auto,
+        Some("none") => ToolChoice::None,
+        Some("any") => ToolChoice::Required,
+        Some("tool") => ToolChoice::Tool(body["tool_choice"]["name"].as_str().unwrap().to_owned()),
         Some(other) => panic!("{other}"),
     }
 }
 
 fn written(one: &Exchange, expect: &Value) -> Value {
-    let tools: Vec<Declared> = one.request["tools"]
+    let tools: Vec<ToolDeclaration> = one.request["tools"]
         .as_array()
         .into_iter()
         .flatten()
@@ -393,7 +396,7 @@ fn a_recorded_stream_that_ends_early_is_no_reply() {
     for stream in all.iter().filter_map(|one| one.stream.as_ref()) {
         let last = stream.find("event: message_stop").unwrap();
         for end in [0, 1, last / 3, last / 2, last] {
-            let mut reader = DIALECT.reader(Limits::default());
+            let mut reader = DIALECT.reader(ReplyLimits::default());
             reader
                 .push(&stream.as_bytes()[..end], &mut Vec::new())
                 .unwrap();

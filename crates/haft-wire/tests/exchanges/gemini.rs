@@ -2,7 +2,8 @@
 
 use haft_wire::declared::Function;
 use haft_wire::{
-    Answer, Choice, Declared, Dialect, Item, Limits, Message, Part, Reply, Request, Stop, WireError,
+    ContentPart, Dialect, Message, Reply, ReplyLimits, Request, StopReason, ToolChoice,
+    ToolDeclaration, ToolOutput, TurnItem, WireError,
 };
 use serde_json::{Map, Value, json};
 
@@ -45,8 +46,8 @@ fn holds(reply: &Reply, parts: &[Value], name: &str) {
             .items
             .iter()
             .filter_map(|item| match item {
-                Item::Text(text) if !is_thought => Some(text.as_str()),
-                Item::Thinking(text) if is_thought => Some(text.as_str()),
+                TurnItem::Text(text) if !is_thought => Some(text.as_str()),
+                TurnItem::Thinking(text) if is_thought => Some(text.as_str()),
                 _ => None,
             })
             .collect();
@@ -56,7 +57,7 @@ fn holds(reply: &Reply, parts: &[Value], name: &str) {
         .iter()
         .filter(|part| part.get("text").is_none() && part.get("functionCall").is_none());
     let read = reply.turn.items.iter().filter_map(|item| match item {
-        Item::Hosted { raw, .. } | Item::Unknown { raw, .. } => {
+        TurnItem::Hosted { raw, .. } | TurnItem::Unknown { raw, .. } => {
             Some(serde_json::from_str::<Value>(raw.get()).unwrap())
         }
         _ => None,
@@ -100,7 +101,7 @@ fn every_recorded_reply_is_read_with_the_calls_and_parts_of_the_record() {
                 chunks.last().unwrap().clone(),
             )
         } else {
-            let read = DIALECT.read(one.body.to_string().as_bytes(), Limits::default());
+            let read = DIALECT.read(one.body.to_string().as_bytes(), ReplyLimits::default());
             if one.status != 200 {
                 errors += 1;
                 let kind = one.body["error"]["status"].as_str().unwrap();
@@ -120,9 +121,9 @@ fn every_recorded_reply_is_read_with_the_calls_and_parts_of_the_record() {
         };
         holds(&reply, &parts, &one.name);
         let expect = match last["candidates"][0]["finishReason"].as_str().unwrap() {
-            "STOP" if reply.turn.calls().next().is_some() => Stop::Calls,
-            "STOP" => Stop::End,
-            other => Stop::Other(other.to_owned()),
+            "STOP" if reply.turn.calls().next().is_some() => StopReason::Calls,
+            "STOP" => StopReason::End,
+            other => StopReason::Other(other.to_owned()),
         };
         assert_eq!(reply.stop, expect, "{}", one.name);
         assert_eq!(
@@ -275,16 +276,16 @@ fn without_what_differs(body: &Value) -> Value {
     body
 }
 
-fn file(part: &Value) -> Part {
+fn file(part: &Value) -> ContentPart {
     if let Some(text) = part["text"].as_str() {
-        return Part::Text(text.to_owned());
+        return ContentPart::Text(text.to_owned());
     }
     let media_type = part["inlineData"]["mimeType"].as_str().unwrap().to_owned();
     let data = part["inlineData"]["data"].as_str().unwrap().to_owned();
     if media_type.starts_with("audio/") {
-        return Part::Audio { media_type, data };
+        return ContentPart::Audio { media_type, data };
     }
-    Part::Image { media_type, data }
+    ContentPart::Image { media_type, data }
 }
 
 /// Returns the history of a recorded request, as a host has it.
@@ -296,25 +297,25 @@ fn history(contents: &[Value]) -> Vec<Message> {
         if content["role"] == "model" {
             let body = json!({"candidates": [{"content": content, "finishReason": "STOP"}]});
             let reply = DIALECT
-                .read(body.to_string().as_bytes(), Limits::default())
+                .read(body.to_string().as_bytes(), ReplyLimits::default())
                 .unwrap();
             calls.extend(reply.turn.calls().cloned());
             history.push(Message::Model(reply.turn));
             continue;
         }
-        let answers: Vec<Answer> = parts
+        let answers: Vec<ToolOutput> = parts
             .iter()
             .filter_map(|part| part.get("functionResponse"))
             .map(|answer| {
                 let mine = |call: &haft_wire::Call| answer.get("id").is_none_or(|id| call.id == *id) && call.name == answer["name"];
                 let at = calls.iter().position(mine).unwrap();
                 let (text, is_error) = result(&json!({if answer["response"].get("error").is_some() { "error" } else { "return_value" }: answer["response"].as_object().unwrap().values().next().unwrap()}));
-                let mut parts = vec![Part::Text(text)];
+                let mut parts = vec![ContentPart::Text(text)];
                 parts.extend(answer["parts"].as_array().into_iter().flatten().map(file));
-                Answer {
+                ToolOutput {
                     parts,
                     is_error,
-                    ..Answer::text(calls.remove(at), "")
+                    ..ToolOutput::text(calls.remove(at), "")
                 }
             })
             .collect();
@@ -327,7 +328,7 @@ fn history(contents: &[Value]) -> Vec<Message> {
     history
 }
 
-fn choice(config: &Value) -> Choice {
+fn choice(config: &Value) -> ToolChoice {
     let names = config["allowedFunctionNames"]
         .as_array()
         .into_iter()
@@ -336,9 +337,9 @@ fn choice(config: &Value) -> Choice {
         .map(|name| name.as_str().unwrap().to_owned())
         .collect();
     match config["mode"].as_str() {
-        None | Some("VALIDATED") => Choice::Auto,
-        Some("ANY") if names.is_empty() => Choice::Required,
-        Some("ANY") => Choice::Allowed {
+        None | Some("VALIDATED") => ToolChoice::Auto,
+        Some("ANY") if names.is_empty() => ToolChoice::Required,
+        Some("ANY") => ToolChoice::Allowed {
             names,
             required: true,
         },
@@ -355,14 +356,14 @@ fn written(one: &Exchange, expect: &Value) -> Value {
     let mut tools = Vec::new();
     for tool in expect["tools"].as_array().unwrap() {
         let Some(functions) = tool.get("functionDeclarations") else {
-            tools.push(Declared::Provider {
+            tools.push(ToolDeclaration::Provider {
                 dialect: DIALECT,
                 spec: raw(tool),
             });
             continue;
         };
         tools.extend(functions.as_array().unwrap().iter().map(|function| {
-            Declared::Function(Function {
+            ToolDeclaration::Function(Function {
                 name: function["name"].as_str().unwrap().to_owned(),
                 description: function["description"].as_str().unwrap().to_owned(),
                 parameters: raw(&function["parametersJsonSchema"]).into(),
@@ -438,7 +439,7 @@ fn a_recorded_stream_that_ends_early_is_no_reply() {
     for stream in all.iter().filter_map(|one| one.stream.as_ref()) {
         let last = stream.trim_end().rfind("data:").unwrap();
         for end in [0, 1, last / 2, last, stream.trim_end().len()] {
-            let mut reader = DIALECT.reader(Limits::default());
+            let mut reader = DIALECT.reader(ReplyLimits::default());
             reader
                 .push(&stream.as_bytes()[..end], &mut Vec::new())
                 .unwrap();

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use haft_wire::declarer::Entry;
-use haft_wire::{Declarations, Declared, Declarer, Delta, Dialect, Limits, Reply};
+use haft_wire::declarer::VersionedTool;
+use haft_wire::{Declarations, Declarer, Delta, Dialect, Reply, ReplyLimits, ToolDeclaration};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 use std::sync::Arc;
@@ -68,7 +68,7 @@ pub(crate) fn events(stream: &str) -> Vec<Value> {
 
 /// Reads a stream in pieces of these sizes, repeated.
 pub(crate) fn streamed(dialect: Dialect, stream: &str, sizes: &[usize]) -> (Reply, Vec<Delta>) {
-    let mut reader = dialect.reader(Limits::default());
+    let mut reader = dialect.reader(ReplyLimits::default());
     let (mut rest, mut deltas, mut turn) = (stream.as_bytes(), Vec::new(), 0);
     while !rest.is_empty() {
         let (piece, after) = rest.split_at(sizes[turn % sizes.len()].min(rest.len()));
@@ -93,12 +93,12 @@ pub(crate) fn raw(value: &Value) -> Box<RawValue> {
     to_raw_value(value).unwrap()
 }
 
-pub(crate) fn declare(dialect: Dialect, tools: &[Declared]) -> Arc<Declarations> {
+pub(crate) fn declare(dialect: Dialect, tools: &[ToolDeclaration]) -> Arc<Declarations> {
     let versions: Vec<String> = (0..tools.len()).map(|at| at.to_string()).collect();
-    let entries: Vec<Entry<'_>> = versions
+    let entries: Vec<VersionedTool<'_>> = versions
         .iter()
         .zip(tools)
-        .map(|(version, tool)| Entry { version, tool })
+        .map(|(version, tool)| VersionedTool { version, tool })
         .collect();
     Declarer::new(dialect).declare(&entries)
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use haft_wire::declared::{Freeform, Function, Grammar, Search};
-use haft_wire::declarer::Entry;
-use haft_wire::{Declarations, Declared, Declarer, Dialect};
+use haft_wire::declared::{Freeform, Function, Grammar, SearchRunner};
+use haft_wire::declarer::VersionedTool;
+use haft_wire::{Declarations, Declarer, Dialect, ToolDeclaration};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -25,12 +25,12 @@ pub(crate) fn function(name: &str, strict: bool) -> Function {
 }
 
 /// Declares these tools.
-pub(crate) fn declare(dialect: Dialect, tools: &[Declared]) -> Arc<Declarations> {
+pub(crate) fn declare(dialect: Dialect, tools: &[ToolDeclaration]) -> Arc<Declarations> {
     let versions: Vec<String> = (0..tools.len()).map(|at| at.to_string()).collect();
-    let entries: Vec<Entry<'_>> = tools
+    let entries: Vec<VersionedTool<'_>> = tools
         .iter()
         .zip(&versions)
-        .map(|(tool, version)| Entry { version, tool })
+        .map(|(tool, version)| VersionedTool { version, tool })
         .collect();
     Declarer::new(dialect).declare(&entries)
 }
@@ -39,44 +39,44 @@ fn json_of(declarations: &Declarations) -> Value {
     serde_json::from_slice(declarations.json()).unwrap()
 }
 
-fn tools() -> Vec<Declared> {
+fn tools() -> Vec<ToolDeclaration> {
     let grammar = Grammar {
         syntax: "lark".to_owned(),
         definition: "start: \"a\"".to_owned(),
     };
     let freeform = |name: &str, grammar| {
-        Declared::Freeform(Freeform {
+        ToolDeclaration::Freeform(Freeform {
             name: name.to_owned(),
             description: String::new(),
             grammar,
         })
     };
     vec![
-        Declared::Function(function("docs.read", true)),
-        Declared::Function(Function {
+        ToolDeclaration::Function(function("docs.read", true)),
+        ToolDeclaration::Function(Function {
             deferred: true,
             ..function("write", false)
         }),
         freeform("sql", Some(grammar)),
         freeform("note", None),
-        Declared::Namespace {
+        ToolDeclaration::Namespace {
             name: "crm".to_owned(),
             description: "customers".to_owned(),
             tools: vec![function("find", false), function("add", false)],
         },
-        Declared::Provider {
+        ToolDeclaration::Provider {
             dialect: Dialect::OpenAiResponses,
             spec: raw(&json!({"type": "apply_patch"})),
         },
-        Declared::Provider {
+        ToolDeclaration::Provider {
             dialect: Dialect::OpenAiChat,
             spec: raw(&json!({"type": "openrouter:web_search"})),
         },
-        Declared::Provider {
+        ToolDeclaration::Provider {
             dialect: Dialect::Anthropic,
             spec: raw(&json!({"type": "bash_20250124", "name": "bash"})),
         },
-        Declared::ToolSearch(Search::Provider),
+        ToolDeclaration::ToolSearch(SearchRunner::Provider),
     ]
 }
 
@@ -150,7 +150,7 @@ fn each_sort_of_tool_is_declared_in_the_words_of_responses() {
     assert_eq!(lost, ["openrouter:web_search", "bash"]);
     let host = declare(
         Dialect::OpenAiResponses,
-        &[Declared::ToolSearch(Search::Host)],
+        &[ToolDeclaration::ToolSearch(SearchRunner::Host)],
     );
     let host = &json_of(&host)[0];
     assert_eq!(
@@ -167,8 +167,8 @@ fn each_sort_of_tool_is_declared_in_the_words_of_responses() {
 fn a_namespaced_call_finds_its_tool_even_where_names_are_cut() {
     let long = "x".repeat(70);
     let tools = [
-        Declared::Function(function("crm__find", false)),
-        Declared::Namespace {
+        ToolDeclaration::Function(function("crm__find", false)),
+        ToolDeclaration::Namespace {
             name: "crm".to_owned(),
             description: String::new(),
             tools: vec![function("find", false), function(&long, false)],
@@ -186,15 +186,15 @@ fn a_namespaced_call_finds_its_tool_even_where_names_are_cut() {
 
 #[test]
 fn one_tool_that_changes_is_written_anew_and_the_same_tools_are_the_same_bytes() {
-    let tools: Vec<Declared> = (0..20)
-        .map(|at| Declared::Function(function(&format!("t{at}"), true)))
+    let tools: Vec<ToolDeclaration> = (0..20)
+        .map(|at| ToolDeclaration::Function(function(&format!("t{at}"), true)))
         .collect();
-    let changed = Declared::Function(function("t7", false));
+    let changed = ToolDeclaration::Function(function("t7", false));
     let versions: Vec<String> = (0..20).map(|at| format!("v{at}")).collect();
-    let mut entries: Vec<Entry<'_>> = tools
+    let mut entries: Vec<VersionedTool<'_>> = tools
         .iter()
         .zip(&versions)
-        .map(|(tool, version)| Entry { version, tool })
+        .map(|(tool, version)| VersionedTool { version, tool })
         .collect();
     for dialect in [Dialect::OpenAiChat, Dialect::OpenAiResponses] {
         let mut declarer = Declarer::new(dialect);
@@ -204,7 +204,7 @@ fn one_tool_that_changes_is_written_anew_and_the_same_tools_are_the_same_bytes()
                 && Arc::ptr_eq(&first, &declarer.last())
         );
         let kept = entries[7];
-        entries[7] = Entry {
+        entries[7] = VersionedTool {
             version: "other",
             tool: &changed,
         };
@@ -217,7 +217,7 @@ fn one_tool_that_changes_is_written_anew_and_the_same_tools_are_the_same_bytes()
         assert_ne!(first.json(), second.json());
         entries[7] = kept;
         // One is removed, the others move up: the result is what a new declarer writes.
-        let fewer: Vec<Entry<'_>> = entries
+        let fewer: Vec<VersionedTool<'_>> = entries
             .iter()
             .copied()
             .filter(|entry| entry.version != "v3")

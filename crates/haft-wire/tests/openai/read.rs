@@ -1,10 +1,10 @@
 //! Hand-written replies, for kinds of calls and deviations that are in no recording.
 
-use haft_wire::{Call, CallKind, Dialect, Item, Limits, Reply, Stop, WireError};
+use haft_wire::{Call, CallKind, Dialect, Reply, ReplyLimits, StopReason, TurnItem, WireError};
 use serde_json::{Value, json};
 
 fn read(dialect: Dialect, body: &Value) -> Result<Reply, WireError> {
-    dialect.read(body.to_string().as_bytes(), Limits::default())
+    dialect.read(body.to_string().as_bytes(), ReplyLimits::default())
 }
 
 /// Reads a response with one or more items.
@@ -16,7 +16,7 @@ fn response(output: &Value) -> Reply {
     .unwrap()
 }
 
-fn only(item: &Value) -> Item {
+fn only(item: &Value) -> TurnItem {
     let reply = response(&json!([item]));
     assert_eq!(reply.turn.items.len(), 1, "{item}");
     reply.turn.items[0].clone()
@@ -24,7 +24,7 @@ fn only(item: &Value) -> Item {
 
 fn call(item: &Value) -> Call {
     match only(item) {
-        Item::Call(call) => call,
+        TurnItem::Call(call) => call,
         other => panic!("{item}: {other:?}"),
     }
 }
@@ -125,10 +125,10 @@ fn what_the_provider_ran_is_never_a_call() {
         let reply = response(&output);
         assert_eq!(
             (reply.turn.calls().count(), &reply.stop),
-            (0, &Stop::End),
+            (0, &StopReason::End),
             "{output}"
         );
-        let hosted = |item: &Item| matches!(item, Item::Hosted { .. });
+        let hosted = |item: &TurnItem| matches!(item, TurnItem::Hosted { .. });
         assert!(reply.turn.items.iter().all(hosted), "{output}");
         assert_eq!(reply.turn.items.len(), output.as_array().unwrap().len());
     }
@@ -154,21 +154,21 @@ fn questions_unknown_items_and_refusals_are_carried() {
         &json!({"type": "mcp_approval_request", "id": "a", "server_label": "s", "name": "n", "arguments": "{}"}),
     );
     assert!(
-        matches!(asked, Item::Approval { id, server, name, arguments } if (id.as_str(), server.as_str(), name.as_str(), arguments.as_str()) == ("a", "s", "n", "{}"))
+        matches!(asked, TurnItem::Approval { id, server, name, arguments } if (id.as_str(), server.as_str(), name.as_str(), arguments.as_str()) == ("a", "s", "n", "{}"))
     );
     let reply = response(
         &json!([{"type": "mcp_approval_request", "id": "a", "server_label": "s", "name": "n", "arguments": "{}"}]),
     );
-    assert_eq!(reply.stop, Stop::Calls);
+    assert_eq!(reply.stop, StopReason::Calls);
     let unknown = only(&json!({"type": "compaction", "encrypted_content": "x"}));
     assert!(
-        matches!(unknown, Item::Unknown { kind, raw } if kind == "compaction" && raw.get().contains("encrypted_content"))
+        matches!(unknown, TurnItem::Unknown { kind, raw } if kind == "compaction" && raw.get().contains("encrypted_content"))
     );
     let refused =
         only(&json!({"type": "message", "content": [{"type": "refusal", "refusal": "no"}]}));
-    assert!(matches!(refused, Item::Refusal(text) if text == "no"));
+    assert!(matches!(refused, TurnItem::Refusal(text) if text == "no"));
     let odd = only(&json!({"type": "message", "content": [{"type": "output_audio", "data": "x"}]}));
-    assert!(matches!(odd, Item::Unknown { kind, .. } if kind == "output_audio"));
+    assert!(matches!(odd, TurnItem::Unknown { kind, .. } if kind == "output_audio"));
     let reply = response(&json!([{"type": "reasoning", "summary": [], "encrypted_content": "x"}]));
     assert!(reply.turn.items.is_empty() && reply.turn.raw.get().contains("encrypted_content"));
 }
@@ -177,7 +177,7 @@ fn questions_unknown_items_and_refusals_are_carried() {
 fn blanks_between_words_of_what_was_sent_go_and_numbers_keep_their_digits() {
     let body = "{\n  \"status\": \"completed\",\n  \"output\": [\n    { \"type\": \"odd\", \"n\": 1.50, \"big\": 12345678901234567890123 }\n  ]\n}";
     let reply = Dialect::OpenAiResponses
-        .read(body.as_bytes(), Limits::default())
+        .read(body.as_bytes(), ReplyLimits::default())
         .unwrap();
     assert_eq!(
         reply.turn.raw.get(),
@@ -202,15 +202,15 @@ fn why_a_reply_ended_is_read() {
         .stop
     };
     let rows = [
-        (json!("stop"), false, Stop::End),
-        (json!("stop"), true, Stop::Calls),
-        (json!("tool_calls"), true, Stop::Calls),
-        (json!("tool_calls"), false, Stop::End),
-        (json!(""), true, Stop::Calls),
-        (Value::Null, false, Stop::End),
-        (json!("length"), true, Stop::Length),
-        (json!("content_filter"), false, Stop::Filter),
-        (json!("eos"), false, Stop::Other("eos".to_owned())),
+        (json!("stop"), false, StopReason::End),
+        (json!("stop"), true, StopReason::Calls),
+        (json!("tool_calls"), true, StopReason::Calls),
+        (json!("tool_calls"), false, StopReason::End),
+        (json!(""), true, StopReason::Calls),
+        (Value::Null, false, StopReason::End),
+        (json!("length"), true, StopReason::Length),
+        (json!("content_filter"), false, StopReason::Filter),
+        (json!("eos"), false, StopReason::Other("eos".to_owned())),
     ];
     for (finish, calls, expect) in rows {
         assert_eq!(chat(finish.clone(), calls), expect, "{finish} {calls}");
@@ -220,14 +220,23 @@ fn why_a_reply_ended_is_read() {
             json!({"status": status, "incomplete_details": {"reason": reason}, "output": []});
         read(Dialect::OpenAiResponses, &body).unwrap().stop
     };
-    assert_eq!(responses("incomplete", "max_output_tokens"), Stop::Length);
-    assert_eq!(responses("incomplete", "content_filter"), Stop::Filter);
+    assert_eq!(
+        responses("incomplete", "max_output_tokens"),
+        StopReason::Length
+    );
+    assert_eq!(
+        responses("incomplete", "content_filter"),
+        StopReason::Filter
+    );
     assert_eq!(
         responses("incomplete", "else"),
-        Stop::Other("else".to_owned())
+        StopReason::Other("else".to_owned())
     );
-    assert_eq!(responses("queued", ""), Stop::Other("queued".to_owned()));
-    assert_eq!(responses("completed", ""), Stop::End);
+    assert_eq!(
+        responses("queued", ""),
+        StopReason::Other("queued".to_owned())
+    );
+    assert_eq!(responses("completed", ""), StopReason::End);
 }
 
 #[test]
@@ -261,11 +270,11 @@ fn deviations_of_providers_that_speak_chat_are_read() {
     assert_eq!(reply.turn.calls().last().unwrap().kind, CallKind::Freeform);
     assert_eq!(reply.turn.text(), "hi");
     assert!(
-        matches!(&reply.turn.items[1], Item::Thinking(text) if text == "hm"),
+        matches!(&reply.turn.items[1], TurnItem::Thinking(text) if text == "hm"),
         "{:?}",
         reply.turn.items
     );
-    assert!(matches!(&reply.turn.items[0], Item::Unknown { kind, .. } if kind == "audio"));
+    assert!(matches!(&reply.turn.items[0], TurnItem::Unknown { kind, .. } if kind == "audio"));
 }
 
 #[test]
@@ -332,7 +341,7 @@ fn errors_of_each_shape_are_the_providers_and_anything_else_is_malformed() {
         ),
     ] {
         let error = dialect
-            .read(body.as_bytes(), Limits::default())
+            .read(body.as_bytes(), ReplyLimits::default())
             .unwrap_err();
         assert!(
             matches!(error, WireError::Malformed { .. }),
@@ -343,7 +352,7 @@ fn errors_of_each_shape_are_the_providers_and_anything_else_is_malformed() {
     let error = read(responses, &json!({"status": "completed", "output": many})).unwrap_err();
     assert!(matches!(error, WireError::TooManyCalls(512)), "{error}");
     let error = chat
-        .read(&vec![b' '; 33 << 20], Limits::default())
+        .read(&vec![b' '; 33 << 20], ReplyLimits::default())
         .unwrap_err();
     assert!(
         matches!(

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use haft_wire::{Dialect, Item, Limits, Reply, Stop, WireError};
+use haft_wire::{Dialect, Reply, ReplyLimits, StopReason, TurnItem, WireError};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -61,12 +61,12 @@ impl Exchange {
     /// Returns what haft reads from the answer.
     pub(crate) fn reply(&self, dialect: Dialect) -> Result<Reply, WireError> {
         if let Some(sse) = &self.response.sse {
-            let mut reader = dialect.reader(Limits::default());
+            let mut reader = dialect.reader(ReplyLimits::default());
             reader.push(sse.as_bytes(), &mut Vec::new())?;
             return reader.finish();
         }
         let body = self.response.body.as_ref().unwrap().to_string();
-        dialect.read(body.as_bytes(), Limits::default())
+        dialect.read(body.as_bytes(), ReplyLimits::default())
     }
 
     /// Returns the events of the answer as JSON.
@@ -195,17 +195,17 @@ fn every_recorded_reply_of_chat_is_read() {
             };
             for item in &reply.turn.items {
                 match item {
-                    Item::Thinking(text) => read.thoughts += text,
-                    Item::Hosted { .. } => hosted += 1,
-                    Item::Unknown { .. } => panic!("{name}: {item:?}"),
+                    TurnItem::Thinking(text) => read.thoughts += text,
+                    TurnItem::Hosted { .. } => hosted += 1,
+                    TurnItem::Unknown { .. } => panic!("{name}: {item:?}"),
                     _ => {}
                 }
             }
             assert_eq!(read, expect, "{name}");
             let stop = if expect.calls.is_empty() {
-                Stop::End
+                StopReason::End
             } else {
-                Stop::Calls
+                StopReason::Calls
             };
             assert_eq!(reply.stop, stop, "{name}: {}", expect.finish);
             let raw: Value = serde_json::from_str(reply.turn.raw.get()).unwrap();
@@ -292,10 +292,10 @@ fn every_recorded_reply_of_responses_is_read() {
                 expected(&item, &mut expect);
             }
             let read = reply.turn.items.iter().map(|item| match item {
-                Item::Text(text) => vec!["text".to_owned(), text.clone()],
-                Item::Thinking(text) => vec!["thinking".to_owned(), text.clone()],
-                Item::Hosted { kind, .. } => vec!["hosted".to_owned(), kind.clone()],
-                Item::Call(call) => {
+                TurnItem::Text(text) => vec!["text".to_owned(), text.clone()],
+                TurnItem::Thinking(text) => vec!["thinking".to_owned(), text.clone()],
+                TurnItem::Hosted { kind, .. } => vec!["hosted".to_owned(), kind.clone()],
+                TurnItem::Call(call) => {
                     let item = call.item.clone().unwrap_or_default();
                     let namespace = call.namespace.clone().unwrap_or_default();
                     vec![
@@ -314,7 +314,7 @@ fn every_recorded_reply_of_responses_is_read() {
             assert_eq!(raw, Value::Array(output(exchange)), "{name}");
             assert!(reply.usage.input > 0 && reply.usage.output > 0, "{name}");
             let calls = reply.turn.calls().count();
-            assert_eq!(reply.stop == Stop::Calls, calls > 0, "{name}");
+            assert_eq!(reply.stop == StopReason::Calls, calls > 0, "{name}");
         }
     }
 }

@@ -4,9 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use haft_wire::declared::{Function, Search};
+use haft_wire::declared::{Function, SearchRunner};
 use haft_wire::{
-    Answer, Call, CallKind, Choice, Declared, Dialect, Item, Message, Part, Request, Turn,
+    Call, CallKind, ContentPart, Dialect, Message, Request, ToolChoice, ToolDeclaration,
+    ToolOutput, Turn, TurnItem,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -25,7 +26,7 @@ pub(crate) fn list(value: &Value) -> &[Value] {
 }
 
 /// Returns a tool as a host would declare it; one with members that haft cannot express counts as the provider's.
-fn declared(dialect: Dialect, tool: &Value) -> Declared {
+fn declared(dialect: Dialect, tool: &Value) -> ToolDeclaration {
     let function = if dialect == Dialect::OpenAiChat {
         &tool["function"]
     } else {
@@ -49,15 +50,15 @@ fn declared(dialect: Dialect, tool: &Value) -> Declared {
         && is_known(tool)
         && is_known(function);
     if !is_function && *tool == json!({"type": "tool_search"}) {
-        return Declared::ToolSearch(Search::Provider);
+        return ToolDeclaration::ToolSearch(SearchRunner::Provider);
     }
     if !is_function {
-        return Declared::Provider {
+        return ToolDeclaration::Provider {
             dialect,
             spec: raw(tool),
         };
     }
-    Declared::Function(Function {
+    ToolDeclaration::Function(Function {
         name: text(function, "name").to_owned(),
         description: text(function, "description").to_owned(),
         parameters: Arc::from(raw(&function["parameters"])),
@@ -66,14 +67,14 @@ fn declared(dialect: Dialect, tool: &Value) -> Declared {
     })
 }
 
-fn choice(value: &Value) -> Choice {
+fn choice(value: &Value) -> ToolChoice {
     match value {
         Value::String(word) => match word.as_str() {
-            "none" => Choice::None,
-            "required" | "any" => Choice::Required,
-            _ => Choice::Auto,
+            "none" => ToolChoice::None,
+            "required" | "any" => ToolChoice::Required,
+            _ => ToolChoice::Auto,
         },
-        Value::Object(one) if one["type"] == "allowed_tools" => Choice::Allowed {
+        Value::Object(one) if one["type"] == "allowed_tools" => ToolChoice::Allowed {
             names: list(&one["tools"])
                 .iter()
                 .map(|tool| text(tool, "name").to_owned())
@@ -84,14 +85,14 @@ fn choice(value: &Value) -> Choice {
             let name = value["name"]
                 .as_str()
                 .or(value["function"]["name"].as_str());
-            Choice::Tool(name.unwrap().to_owned())
+            ToolChoice::Tool(name.unwrap().to_owned())
         }
-        _ => Choice::Auto,
+        _ => ToolChoice::Auto,
     }
 }
 
 /// Converts a part of a user's content.
-fn part(part: &Value) -> Part {
+fn part(part: &Value) -> ContentPart {
     let of_url = |url: &str| {
         let (media_type, data) = url
             .strip_prefix("data:")
@@ -101,12 +102,12 @@ fn part(part: &Value) -> Part {
         (media_type.to_owned(), data.to_owned())
     };
     match text(part, "type") {
-        "text" => Part::Text(text(part, "text").to_owned()),
+        "text" => ContentPart::Text(text(part, "text").to_owned()),
         "image_url" => {
             let (media_type, data) = of_url(text(&part["image_url"], "url"));
-            Part::Image { media_type, data }
+            ContentPart::Image { media_type, data }
         }
-        "input_audio" => Part::Audio {
+        "input_audio" => ContentPart::Audio {
             media_type: match text(&part["input_audio"], "format") {
                 "mp3" => "audio/mpeg",
                 _ => "audio/wav",
@@ -168,7 +169,7 @@ fn chat(body: &Value, turns: &Turns) -> History {
                     .push(Message::Model(known.cloned().unwrap_or_else(of_body)));
             }
             "tool" => {
-                let answer = Answer::text(
+                let answer = ToolOutput::text(
                     call(CallKind::Function, text(message, "tool_call_id"), "f"),
                     text(message, "content"),
                 );
@@ -180,7 +181,7 @@ fn chat(body: &Value, turns: &Turns) -> History {
     history
 }
 
-fn push_answer(messages: &mut Vec<Message>, answer: Answer) {
+fn push_answer(messages: &mut Vec<Message>, answer: ToolOutput) {
     match messages.last_mut() {
         Some(Message::Results(answers)) => answers.push(answer),
         _ => messages.push(Message::Results(vec![answer])),
@@ -205,7 +206,7 @@ fn responses(body: &Value, turns: &Turns) -> History {
                 .push(Message::Host(text(item, "content").to_owned())),
             ("", "assistant") => history
                 .messages
-                .push(other(Item::Text(text(item, "content").to_owned()))),
+                .push(other(TurnItem::Text(text(item, "content").to_owned()))),
             ("function_call_output" | "tool_search_output", _) => {
                 push_answer(&mut history.messages, answered(item));
             }
@@ -213,7 +214,7 @@ fn responses(body: &Value, turns: &Turns) -> History {
             ("function_call", _)
                 if id.is_empty() && !turns.0.contains_key(text(item, "call_id")) =>
             {
-                history.messages.push(other(Item::Call(Call {
+                history.messages.push(other(TurnItem::Call(Call {
                     arguments: text(item, "arguments").to_owned(),
                     namespace: item["namespace"].as_str().map(str::to_owned),
                     ..call(
@@ -246,7 +247,7 @@ fn responses(body: &Value, turns: &Turns) -> History {
 }
 
 /// Returns a turn of another dialect.
-fn other(item: Item) -> Message {
+fn other(item: TurnItem) -> Message {
     Message::Model(Turn {
         dialect: Dialect::Anthropic,
         items: vec![item],
@@ -254,17 +255,17 @@ fn other(item: Item) -> Message {
     })
 }
 
-fn answered(item: &Value) -> Answer {
+fn answered(item: &Value) -> ToolOutput {
     let id = text(item, "call_id");
     if item["type"] == "tool_search_output" {
-        let mut answer = Answer::text(call(CallKind::ToolSearch, id, "tool_search"), "");
+        let mut answer = ToolOutput::text(call(CallKind::ToolSearch, id, "tool_search"), "");
         answer.loads = list(&item["tools"])
             .iter()
             .map(|tool| text(tool, "name").to_owned())
             .collect();
         return answer;
     }
-    let mut answer = Answer::text(call(CallKind::Function, id, "f"), text(item, "output"));
+    let mut answer = ToolOutput::text(call(CallKind::Function, id, "f"), text(item, "output"));
     if item["output"].is_array() {
         answer.item = Some(raw(item));
     }
@@ -278,7 +279,7 @@ fn both(dialect: Dialect, body: &Value, turns: &Turns, seen: &mut Seen) -> (Valu
     } else {
         responses(body, turns)
     };
-    let tools: Vec<Declared> = list(&body["tools"])
+    let tools: Vec<ToolDeclaration> = list(&body["tools"])
         .iter()
         .map(|tool| declared(dialect, tool))
         .collect();

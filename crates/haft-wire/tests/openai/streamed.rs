@@ -1,11 +1,11 @@
 //! Streams: in pieces of any size, with repeated events, without an end, and over limits.
 
-use haft_wire::{Delta, Dialect, Limits, Stop, WireError};
+use haft_wire::{Delta, Dialect, ReplyLimits, StopReason, WireError};
 use proptest::prelude::*;
 
 /// Reads a stream in pieces of these sizes, repeated: the reply or the error as text, and the merged deltas.
 pub(crate) fn cut(dialect: Dialect, sse: &str, sizes: &[usize]) -> (String, Vec<Delta>) {
-    let mut reader = dialect.reader(Limits::default());
+    let mut reader = dialect.reader(ReplyLimits::default());
     let mut deltas = Vec::new();
     let mut rest = sse.as_bytes();
     for size in sizes.iter().cycle() {
@@ -50,7 +50,7 @@ const RESPONSES: &str = concat!(
 
 #[test]
 fn a_stream_of_chat_is_put_together() {
-    let mut reader = Dialect::OpenAiChat.reader(Limits::default());
+    let mut reader = Dialect::OpenAiChat.reader(ReplyLimits::default());
     let mut deltas = Vec::new();
     reader.push(CHAT.as_bytes(), &mut deltas).unwrap();
     assert!(reader.is_whole());
@@ -74,7 +74,7 @@ fn a_stream_of_chat_is_put_together() {
     );
     assert_eq!(
         (reply.stop, reply.id.as_deref(), reply.model.as_deref()),
-        (Stop::Calls, Some("c1"), Some("m"))
+        (StopReason::Calls, Some("c1"), Some("m"))
     );
     let raw = r#"{"role":"assistant","content":"käse ü\n","reasoning":"hm ","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"p\":\"😀\"}"}},{"id":"b","type":"function","function":{"name":"g","arguments":"{}"},"extra_content":{"s":1}}]}"#;
     assert_eq!(reply.turn.raw.get(), raw);
@@ -103,7 +103,7 @@ fn a_stream_of_chat_is_put_together() {
 
 #[test]
 fn a_stream_of_responses_whose_end_holds_nothing_is_put_together_of_what_was_done() {
-    let mut reader = Dialect::OpenAiResponses.reader(Limits::default());
+    let mut reader = Dialect::OpenAiResponses.reader(ReplyLimits::default());
     let mut deltas = Vec::new();
     reader.push(RESPONSES.as_bytes(), &mut deltas).unwrap();
     let reply = reader.finish().unwrap();
@@ -216,7 +216,7 @@ fn calls_are_told_apart_whatever_a_provider_makes_of_their_index() {
     for (name, pieces, expect) in rows {
         let apart: String = pieces.iter().map(|piece| event(piece)).collect();
         for sse in [apart, event(&pieces.join(","))] {
-            let mut reader = Dialect::OpenAiChat.reader(Limits::default());
+            let mut reader = Dialect::OpenAiChat.reader(ReplyLimits::default());
             let end = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
             reader
                 .push(format!("{sse}{end}").as_bytes(), &mut Vec::new())
@@ -228,7 +228,7 @@ fn calls_are_told_apart_whatever_a_provider_makes_of_their_index() {
                 .map(|call| format!("{}{}", call.id, call.arguments))
                 .collect();
             assert_eq!(calls.join(" "), expect, "{name}");
-            assert_eq!(reply.stop, Stop::Calls);
+            assert_eq!(reply.stop, StopReason::Calls);
         }
     }
 }
@@ -245,7 +245,7 @@ fn members_that_haft_does_not_read_come_together_as_they_were_cut() {
         .iter()
         .flat_map(|delta| ["data: {\"choices\":[{\"delta\":", delta, "}]}\n\n"])
         .collect();
-    let mut reader = Dialect::OpenAiChat.reader(Limits::default());
+    let mut reader = Dialect::OpenAiChat.reader(ReplyLimits::default());
     reader
         .push(format!("{sse}data: [DONE]\n\n").as_bytes(), &mut Vec::new())
         .unwrap();
@@ -286,7 +286,7 @@ fn a_stream_without_its_end_is_cut_whatever_it_held() {
         };
         for most in 0..whole {
             let part = events[..most].concat();
-            let mut reader = dialect.reader(Limits::default());
+            let mut reader = dialect.reader(ReplyLimits::default());
             reader.push(part.as_bytes(), &mut Vec::new()).unwrap();
             assert!(!reader.is_whole());
             let error = reader.finish().unwrap_err();
@@ -297,7 +297,7 @@ fn a_stream_without_its_end_is_cut_whatever_it_held() {
         }
     }
     // An end marker alone is not a reply.
-    let mut reader = Dialect::OpenAiChat.reader(Limits::default());
+    let mut reader = Dialect::OpenAiChat.reader(ReplyLimits::default());
     reader.push(b"data: [DONE]\n\n", &mut Vec::new()).unwrap();
     assert!(matches!(reader.finish(), Err(WireError::Cut(_))));
 }
@@ -342,7 +342,7 @@ fn errors_in_a_stream_end_it() {
         ),
     ];
     for (dialect, event, expect) in rows {
-        let mut reader = dialect.reader(Limits::default());
+        let mut reader = dialect.reader(ReplyLimits::default());
         let error = reader
             .push(
                 format!("event: error\ndata: {event}\n\n").as_bytes(),
@@ -360,7 +360,7 @@ fn errors_in_a_stream_end_it() {
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn limits_hold_and_what_is_no_json_is_quoted() {
-    let limits = Limits {
+    let limits = ReplyLimits {
         reply: 4096,
         event: 512,
         calls: 2,
@@ -458,7 +458,7 @@ proptest! {
     fn nothing_that_comes_stops_a_reader_but_an_error(noise in proptest::collection::vec(any::<u8>(), 0..300), at in 0_usize..900) {
         for (dialect, sse) in [(Dialect::OpenAiChat, CHAT), (Dialect::OpenAiResponses, RESPONSES)] {
             let (begin, rest) = sse.as_bytes().split_at(at.min(sse.len()));
-            let mut reader = dialect.reader(Limits::default());
+            let mut reader = dialect.reader(ReplyLimits::default());
             let pushed = reader.push(&[begin, &noise, rest].concat(), &mut Vec::new());
             let read = pushed.and_then(|()| reader.finish());
             prop_assert!(read.is_ok() || !noise.is_empty(), "{:?}", read);

@@ -1,16 +1,16 @@
 //! Requests in the Chat and Responses formats.
 
-use haft_wire::declared::{Freeform, Search};
+use haft_wire::declared::{Freeform, SearchRunner};
 use haft_wire::{
-    Answer, Call, CallKind, Choice, Declarations, Declared, Dialect, Item, Message, Part, Request,
-    Turn, WireError,
+    Call, CallKind, ContentPart, Declarations, Dialect, Message, Request, ToolChoice,
+    ToolDeclaration, ToolOutput, Turn, TurnItem, WireError,
 };
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::declared::{declare, function, raw};
 
-pub(crate) const AUTO: Choice = Choice::Auto;
+pub(crate) const AUTO: ToolChoice = ToolChoice::Auto;
 
 /// Returns a request with only this history.
 pub(crate) fn request<'a>(messages: &'a [Message], tools: &'a Declarations) -> Request<'a> {
@@ -52,29 +52,29 @@ pub(crate) fn call(kind: CallKind, id: &str, name: &str) -> Call {
     }
 }
 
-fn image() -> Part {
-    Part::Image {
+fn image() -> ContentPart {
+    ContentPart::Image {
         media_type: "image/png".to_owned(),
         data: "AAAA".to_owned(),
     }
 }
 
-fn audio(media_type: &str) -> Part {
-    Part::Audio {
+fn audio(media_type: &str) -> ContentPart {
+    ContentPart::Audio {
         media_type: media_type.to_owned(),
         data: "BBBB".to_owned(),
     }
 }
 
-fn file() -> Part {
-    Part::File {
+fn file() -> ContentPart {
+    ContentPart::File {
         name: "a.pdf".to_owned(),
         media_type: "application/pdf".to_owned(),
         data: "CCCC".to_owned(),
     }
 }
 
-fn turn(dialect: Dialect, items: Vec<Item>, raw: &Value) -> Message {
+fn turn(dialect: Dialect, items: Vec<TurnItem>, raw: &Value) -> Message {
     Message::Model(Turn {
         dialect,
         items,
@@ -86,7 +86,7 @@ fn turn(dialect: Dialect, items: Vec<Item>, raw: &Value) -> Message {
 fn a_request_has_its_members_in_one_order_and_no_blanks() {
     let chat = declare(
         Dialect::OpenAiChat,
-        &[Declared::Function(function("f", false))],
+        &[ToolDeclaration::Function(function("f", false))],
     );
     let messages = [
         Message::user("hi \"you\"\n"),
@@ -98,7 +98,7 @@ fn a_request_has_its_members_in_one_order_and_no_blanks() {
         parallel: false,
         max_tokens: Some(9),
         stream: true,
-        choice: &Choice::Required,
+        choice: &ToolChoice::Required,
         extra: &extra,
         ..request(&messages, tools)
     };
@@ -112,7 +112,7 @@ fn a_request_has_its_members_in_one_order_and_no_blanks() {
     assert_eq!(body, expect.concat());
     let responses = declare(
         Dialect::OpenAiResponses,
-        &[Declared::Function(function("f", false))],
+        &[ToolDeclaration::Function(function("f", false))],
     );
     let tool = r#"{"type":"function","name":"f","description":"does it","parameters":{"properties":{"p":{"type":"string"}},"type":"object"},"strict":false}"#;
     let expect = [
@@ -138,7 +138,7 @@ fn a_request_has_its_members_in_one_order_and_no_blanks() {
 #[test]
 fn parts_of_a_user_are_written_and_sound_where_it_can_be() {
     let parts = vec![
-        Part::Text("t".to_owned()),
+        ContentPart::Text("t".to_owned()),
         image(),
         audio("audio/mpeg"),
         file(),
@@ -152,7 +152,7 @@ fn parts_of_a_user_are_written_and_sound_where_it_can_be() {
         written(Dialect::OpenAiChat, &[Message::User(parts)]),
         expect
     );
-    let parts = vec![Part::Text("t".to_owned()), image(), file()];
+    let parts = vec![ContentPart::Text("t".to_owned()), image(), file()];
     let expect = json!([{"role": "user", "content": [
         {"type": "input_text", "text": "t"},
         {"type": "input_image", "image_url": "data:image/png;base64,AAAA"},
@@ -175,9 +175,9 @@ fn parts_of_a_user_are_written_and_sound_where_it_can_be() {
 
 #[test]
 fn what_a_tools_message_cannot_hold_follows_it_in_chat() {
-    let mut first = Answer::text(call(CallKind::Function, "a", "f"), "two pictures");
+    let mut first = ToolOutput::text(call(CallKind::Function, "a", "f"), "two pictures");
     first.parts.extend([image(), audio("audio/ogg"), file()]);
-    let second = Answer::error(call(CallKind::Freeform, "b", "g"), "failed");
+    let second = ToolOutput::error(call(CallKind::Freeform, "b", "g"), "failed");
     let expect = json!([
         {"role": "tool", "tool_call_id": "a", "content": "two pictures\n[a picture of the type image/png is part of this result: see result part 1 in the next user message]\n[a sound of the type audio/ogg was left out: it cannot be sent here]\n[a file of the type application/pdf is part of this result: see result part 2 in the next user message]"},
         {"role": "tool", "tool_call_id": "b", "content": "failed"},
@@ -200,8 +200,8 @@ fn what_a_tools_message_cannot_hold_follows_it_in_chat() {
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn each_sort_of_call_is_answered_in_the_words_of_responses() {
     let provider = |kind: &str| CallKind::Provider(kind.to_owned());
-    let text = |kind: CallKind| Answer::text(call(kind, "c", "f"), "out");
-    let error = |kind: CallKind| Answer::error(call(kind, "c", "f"), "out");
+    let text = |kind: CallKind| ToolOutput::text(call(kind, "c", "f"), "out");
+    let error = |kind: CallKind| ToolOutput::error(call(kind, "c", "f"), "out");
     let mut pictured = text(CallKind::Function);
     pictured.parts.push(image());
     let mut heard = text(CallKind::Function);
@@ -265,11 +265,11 @@ fn each_sort_of_call_is_answered_in_the_words_of_responses() {
             json!({"type": "computer_call_output", "call_id": "c", "output": {"type": "computer_screenshot", "image_url": "data:image/png;base64,AAAA"}}),
         ),
         (
-            Answer::approval("q", true, None),
+            ToolOutput::approval("q", true, None),
             json!({"type": "mcp_approval_response", "approval_request_id": "q", "approve": true}),
         ),
         (
-            Answer::approval("q", false, Some("no \"x\"")),
+            ToolOutput::approval("q", false, Some("no \"x\"")),
             json!({"type": "mcp_approval_response", "approval_request_id": "q", "approve": false, "reason": "no \"x\""}),
         ),
     ];
@@ -290,7 +290,7 @@ fn each_sort_of_call_is_answered_in_the_words_of_responses() {
     }
     let approval = [
         Message::user("x"),
-        Message::Results(vec![Answer::approval("q", true, None)]),
+        Message::Results(vec![ToolOutput::approval("q", true, None)]),
     ];
     assert_eq!(
         written(Dialect::OpenAiChat, &approval),
@@ -301,16 +301,16 @@ fn each_sort_of_call_is_answered_in_the_words_of_responses() {
 #[test]
 fn a_search_of_the_host_loads_the_declarations_of_what_it_found() {
     let tools = [
-        Declared::ToolSearch(Search::Host),
-        Declared::Function(function("docs.read", false)),
-        Declared::Namespace {
+        ToolDeclaration::ToolSearch(SearchRunner::Host),
+        ToolDeclaration::Function(function("docs.read", false)),
+        ToolDeclaration::Namespace {
             name: "crm".to_owned(),
             description: String::new(),
             tools: vec![function("find", false), function("add", false)],
         },
     ];
     let declared = declare(Dialect::OpenAiResponses, &tools);
-    let mut answer = Answer::text(call(CallKind::ToolSearch, "c", "tool_search"), "");
+    let mut answer = ToolOutput::text(call(CallKind::ToolSearch, "c", "tool_search"), "");
     answer.loads = ["docs__read", "crm__find", "crm__add", "gone"]
         .map(str::to_owned)
         .to_vec();
@@ -326,28 +326,28 @@ fn a_search_of_the_host_loads_the_declarations_of_what_it_found() {
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn choices_are_said_in_each_dialect_and_only_of_what_is_declared() {
-    let spec = |dialect, spec: Value| Declared::Provider {
+    let spec = |dialect, spec: Value| ToolDeclaration::Provider {
         dialect,
         spec: raw(&spec),
     };
     let tools = |dialect| {
         [
-            Declared::Function(function("docs.read", false)),
-            Declared::Freeform(Freeform {
+            ToolDeclaration::Function(function("docs.read", false)),
+            ToolDeclaration::Freeform(Freeform {
                 name: "sql".to_owned(),
                 description: String::new(),
                 grammar: None,
             }),
             spec(dialect, json!({"type": "apply_patch"})),
             spec(dialect, json!({"type": "mcp", "server_label": "wiki"})),
-            Declared::Namespace {
+            ToolDeclaration::Namespace {
                 name: "crm".to_owned(),
                 description: String::new(),
                 tools: vec![function("find", false)],
             },
         ]
     };
-    let choose = |dialect: Dialect, choice: &Choice| {
+    let choose = |dialect: Dialect, choice: &ToolChoice| {
         let declared = declare(dialect, &tools(dialect));
         let body = dialect.write(&Request {
             choice,
@@ -357,16 +357,16 @@ fn choices_are_said_in_each_dialect_and_only_of_what_is_declared() {
             serde_json::from_slice::<Value>(&body).unwrap()["tool_choice"].clone(),
         )
     };
-    let tool = |name: &str| Choice::Tool(name.to_owned());
-    let both = Choice::Allowed {
+    let tool = |name: &str| ToolChoice::Tool(name.to_owned());
+    let both = ToolChoice::Allowed {
         names: vec!["docs__read".to_owned(), "sql".to_owned()],
         required: true,
     };
     let (chat, responses) = (Dialect::OpenAiChat, Dialect::OpenAiResponses);
     let rows = [
-        (chat, Choice::Auto, Value::Null),
-        (chat, Choice::None, json!("none")),
-        (chat, Choice::Required, json!("required")),
+        (chat, ToolChoice::Auto, Value::Null),
+        (chat, ToolChoice::None, json!("none")),
+        (chat, ToolChoice::Required, json!("required")),
         (
             chat,
             tool("docs__read"),
@@ -387,7 +387,7 @@ fn choices_are_said_in_each_dialect_and_only_of_what_is_declared() {
             both.clone(),
             json!({"type": "allowed_tools", "allowed_tools": {"mode": "required", "tools": [{"type": "function", "function": {"name": "docs__read"}}, {"type": "custom", "custom": {"name": "sql"}}]}}),
         ),
-        (responses, Choice::None, json!("none")),
+        (responses, ToolChoice::None, json!("none")),
         (
             responses,
             tool("docs__read"),
@@ -526,22 +526,22 @@ fn a_turn_of_another_dialect_is_said_by_its_texts_and_calls() {
     spaced.namespace = Some("db".to_owned());
     spaced.arguments = "select".to_owned();
     let items = vec![
-        Item::Thinking("hm".to_owned()),
-        Item::Call(found),
-        Item::Text("so ".to_owned()),
-        Item::Text("it is".to_owned()),
-        Item::Hosted {
+        TurnItem::Thinking("hm".to_owned()),
+        TurnItem::Call(found),
+        TurnItem::Text("so ".to_owned()),
+        TurnItem::Text("it is".to_owned()),
+        TurnItem::Hosted {
             kind: "server_tool_use".to_owned(),
             name: None,
             raw: raw(&json!({})),
         },
-        Item::Call(spaced),
+        TurnItem::Call(spaced),
     ];
     let history = [
         turn(Dialect::Gemini, items, &json!({})),
         turn(
             Dialect::Anthropic,
-            vec![Item::Thinking("x".to_owned())],
+            vec![TurnItem::Thinking("x".to_owned())],
             &json!([]),
         ),
         Message::user("u"),

@@ -17,13 +17,14 @@ const MAX_FILES: usize = 2 * MAX_LISTED + 200;
 /// The effects of a call beyond those that its request names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MorePermissions {
-    /// Their number.
+    /// The number of these effects.
     pub count: u64,
     /// The SHA-256 over them, in order.
     pub sha256: String,
 }
 
-/// Returns which effects a request names, in order: those that are no paths, then the gravest.
+/// Returns which effects a request names, in order: first those that are not about paths, then those of the highest
+/// risk.
 pub(crate) fn named(permissions: &[Permission]) -> Vec<bool> {
     let mut named = vec![permissions.len() <= MAX_PERMISSIONS; permissions.len()];
     let mut room = MAX_PERMISSIONS;

@@ -45,7 +45,7 @@ pub enum Choice {
     /// The answers to a question, as a JSON object keyed by question id. For a call, `{"text": "…"}`: what the caller receives in
     /// place of the tool's result.
     Answer {
-        /// The JSON object.
+        /// The answers, as the text of one JSON object.
         answers: String,
     },
 }
@@ -110,7 +110,7 @@ impl Decision {
         Self::new(choice, by, from)
     }
 
-    /// Creates a denial.
+    /// Creates a denial without a message, after which the session continues.
     pub fn deny(by: impl Into<String>, from: impl Into<String>) -> Self {
         let choice = Choice::Deny {
             message: None,

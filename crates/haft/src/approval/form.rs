@@ -49,12 +49,12 @@ pub struct Question {
     pub allow_other: bool,
 }
 
-/// Questions with a title.
+/// Questions that the user answers together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Form {
-    /// The subject of the form.
+    /// What the questions are about.
     pub title: String,
-    /// The questions.
+    /// The questions, at most 32.
     pub questions: Vec<Question>,
 }
 

@@ -8,11 +8,9 @@ use crate::spec::{Risk, ToolName};
 /// What a call must share with an approved one to be covered by its grant.
 #[derive(Debug, Clone)]
 pub(crate) struct Extent {
-    /// The tool.
     pub(crate) tool: ToolName,
     /// The hash of its spec.
     pub(crate) spec_hash: String,
-    /// The risk of the call.
     pub(crate) risk: Risk,
     /// The permissions that the call needs.
     pub(crate) permissions: Vec<Permission>,
@@ -20,7 +18,7 @@ pub(crate) struct Extent {
     pub(crate) conditions: Vec<Condition>,
     /// The digest of the arguments that the permissions do not state.
     pub(crate) unstated: String,
-    /// What asks about the call.
+    /// The guards, rules and budgets that ask about the call.
     pub(crate) causes: Vec<Cause>,
 }
 

@@ -75,14 +75,15 @@ pub trait Inbox: Send + Sync {
         request: &'a ApprovalRequest,
     ) -> BoxFuture<'a, Result<Submission, InboxError>>;
 
-    /// Returns whether a request may be stored within the limits: fewer are pending, or one with the same fingerprint already exists.
+    /// Returns whether a request may be stored within the limits: fewer and smaller ones are pending, or one that
+    /// answers the same call is stored already.
     fn has_room<'a>(
         &'a self,
         request: &'a ApprovalRequest,
         limits: WaitingLimits,
     ) -> BoxFuture<'a, Result<bool, InboxError>>;
 
-    /// Returns a request.
+    /// Returns the request of this id; `None` if there is none.
     fn get<'a>(
         &'a self,
         id: &'a ApprovalId,
@@ -126,7 +127,7 @@ pub trait Inbox: Send + Sync {
     /// Marks the outcome of a finished request as delivered; returns true for the first caller only.
     fn deliver<'a>(&'a self, id: &'a ApprovalId) -> BoxFuture<'a, Result<bool, InboxError>>;
 
-    /// Sets whether this process attends the request: whoever decides an unattended request runs its call.
+    /// Sets whether this process attends the request. If no process does, the one that decides it also runs its call.
     fn attend<'a>(
         &'a self,
         id: &'a ApprovalId,
@@ -191,7 +192,7 @@ impl Ending {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestStatus {
-    /// It waits for an approval.
+    /// It waits for a decision.
     Pending,
     /// It was approved and its call has not run yet.
     Approved,
@@ -205,7 +206,7 @@ pub enum RequestStatus {
     Done,
     /// It was not decided in time.
     Expired,
-    /// The client went away.
+    /// The client went away, or the call of an approved request would no longer do what was shown ([`Ending::Void`]).
     Withdrawn,
     /// It was claimed by a process that exited: the call may have run.
     InDoubt,
@@ -255,7 +256,7 @@ impl std::fmt::Display for RequestStatus {
 /// A request with its state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredApproval {
-    /// The request.
+    /// The request as it was stored.
     pub request: ApprovalRequest,
     /// Its status.
     pub status: RequestStatus,
@@ -296,7 +297,7 @@ impl StoredApproval {
 /// Selects requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// The tenant.
+    /// Only requests of this tenant.
     pub tenant: String,
     /// Accepted statuses; empty for all.
     pub status: Vec<RequestStatus>,

@@ -10,9 +10,9 @@ use crate::spec::ToolSpec;
 /// The rules of one approval for good.
 #[derive(Debug)]
 pub struct KeptRules<'a> {
-    /// The rules.
+    /// The rules to store.
     pub rules: Vec<RuleText>,
-    /// The workspace that they apply to.
+    /// The root of the workspace that they apply to.
     pub workspace: &'a str,
     /// The request that was approved.
     pub approval: &'a ApprovalId,

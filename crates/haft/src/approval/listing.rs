@@ -61,7 +61,7 @@ impl Page {
         self.entries.is_empty()
     }
 
-    /// Returns the requests.
+    /// Returns the requests, in the order in which they were added.
     pub fn into_entries(self) -> Vec<StoredApproval> {
         self.entries
     }

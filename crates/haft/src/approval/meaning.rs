@@ -50,7 +50,7 @@ pub enum MeaningKind {
 /// What part of a change set amounts to. All texts are shown as they are: they come from files that a command wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meaning {
-    /// Its kind.
+    /// What kind of change it is.
     pub kind: MeaningKind,
     /// The whole in one line: "commit 'Fix discount' on main: 3 files, +12 −4".
     pub title: String,
@@ -87,27 +87,6 @@ impl Meaning {
             parts: Vec::new(),
             pictures: None,
             covers: Vec::new(),
-        }
-    }
-
-    /// Replaces every text in it by what `change` makes of it: a redactor, for example. Paths that it covers stay as they are.
-    pub fn map_texts(&mut self, change: &dyn Fn(&str) -> String) {
-        let own = std::iter::once(&mut self.title);
-        let own = own.chain(&mut self.warnings).chain(&mut self.lines);
-        for text in own {
-            *text = change(text);
-        }
-        for file in &mut self.files {
-            let sides = [&mut file.before, &mut file.after];
-            let sides = sides.into_iter().flatten();
-            let hunks = file.hunks.iter_mut();
-            let hunks = hunks.flat_map(|hunk| [&mut hunk.before, &mut hunk.after]);
-            for text in sides.chain(hunks) {
-                *text = change(text);
-            }
-        }
-        for part in &mut self.parts {
-            part.map_texts(change);
         }
     }
 }

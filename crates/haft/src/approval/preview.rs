@@ -1,5 +1,7 @@
 //! `FileChange`: what a call would do to a file, shown before the decision; the approval is bound to the file as it was.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -39,6 +41,32 @@ pub enum Change {
     Move,
 }
 
+/// What of a file changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Aspect {
+    /// Its content.
+    #[default]
+    Content,
+    /// Its permissions, or those of a folder: each side is a line with them.
+    Mode,
+    /// The target of a link: each side is a line with it.
+    Link,
+    /// A file becomes a link: the new side is a line with the target.
+    BecomesLink,
+    /// A link becomes a file: the old side is a line with the target.
+    WasLink,
+    /// It is an empty folder.
+    Folder,
+}
+
+impl Aspect {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+    fn is_content(&self) -> bool {
+        *self == Self::Content
+    }
+}
+
 /// A file before and after a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChange {
@@ -49,16 +77,19 @@ pub struct FileChange {
     pub target: Option<String>,
     /// What happens to it.
     pub action: Change,
+    /// What of it changes. Two entries can have the same path.
+    #[serde(default, skip_serializing_if = "Aspect::is_content")]
+    pub aspect: Aspect,
     /// Its new path, if it is moved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Its current text.
+    /// Its current text, if it is shown whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
-    /// Its text after the call.
+    /// Its text after the call, if it is shown whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
-    /// The hash of its current content; `None` if it does not exist.
+    /// The SHA-256 of all its bytes now, in hex; `None` if it does not exist or is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_sha256: Option<String>,
     /// Whether it is binary, so that neither side is shown: it has NUL bytes, or is mostly not UTF-8.
@@ -79,7 +110,7 @@ pub struct FileChange {
     /// Its size after the call, in bytes, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_bytes: Option<u64>,
-    /// The hash of its content after the call, if known.
+    /// The SHA-256 of all its bytes after the call, in hex, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_sha256: Option<String>,
     /// Whether bytes that are not UTF-8 are shown as `\xNN`.
@@ -159,6 +190,7 @@ impl FileChange {
             path: path.into(),
             target: None,
             action: Change::Change,
+            aspect: Aspect::Content,
             to: None,
             before: None,
             after: None,
@@ -188,6 +220,11 @@ impl FileChange {
             Some(object) => format!("{object:.12}:{path}"),
             None => self.path.clone(),
         }
+    }
+
+    /// Returns whether one of these paths stands for this entry too. A changed mode is always shown by itself.
+    pub fn is_among(&self, paths: &HashSet<&str>) -> bool {
+        self.aspect != Aspect::Mode && paths.contains(&*self.path)
     }
 
     /// Sets the path that the file's links lead to.
@@ -257,6 +294,7 @@ impl FileChange {
                 path,
                 target,
                 action,
+                aspect,
                 to,
                 before_sha256,
                 after_sha256,
@@ -265,7 +303,7 @@ impl FileChange {
                 files,
                 ..
             } = change.clone();
-            let place = (path, target, action, to, files);
+            let place = (path, target, action, aspect, to, files);
             (
                 place,
                 before_sha256,

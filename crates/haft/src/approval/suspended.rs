@@ -27,9 +27,9 @@ const MAX_BYTES: usize = 64 << 20;
 /// A call that ended suspended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SuspendedCall {
-    /// Its run.
+    /// The run that it belongs to.
     pub run: RunId,
-    /// Its id.
+    /// The id of the call in its run.
     pub call: CallId,
     /// The [`key`] that identifies it when it is made again.
     pub key: String,
@@ -84,7 +84,7 @@ pub trait SuspendedCalls: Send + Sync {
         key: &'a str,
     ) -> BoxFuture<'a, Result<Vec<SuspendedCall>, SuspendedError>>;
 
-    /// Returns one call.
+    /// Returns this call of this run; `None` if it is not stored.
     fn get<'a>(
         &'a self,
         run: &'a RunId,

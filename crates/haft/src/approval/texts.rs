@@ -8,12 +8,13 @@ use crate::approval::snapshot::Snapshot;
 pub type Visit<'a> = dyn FnMut(&mut String) + 'a;
 
 impl FileChange {
-    /// Visits every text that it shows. Hashes and numbers are no texts.
+    /// Visits every text that it shows; hashes and numbers are not texts.
     pub fn visit_texts(&mut self, visit: &mut Visit<'_>) {
         let Self {
             path,
             target,
             action: _,
+            aspect: _,
             to,
             before,
             after,

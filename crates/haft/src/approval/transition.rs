@@ -56,7 +56,13 @@ impl Refused {
     /// Returns the error for a request in this state.
     pub fn error(self, entry: &StoredApproval) -> InboxError {
         let id = entry.request.id.clone();
-        match (self, &entry.decision) {
+        // An approval that was void says nothing about how the request ended.
+        let is_over = matches!(
+            entry.status,
+            RequestStatus::Withdrawn | RequestStatus::Expired
+        );
+        let decision = entry.decision.as_ref().filter(|_| !is_over);
+        match (self, decision) {
             (Self::Undecided, _) => InboxError::Open(id),
             (Self::Claimed, _) => InboxError::Claimed(id),
             (Self::Settled, Some(decision)) => InboxError::Decided {

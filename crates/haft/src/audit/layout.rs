@@ -6,13 +6,11 @@ use std::path::Path;
 
 use crate::file_lock;
 
-/// The record.
 pub(super) const RECORD: &str = "events.jsonl";
 /// The view of calls, one line each, in the order in which they ended.
 pub(super) const TOOLS: &str = "logs/tools.jsonl";
 /// The view of unsuccessful calls.
 pub(super) const ERRORS: &str = "logs/errors.jsonl";
-/// The folders of a run.
 pub(super) const FOLDERS: [&str; 4] = ["logs", "workspace", "deliverables", "archive"];
 
 /// The folder that only the process that started the run locks as well, not one that resumes it.

@@ -36,7 +36,7 @@ pub(super) enum Message {
     Flush(oneshot::Sender<()>),
 }
 
-/// The writer's state.
+/// What the writer is doing, which determines whether a sender must wake it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WriterState {
     /// It is working and will check the queue again by itself.
@@ -57,11 +57,9 @@ struct State {
     blocked: usize,
     /// The open runs; an error tells why a run's events are refused after a failed write.
     runs: HashMap<RunId, Result<(), AuditError>, RandomState>,
-    /// Whether the queue is shut.
     shut: bool,
 }
 
-/// The queue.
 pub(super) struct Queue {
     state: Mutex<State>,
     /// Signals the writer that there is work.

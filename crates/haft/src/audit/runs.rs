@@ -13,6 +13,7 @@ use crate::audit::layout::{self, RECORD, TOOLS};
 use crate::audit::line::{self, MAX_LINE, ReadLine, kind};
 use crate::budget::Uses;
 use crate::call::{Principal, RunId};
+use crate::file_lock;
 use crate::result::Status;
 use crate::untrusted::UntrustedSource;
 
@@ -168,6 +169,12 @@ pub fn holder(home: &Path, run: &str) -> Result<Holder, RunsError> {
         io::ErrorKind::NotFound => RunsError::NotFound(run.to_owned()),
         _ => RunsError::at(&dir)(error),
     })
+}
+
+/// Returns the process that currently writes a run's record, as far as the system tells.
+pub fn holding_process(home: &Path, run: &str) -> Option<u32> {
+    let folder = File::open(run_dir(home, run).ok()?).ok()?;
+    file_lock::writer(&folder)
 }
 
 /// Returns the highest call number of a run, in haft's own numbering; 0 if there is none. A process that resumes the run continues

@@ -146,7 +146,7 @@ pub(super) fn rewrite_view(dir: &Path, view: &str) -> io::Result<()> {
     std::fs::rename(&fresh, &path)
 }
 
-/// The state of a check.
+/// What is known so far of the record that is being verified.
 struct Check {
     run: String,
     /// Total size of the lines read, in bytes.

@@ -27,7 +27,6 @@ const MAX_RETAINED_CAPACITY: usize = 4096;
 /// Answers a waiter once a line is durable.
 type Ack = oneshot::Sender<Result<(), AuditError>>;
 
-/// The writer's state.
 pub(super) struct Writer {
     queue: Arc<Queue>,
     home: PathBuf,

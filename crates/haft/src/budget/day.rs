@@ -13,9 +13,9 @@ const VERSION: u32 = 1;
 pub struct Today {
     /// The day in UTC.
     pub day: Date,
-    /// What calls used.
+    /// What calls used on it.
     pub uses: Uses,
-    /// Money spent on models.
+    /// The money that models cost on it, in the currency of their prices.
     pub money: f64,
 }
 

@@ -35,7 +35,6 @@ impl ShortText {
         Some(Self(Form::Inline { length, bytes }))
     }
 
-    /// Returns the text.
     pub(super) fn as_str(&self) -> &str {
         match &self.0 {
             Form::Inline { length, bytes } => {

@@ -116,7 +116,8 @@ impl<'a> Targets<'a> {
         })
     }
 
-    /// Does the same with all deletions first, one after the other, so that another process can complete an interrupted run.
+    /// Brings each path to its target, with all deletions first, one after the other, so that another process can
+    /// complete an interrupted run.
     ///
     /// # Errors
     /// Something cannot be changed, or differs from its state when compared.

@@ -56,7 +56,7 @@ pub struct ViewChange<'a> {
 pub struct Dropped {
     /// The path below the root.
     pub path: PathBuf,
-    /// The reason.
+    /// The reason, as a clause about the entry: "it is a socket".
     pub why: &'static str,
 }
 
@@ -199,8 +199,8 @@ impl Collected {
         Self::walk(workspace, upper, since, false)
     }
 
-    /// Does the same for a view that was collected before: some of its changes may already be applied. Deletions by another program
-    /// cannot be distinguished from those.
+    /// Reads the changes of a view that was collected before: some of them may already be applied. Deletions by another
+    /// program cannot be distinguished from those.
     ///
     /// # Errors
     /// The same as for [`collect`](Self::collect).
@@ -260,8 +260,9 @@ impl Collected {
         hex(&hasher.finalize())
     }
 
-    /// Returns the text before and after of the selected files and links, for the diff that the user decides on, within the budget of one
-    /// request. If there are too many to name, those for which `first` is true are named before others.
+    /// Returns the text before and after of the selected files and links, for the diff that the user decides on, within
+    /// the budget of one request. If there are too many to name, those for which `first` is true are named before
+    /// others, and those for which `last` is true after all others.
     pub fn preview(
         &self,
         workspace: &Workspace,
@@ -279,7 +280,8 @@ impl Collected {
             upper: &self.upper,
             workspace,
         };
-        preview::file_changes(sources, ordered, &first)
+        let holds_changes = |folder: &Path| self.changes.holds_below(folder);
+        preview::file_changes(sources, ordered, &first, &holds_changes)
     }
 
     /// Returns the content that the command left in a file.

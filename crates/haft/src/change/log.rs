@@ -38,9 +38,9 @@ pub const MAX_FILE_BYTES: u64 = 64 << 20;
 pub const MAX_RUN_BYTES: u64 = 1 << 30;
 /// Maximum length of a log line, and of all lines of a set, in bytes.
 const MAX_LINE: u64 = 64 << 20;
-/// Maximum size of a file that is read at once to be saved.
+/// Maximum size of a file that is read as a whole to be saved; a longer one is copied in pieces.
 const MAX_READ_AT_ONCE: u64 = 128 << 10;
-/// Number of bytes read first from a file, and then at once.
+/// Size of the first read from a file, in bytes; if it fills the buffer, the next ones read `MAX_READ` bytes.
 const FIRST_READ: usize = 8 << 10;
 const MAX_READ: usize = 128 << 10;
 /// Maximum number of saved files synced one by one.
@@ -70,7 +70,7 @@ pub struct ChangesMade {
     pub paths: usize,
 }
 
-/// Changes made together.
+/// Changes that are made together and recorded before they are made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangeSet {
     /// The call that made them.

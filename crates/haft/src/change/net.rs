@@ -13,7 +13,7 @@ use crate::change::{ChangeEntry, State};
 pub struct PathState {
     /// The path below the root, without links.
     pub path: PathBuf,
-    /// The state.
+    /// What is there.
     pub state: State,
 }
 

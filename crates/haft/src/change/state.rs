@@ -26,7 +26,7 @@ pub enum State {
     },
     /// A symbolic link.
     Link {
-        /// Its text.
+        /// The path that it holds, as text.
         target: PathText,
     },
     /// A folder, without its content.

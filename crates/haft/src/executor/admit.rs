@@ -9,15 +9,15 @@ use crate::call::ToolCall;
 use crate::error::ErrorKind;
 use crate::executor::Parts;
 use crate::executor::early_end::EarlyEnd;
-use crate::executor::effects::{self, Runnable, ToolInput};
+use crate::executor::effects::{self, ToolInput};
 use crate::executor::exit::OpenCall;
 use crate::executor::named::{self, Fault};
 use crate::executor::refs::{self, RefObject};
 use crate::json::schema::Violation;
 use crate::session::{MAX_DEPTH, Session};
-use crate::spec::Exposure;
+use crate::spec::{CallPhrases, Exposure};
 use crate::text::clip;
-use crate::tool::Tool;
+use crate::tool::{PreparedCall, Tool};
 use crate::toolset::lazy::CALL_TOOL;
 use crate::toolset::{ToolBackend, ToolEntry};
 
@@ -36,7 +36,6 @@ impl Admitted {
         self.internal
     }
 
-    /// Returns the tool's entry.
     pub(super) fn entry(&self) -> &Arc<ToolEntry> {
         &self.entry
     }
@@ -69,8 +68,8 @@ impl Admitted {
     }
 
     /// Splits the call into its parts, for the one place that runs it.
-    pub(super) fn into_parts(self) -> (Arc<ToolEntry>, Runnable) {
-        (self.entry, self.input.into_runnable())
+    pub(super) fn into_parts(self) -> (Arc<ToolEntry>, Box<dyn PreparedCall>) {
+        (self.entry, self.input.into_call())
     }
 }
 
@@ -183,7 +182,6 @@ impl FoundTool {
 
 /// The result of admission without waiting.
 pub(super) enum Admission {
-    /// The call is admitted.
     Admitted(Admitted),
     /// Artifacts named in the arguments must be read first.
     Unbound(Box<Unbound>),
@@ -314,6 +312,18 @@ impl Parts {
         let tools = self.internal.snapshot();
         let entry = tools.entry(request.tool.as_str());
         entry.is_some_and(|entry| entry.spec_hash() == request.spec_hash)
+    }
+
+    /// Returns the tool of a request if it is one of the executor's internal tools.
+    pub(super) fn internal_tool(&self, request: &ApprovalRequest) -> Option<Arc<dyn Tool>> {
+        let (entry, tool) = self.lookup_internal(request.tool.as_str()).ok()?;
+        (entry.spec_hash() == request.spec_hash).then_some(tool)
+    }
+
+    /// Returns what is said of the call of a request where it did not run.
+    pub(super) fn phrases(&self, request: &ApprovalRequest) -> CallPhrases {
+        let tool = self.internal_tool(request);
+        tool.map_or_else(CallPhrases::default, |tool| tool.spec().phrases)
     }
 
     /// Looks up one of the executor's internal tools, which only other tools call.

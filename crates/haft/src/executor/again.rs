@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::approval::ApprovalId;
 use crate::approval::inbox::{RequestStatus, StoredApproval};
 use crate::approval::suspended::{OtherRun, SuspendedCall, SuspendedError, key};
+use crate::approval::{ApprovalId, Choice};
 use crate::call::CallId;
 use crate::clock;
 use crate::error::ErrorKind;
@@ -29,7 +29,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// What is known about a call that may have been made before.
 enum Before {
-    /// Nothing.
+    /// It was not made before, or another client has already received its outcome.
     New,
     /// The outcome, and the approval that preceded it.
     Ended(EarlyEnd, ApprovalId),
@@ -104,7 +104,9 @@ async fn resume(
     Ok(())
 }
 
-/// Returns the earlier outcome of a call that needs approval, if it was requested in a run that is abandoned.
+/// Ends a call with its earlier outcome, if it was already made in a run that is no longer in use; for a tool that is
+/// suspended after it ran, also if it was made in this run. Otherwise notes the key by which it is found when it is
+/// made again.
 pub(super) async fn earlier_outcome(
     open: &mut OpenCall<'_>,
     settlement: &mut Settlement,
@@ -223,7 +225,9 @@ async fn after(parts: &Parts, session: &Session, call: &SuspendedCall) -> Result
             direct(parts, session, call, entry.as_ref()).await
         }
         // Another process is applying what the tool would continue with.
-        Some(known) if known.status == RequestStatus::Running => Err(still_pending(call)),
+        Some(known) if known.status == RequestStatus::Running => {
+            Err(still_pending(parts, call, Some(known)))
+        }
         // The tool reports what it had when a user denies the request.
         _ => Ok(Before::New),
     }
@@ -263,13 +267,15 @@ async fn from_other_run(
         // Nobody is asked about a call of another run: there is no approver to wait for.
         let late = Instant::now() >= deadline || !session.wait_mode().waits_for_others();
         if late || session.waits_cancelled().is_cancelled() {
-            return Err(still_pending(&known));
+            return Err(still_pending(parts, &known, entry.as_ref()));
         }
         tokio::select! {
             _ = changes.recv() => {}
             () = tokio::time::sleep_until(deadline.min(Instant::now() + POLL_INTERVAL)) => {}
             () = session.waits_cancelled().cancelled() => {}
-            () = session.cancellation().cancelled() => return Err(still_pending(&known)),
+            () = session.cancellation().cancelled() => {
+                return Err(still_pending(parts, &known, entry.as_ref()));
+            }
         }
     }
 }
@@ -329,7 +335,7 @@ async fn direct(
         return Ok(Before::New);
     };
     let stop = match entry.outcome.as_deref() {
-        None => ask::in_doubt(&call.approval),
+        None => ask::in_doubt(&call.approval, parts.phrases(&entry.request)),
         Some(outcome) => {
             let repeated = repeat_outcome(&call.approval, Some(outcome));
             note_earlier_run(repeated, session, call, Some(entry))
@@ -366,7 +372,13 @@ fn note_earlier_run(
     }
     let decision = entry.and_then(|entry| entry.decision.as_ref());
     let decided = decision.map_or_else(String::new, |decision| {
-        format!(", decided at {}", clock::rfc3339(decision.at))
+        let how = match decision.choice {
+            Choice::Approve { .. } => "approved",
+            Choice::Deny { .. } => "denied",
+            Choice::Answer { .. } => "answered",
+        };
+        let (by, at) = (&decision.by, clock::rfc3339(decision.at));
+        format!(", {how} by {by} at {at}")
     });
     end.note_earlier(format!(
         "This is the outcome of {} of run {} (approval {}{decided}). Nothing ran now.",
@@ -399,12 +411,40 @@ pub(super) fn unknown(error: &SuspendedError) -> EarlyEnd {
     .for_operator("`haft doctor` says what is wrong with the database")
 }
 
-fn still_pending(call: &SuspendedCall) -> EarlyEnd {
+/// The end of a call that waits for what an earlier one waits for: says what that is, and what the user can do.
+fn still_pending(parts: &Parts, call: &SuspendedCall, entry: Option<&StoredApproval>) -> EarlyEnd {
+    let id = &call.approval;
+    let undecided = entry.filter(|entry| entry.is_open());
+    let (now, operator) = match undecided {
+        Some(entry) if entry.request.is_question() => (
+            "waits for an answer of the user",
+            format!("`haft approvals answer {id}`"),
+        ),
+        Some(entry) => {
+            let is_within = entry.request.parent.is_some();
+            let waits = if is_within {
+                "waits for the user's approval of a call within it"
+            } else {
+                parts.phrases(&entry.request).waits
+            };
+            (waits, format!("`haft approvals approve {id}`"))
+        }
+        None if entry.is_some_and(|entry| entry.claimed) => (
+            "is decided, and another process acts on the decision",
+            format!("`haft approvals show {id}` shows how it ended, once it has"),
+        ),
+        None if entry.is_some() => (
+            "is decided, but no process has acted on the decision yet",
+            format!("`haft runs resume {}` acts on it", call.run),
+        ),
+        None => ("has not finished yet", String::new()),
+    };
+    let once = undecided.map_or("it has finished", |_| "it is decided");
     let words = format!(
-        "This call was already made, as {} of run {}, and has not finished yet (approval {}). Call again with the same arguments to get the result once it has.",
-        call.call, call.run, call.approval
+        "This call was already made, as {} of run {}, and {now} (approval {id}). Nothing ran now. Call again with the same arguments to get the result once {once}.",
+        call.call, call.run
     );
-    EarlyEnd::pending_elsewhere(&call.approval, words)
+    EarlyEnd::pending_elsewhere(id, words).for_operator(operator)
 }
 
 fn interrupted(call: &SuspendedCall) -> EarlyEnd {

@@ -205,18 +205,19 @@ fn fits(parts: &Parts, shown: &ApprovalRequest, now: &ApprovalRequest) -> Result
     let here = parts.policy.now().safeguards();
     if let Some(missing) = shown.safeguards.missing_in(&here) {
         let difference = format!("it was requested under {missing}, which does not apply here");
-        return Err(conflict(&shown.id, &difference)
+        return Err(conflict(parts, shown, &difference)
             .for_operator("decide it under the settings of the process that made the request"));
     }
     match shown.difference(now) {
         None => Ok(()),
-        Some(difference) => Err(conflict(&shown.id, &difference)),
+        Some(difference) => Err(conflict(parts, shown, &difference)),
     }
 }
 
 /// The failure of a call that no longer does what its approval shows.
-pub(super) fn conflict(id: &ApprovalId, difference: &str) -> EarlyEnd {
-    let message = format!("approval {id} does not apply to this call: {difference}; nothing ran");
+fn conflict(parts: &Parts, shown: &ApprovalRequest, difference: &str) -> EarlyEnd {
+    let (id, undone) = (&shown.id, parts.phrases(shown).undone);
+    let message = format!("approval {id} does not apply to this call: {difference}; {undone}");
     EarlyEnd::failed(ErrorKind::Conflict, message)
         .advise("check what changed, then call again to request approval again")
 }

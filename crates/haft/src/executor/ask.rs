@@ -13,13 +13,21 @@ use tokio::time::Instant;
 use crate::approval::inbox::{
     Ending, Inbox, InboxError, RequestStatus, StoredApproval, Submission,
 };
-use crate::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Choice, Decision};
+use crate::approval::{Answer, ApprovalId, ApprovalRequest, Approver, Decision};
 use crate::error::ErrorKind;
 use crate::executor::Parts;
 use crate::executor::claim::{Claimed, repeat_outcome};
 use crate::executor::early_end::EarlyEnd;
 use crate::future::BoxFuture;
-use crate::session::{MAX_CLIENT_BYTES, MAX_CLIENT_REQUESTS, MAX_PENDING, Session, WaitMode};
+use crate::session::{Session, WaitMode};
+use crate::spec::CallPhrases;
+
+mod no_decision;
+
+use no_decision::{
+    because, decision_timeout, no_approver, not_decided_in_time, too_many_pending, withdrawn,
+};
+pub(super) use no_decision::{in_doubt, not_recorded};
 
 /// Wait before retrying an inbox that does not answer.
 const RETRY_DELAY: Duration = Duration::from_millis(500);
@@ -28,25 +36,23 @@ const RETRY_DELAY: Duration = Duration::from_millis(500);
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why a request is withdrawn whose call is gone.
-const GONE: &str = "the call ended before the decision; it was not run";
+const GONE: &str = "the call ended before the decision";
 
 /// Why a request is withdrawn whose call was denied.
-const LATE: &str = "nobody decided while the call waited; it was not run";
+const LATE: &str = "nobody decided while the call waited";
 
 /// Why an approval is void.
-const CHANGED: &str = "the call would no longer do what was shown; it was not run";
+const CHANGED: &str = "the call would no longer do what was shown";
 
 /// A decided request.
 pub(super) struct Decided {
     /// The request as it was stored.
     pub(super) request: ApprovalRequest,
-    /// The decision.
     pub(super) decision: Decision,
 }
 
 /// A decision that one call has claimed and acts on.
 pub(super) struct ClaimedDecision {
-    /// The decided request.
     pub(super) decided: Decided,
     /// The claim, to be finished with the call's outcome.
     pub(super) claimed: Claimed,
@@ -182,6 +188,7 @@ pub(super) async fn ask(
     let mut open_request = OpenRequest {
         inbox,
         session,
+        phrases: parts.phrases(&request),
         request,
         changes,
         wait,
@@ -202,11 +209,14 @@ pub(super) async fn ask(
     open_request.run(parts).await
 }
 
-/// A request that this call waits for. Dropping it withdraws the request, unless the session leaves.
+/// A request that this call waits for. Dropping it while the call waits withdraws the request; if the session leaves
+/// and the inbox is durable, the request stays pending instead.
 struct OpenRequest<'a> {
     inbox: &'a Arc<dyn Inbox>,
     session: &'a Session,
     request: ApprovalRequest,
+    /// What is said of the call where it did not run.
+    phrases: CallPhrases,
     changes: Receiver<ApprovalId>,
     wait: Wait<'a>,
     deadline: Instant,
@@ -297,8 +307,8 @@ impl OpenRequest<'_> {
             RequestStatus::Expired => {
                 Err(self.over(decision_timeout(&self.request, self.wait.limit)))
             }
-            RequestStatus::Withdrawn => Err(self.over(withdrawn(&entry))),
-            RequestStatus::InDoubt => Err(self.over(in_doubt(&self.request.id))),
+            RequestStatus::Withdrawn => Err(self.over(withdrawn(&entry, self.phrases))),
+            RequestStatus::InDoubt => Err(self.over(in_doubt(&self.request.id, self.phrases))),
             // The answer to a question goes to every call that asks it, however often.
             RequestStatus::Answered | RequestStatus::Denied if self.request.is_question() => {
                 let _ = self.inbox.claim(&self.request.id).await;
@@ -323,8 +333,7 @@ impl OpenRequest<'_> {
         let Err(conflict) = (self.wait.fits)(&entry.request) else {
             return Ok(true);
         };
-        let ended = self.inbox.end(&self.request.id, Ending::Void, CHANGED);
-        let ended = ended.await;
+        let ended = self.end(Ending::Void, CHANGED).await;
         ended.map_err(|error| not_recorded(&error))?;
         match self.read().await? {
             Some(entry) if entry.status != RequestStatus::Withdrawn => Ok(false),
@@ -413,12 +422,7 @@ impl OpenRequest<'_> {
     /// Withdraws a request that got no decision while the call could wait; one made at this very moment is still claimed.
     async fn give_up(&mut self) -> Result<ClaimedDecision, EarlyEnd> {
         let stop = not_decided_in_time(&self.request);
-        if self
-            .inbox
-            .end(&self.request.id, Ending::Withdrawn, LATE)
-            .await
-            .is_err()
-        {
+        if self.end(Ending::Withdrawn, LATE).await.is_err() {
             // Dropping this tries to withdraw it again.
             return Err(stop);
         }
@@ -434,9 +438,14 @@ impl OpenRequest<'_> {
     }
 
     async fn withdraw(&mut self, stop: EarlyEnd) -> EarlyEnd {
-        let ended = self.inbox.end(&self.request.id, Ending::Withdrawn, GONE);
-        let _ = ended.await;
+        let _ = self.end(Ending::Withdrawn, GONE).await;
         self.over(stop)
+    }
+
+    /// Ends the request without its call: `why` says what ended it.
+    async fn end(&self, ending: Ending, why: &str) -> Result<(), InboxError> {
+        let why = because(why, self.phrases);
+        self.inbox.end(&self.request.id, ending, &why).await
     }
 }
 
@@ -447,13 +456,14 @@ impl Drop for OpenRequest<'_> {
         }
         let (inbox, id) = (Arc::clone(self.inbox), self.request.id.clone());
         let left = self.session.waits_cancelled().is_cancelled() && self.stays_pending();
+        let gone = because(GONE, self.phrases);
         // Without a runtime the process is exiting: the request stays, and expires in its time.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
                 if left {
                     inbox.attend(&id, false).await
                 } else {
-                    inbox.end(&id, Ending::Withdrawn, GONE).await
+                    inbox.end(&id, Ending::Withdrawn, &gone).await
                 }
             });
         }
@@ -516,74 +526,4 @@ async fn notify(parts: &Parts, session: &Session, request: &ApprovalRequest) {
             tracing::warn!(id = %request.id, "an approver did not get a request in time");
         }
     }
-}
-
-pub(super) fn not_recorded(error: &InboxError) -> EarlyEnd {
-    let message = format!("the call needs approval, and the request could not be stored: {error}");
-    EarlyEnd::failed(ErrorKind::Unavailable, message)
-        .advise("nothing ran; call again when requests can be stored")
-        .for_operator("free disk space or repair the database: `haft doctor` shows what is wrong")
-}
-
-fn too_many_pending(request: &ApprovalRequest) -> EarlyEnd {
-    let message = format!(
-        "the call needs approval ({}), but too many requests are already pending: {MAX_PENDING} of this run, or {MAX_CLIENT_REQUESTS} or {} MiB of all clients",
-        request.rule,
-        MAX_CLIENT_BYTES >> 20
-    );
-    EarlyEnd::failed(ErrorKind::Unavailable, message)
-        .advise("nothing ran; call again when some of them are decided or have expired")
-}
-
-fn no_approver(request: &ApprovalRequest) -> EarlyEnd {
-    let message = format!(
-        "the call needs approval ({}), but no approver is available",
-        request.rule
-    );
-    EarlyEnd::failed(ErrorKind::Denied, message)
-}
-
-fn decision_timeout(request: &ApprovalRequest, limit: Duration) -> EarlyEnd {
-    let message = format!(
-        "nobody approved it within {} s (approval {})",
-        seconds(request.expires.saturating_sub(request.created)).min(limit.as_secs()),
-        request.id
-    );
-    EarlyEnd::failed(ErrorKind::Denied, message).advise("call again when an approver is available")
-}
-
-/// Rounds nanoseconds to seconds, at least one.
-fn seconds(nanoseconds: i128) -> u64 {
-    let nanoseconds = u64::try_from(nanoseconds).unwrap_or(0);
-    let rounded = Duration::from_nanos(nanoseconds).saturating_add(Duration::from_millis(500));
-    rounded.as_secs().max(1)
-}
-
-fn not_decided_in_time(request: &ApprovalRequest) -> EarlyEnd {
-    let message = format!(
-        "nobody approved it within {} s (approval {}, withdrawn)",
-        seconds(crate::clock::now().saturating_sub(request.created)),
-        request.id
-    );
-    EarlyEnd::failed(ErrorKind::Denied, message).advise("call again when an approver is available")
-}
-
-fn withdrawn(entry: &StoredApproval) -> EarlyEnd {
-    let approved = entry.decision.as_ref().map(|decision| &decision.choice);
-    if let Some(Choice::Approve { .. }) = approved {
-        let id = &entry.request.id;
-        let message = format!("approval {id} no longer applied when it was given; nothing ran");
-        return EarlyEnd::failed(ErrorKind::Conflict, message)
-            .advise("check what changed, then call again to request approval again");
-    }
-    EarlyEnd::failed(ErrorKind::Cancelled, "the approval request was withdrawn")
-        .advise("nothing ran; if the call is still needed, call again to request approval again")
-}
-
-pub(super) fn in_doubt(id: &ApprovalId) -> EarlyEnd {
-    let message =
-        format!("approval {id} was claimed by a process that exited; the call may have run");
-    EarlyEnd::failed(ErrorKind::Unavailable, message).advise(
-        "check whether its changes were made before you call again with different arguments",
-    )
 }

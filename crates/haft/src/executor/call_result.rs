@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::result::{Artifact, Content, Failure, Original, Status, TracedCall};
+use crate::result::{Artifact, Content, Failure, Original, Status, TracedCall, status_of};
 
 /// The content of an outcome: built from a tool result or an early end, or read from a call that ended before.
 #[derive(Debug, Deserialize)]
@@ -20,6 +20,8 @@ pub(super) struct CallResult {
     #[serde(default)]
     pub(super) artifacts: Vec<Artifact>,
     pub(super) error: Option<Failure>,
+    /// Why the call that this one is a part of did not succeed.
+    pub(super) outer_error: Option<Failure>,
     pub(super) strength: Option<String>,
     /// Trace of a call that another call ran; `None` for the call's own trace.
     pub(super) calls: Option<Vec<TracedCall>>,
@@ -45,6 +47,7 @@ impl CallResult {
             notes: Vec::new(),
             artifacts: Vec::new(),
             error: None,
+            outer_error: None,
             strength: None,
             calls: None,
             original: None,
@@ -53,16 +56,21 @@ impl CallResult {
         }
     }
 
-    /// Sets the failure.
     pub(super) fn with_error(mut self, failure: Failure) -> Self {
         self.error = Some(failure);
         self
     }
 
-    /// Reads the result from an outcome's JSON; `None` if it cannot be parsed.
+    /// Reads the result from an outcome's JSON, for the call that asked: the outcome may be that of its part; `None` if it cannot be
+    /// parsed.
     pub(super) fn stored(outcome: &str) -> Option<Self> {
         let mut result: Self = serde_json::from_str(outcome).ok()?;
         result.calls.get_or_insert_default();
+        if let Some(failure) = result.outer_error.take() {
+            result.status = status_of(failure.kind);
+            result.summary = Some(failure.message.clone());
+            result.error = Some(failure);
+        }
         Some(result)
     }
 

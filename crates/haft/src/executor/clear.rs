@@ -5,6 +5,7 @@ use crate::budget::{NoRoom, Reservation};
 use crate::executor::approve;
 use crate::executor::budgets;
 use crate::executor::early_end::EarlyEnd;
+use crate::executor::effects;
 use crate::executor::exit::OpenCall;
 use crate::executor::judge::{Cleared, Judged, denied};
 use crate::executor::settlement::Settlement;
@@ -12,6 +13,7 @@ use crate::executor::unasked::{self, Earlier, Unasked};
 use crate::judgement::Consent;
 use crate::permission::Verdict;
 use crate::session::Session;
+use crate::tool::Depth;
 
 /// Clears a call that the policy does not simply allow, or returns why it was stopped.
 pub(super) async fn clear(
@@ -127,13 +129,14 @@ fn find_grant(session: &Session, judged: &Judged) -> Result<Option<String>, Earl
         return Ok(None);
     }
     let input = admitted.input();
+    let intent = input.intent(Depth::Conditions, &mut drop)?;
     let permissions = judgement.permissions().to_vec();
     let call = Extent {
         tool: name.clone(),
         spec_hash: entry.spec_hash().to_owned(),
         risk: judgement.ruling().risk,
-        conditions: input.conditions()?,
-        unstated: input.unstated(admitted.written(), &permissions)?,
+        conditions: intent.conditions,
+        unstated: effects::unstated(admitted.written(), &permissions, intent.stated),
         permissions,
         causes: judgement.ruling().causes.clone(),
     };

@@ -38,7 +38,7 @@ impl Draft<'_> {
         session: &Session,
     ) -> Result<ApprovalRequest, EarlyEnd> {
         let id = ApprovalId::generate().ok_or_else(|| {
-            EarlyEnd::failed(ErrorKind::Unavailable, "the system gives no random numbers")
+            EarlyEnd::failed(ErrorKind::Unavailable, "the system has no random source")
         })?;
         let (spec, hash) = (self.entry.spec(), self.entry.spec_hash());
         let policy = parts.policy.now();

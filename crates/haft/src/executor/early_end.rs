@@ -4,7 +4,7 @@ use crate::approval::{ApprovalId, ApprovalRequest};
 use crate::audit::AuditError;
 use crate::error::{ErrorKind, ToolError, bounded};
 use crate::executor::call_result::CallResult;
-use crate::result::{Artifact, Content, Failure, Status, ToolResult};
+use crate::result::{Artifact, Content, Failure, Status, ToolResult, status_of};
 
 /// Why a call ended early.
 pub(super) enum EarlyEnd {
@@ -28,7 +28,7 @@ pub(super) struct FailedCall {
 
 /// A call that waits for a decision.
 pub(super) struct SuspendedEnd {
-    /// The request.
+    /// The request that it waits for.
     pub(super) approval: ApprovalId,
     /// The message for its client.
     pub(super) words: String,
@@ -220,7 +220,7 @@ impl From<EarlyEnd> for CallResult {
                 artifacts: failed.artifacts,
                 notes: failed.note.into_iter().map(String::from).collect(),
                 operator: failed.operator,
-                ..Self::of(status(failed.failure.kind)).with_error(failed.failure)
+                ..Self::of(status_of(failed.failure.kind)).with_error(failed.failure)
             },
             EarlyEnd::Suspended(waiting) => Self {
                 summary: Some(format!("pending: approval {}", waiting.approval)),
@@ -231,21 +231,6 @@ impl From<EarlyEnd> for CallResult {
                 ..Self::of(Status::Suspended)
             },
         }
-    }
-}
-
-/// Returns the status for a failure of this kind.
-pub(super) fn status(kind: ErrorKind) -> Status {
-    match kind {
-        ErrorKind::Denied => Status::Denied,
-        ErrorKind::Timeout => Status::Timeout,
-        ErrorKind::Cancelled => Status::Cancelled,
-        ErrorKind::NotFound
-        | ErrorKind::InvalidArguments
-        | ErrorKind::Conflict
-        | ErrorKind::Budget
-        | ErrorKind::Unavailable
-        | ErrorKind::Failed => Status::Error,
     }
 }
 

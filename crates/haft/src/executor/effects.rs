@@ -3,17 +3,16 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::approval::Snapshot;
 use crate::arguments::Arguments;
 use crate::error::ErrorKind;
 use crate::executor::early_end::EarlyEnd;
 use crate::executor::shared_permissions::SharedPermissions;
 use crate::input::CallInput;
 use crate::json::canonical::args_digest_without;
-use crate::permission::{Condition, Effect, Permission};
+use crate::permission::{Effect, Permission};
 use crate::policy::{JudgedCall, Policy, RunHistory};
 use crate::spec::ToolSpec;
-use crate::tool::{PreparedCall, Tool};
+use crate::tool::{Depth, Intent, PreparedCall, Tool};
 
 /// Asks the tool something and turns a panic into a denial.
 fn catch_panic<T>(ask: impl FnOnce() -> T) -> Result<T, EarlyEnd> {
@@ -24,30 +23,49 @@ fn catch_panic<T>(ask: impl FnOnce() -> T) -> Result<T, EarlyEnd> {
     })
 }
 
-/// Passes the arguments to the tool; returns the prepared call if the tool prepares calls.
+/// Passes the arguments to the tool, which parses them.
 pub(super) fn prepare(
     tool: &Arc<dyn Tool>,
     arguments: &Arguments,
-) -> Result<Option<Box<dyn PreparedCall>>, EarlyEnd> {
+) -> Result<Box<dyn PreparedCall>, EarlyEnd> {
     Ok(catch_panic(|| Arc::clone(tool).prepare(arguments))??)
 }
 
-/// A tool with a call's arguments. What the tool says about the call and what runs come from one value.
+/// Returns the digest of the arguments that these permissions do not state in full. `written` is the caller's own text, and `stated` the
+/// names of the arguments that its tool says are stated.
+pub(super) fn unstated(written: &str, permissions: &[Permission], stated: &[&str]) -> String {
+    // Rules cannot match the value of any other effect: for such a call, all arguments are compared.
+    let sayable = |permission: &Permission| {
+        let effect = &permission.effect;
+        let named = |effect: &Effect| {
+            matches!(
+                effect,
+                // The command itself is compared together with the paths that it changes.
+                Effect::Run { .. } | Effect::Connect { .. } | Effect::Apply { .. }
+            )
+        };
+        effect.path().is_some() || named(effect)
+    };
+    let all = !permissions.is_empty() && permissions.iter().all(sayable);
+    args_digest_without(written, if all { stated } else { &[] })
+}
+
+/// What a call is judged by at one moment.
+pub(super) struct Moment<'a> {
+    pub(super) policy: &'a Policy,
+    pub(super) spec: &'a ToolSpec,
+    pub(super) run: &'a RunHistory,
+    /// What the call would have done at an earlier moment; empty if there was none.
+    pub(super) known: &'a Arc<Vec<Permission>>,
+}
+
+/// A tool with a call's arguments. What the tool says about the call and what runs are one value.
 pub(super) struct ToolInput {
     tool: Arc<dyn Tool>,
     arguments: Arguments,
-    /// The prepared call, if the tool prepares calls.
-    prepared: Option<Box<dyn PreparedCall>>,
+    call: Box<dyn PreparedCall>,
     /// Whether the client pipes input in.
     has_input: bool,
-}
-
-/// What runs.
-pub(super) enum Runnable {
-    /// A call that the tool prepared.
-    Prepared(Box<dyn PreparedCall>),
-    /// A tool that parses the arguments itself.
-    Plain(Arc<dyn Tool>, Arguments),
 }
 
 impl ToolInput {
@@ -55,12 +73,12 @@ impl ToolInput {
     pub(super) fn new(
         tool: Arc<dyn Tool>,
         arguments: Arguments,
-        prepared: Option<Box<dyn PreparedCall>>,
+        call: Box<dyn PreparedCall>,
     ) -> Self {
         Self {
             tool,
             arguments,
-            prepared,
+            call,
             has_input: false,
         }
     }
@@ -80,9 +98,32 @@ impl ToolInput {
         &self.arguments
     }
 
-    /// Passes what the call would do to `each`, as the tool states it. The policy must judge the workspace that the tool works in: path rules and
-    /// hidden paths mean nothing in another one.
-    fn state(&self, policy: &Policy, each: &mut dyn FnMut(Permission)) -> Result<(), EarlyEnd> {
+    /// Returns what the call would do, as its tool states it; the conditions also say that input is piped in. The permissions are passed
+    /// to `each` instead: there may be very many.
+    pub(super) fn intent(
+        &self,
+        depth: Depth,
+        each: &mut dyn FnMut(Permission),
+    ) -> Result<Intent, EarlyEnd> {
+        let mut intent = catch_panic(|| self.call.intent_in_parts(depth, each))??;
+        if self.has_input && depth >= Depth::Conditions {
+            intent.conditions.push(CallInput::condition());
+        }
+        Ok(intent)
+    }
+
+    /// Returns what the call would do now in this run: also under further names by which links reach its files, so that every use of
+    /// the answer (the ruling, the request, the comparison before it runs) has the names of its own moment. The permissions are beside
+    /// the intent: if they are those that are known from an earlier moment, they are not held twice. Fails if the policy judges another
+    /// workspace than the one that the tool works in: path rules and hidden paths mean nothing there.
+    pub(super) fn judged_intent(
+        &self,
+        moment: &Moment<'_>,
+        depth: Depth,
+    ) -> Result<(Arc<Vec<Permission>>, Intent), EarlyEnd> {
+        let Moment {
+            policy, spec, run, ..
+        } = *moment;
         if let Some(workspace) = catch_panic(|| self.tool.workspace())? {
             policy.judges(workspace).map_err(|misplaced| {
                 EarlyEnd::failed(ErrorKind::Unavailable, misplaced.to_string()).advise(
@@ -90,29 +131,13 @@ impl ToolInput {
                 )
             })?;
         }
-        Ok(catch_panic(|| match &self.prepared {
-            Some(call) => call.each_permission(each),
-            None => self.tool.each_permission(&self.arguments, each),
-        })??)
-    }
-
-    /// Returns what the call would do now in this run: also under further names by which links reach its files, so that every use of
-    /// the answer (the ruling, the request, the comparison before it runs) has the names of its own moment. If they are those that are
-    /// `known` from an earlier moment, they are not held twice.
-    pub(super) fn permissions(
-        &self,
-        policy: &Policy,
-        spec: &ToolSpec,
-        run: &RunHistory,
-        known: &Arc<Vec<Permission>>,
-    ) -> Result<Arc<Vec<Permission>>, EarlyEnd> {
-        let mut permissions = SharedPermissions::like(known);
-        self.state(policy, &mut |one| permissions.add(one))?;
+        let mut permissions = SharedPermissions::like(moment.known);
+        let intent = self.intent(depth, &mut |one| permissions.add(one))?;
         let linked = self.linked(policy, spec, permissions.so_far(), run)?;
         for one in linked {
             permissions.add(one);
         }
-        Ok(permissions.finish())
+        Ok((permissions.finish(), intent))
     }
 
     /// Returns what a call with these permissions would do under further names of its files, as far as that is not allowed now.
@@ -127,66 +152,12 @@ impl ToolInput {
         Ok(policy.linked_effects(&call, catch_panic(|| self.tool.workspace())?))
     }
 
-    /// Returns the permissions with the conditions of the call and a preview of the files it would change, as they are now.
-    pub(super) fn snapshot(&self, permissions: &[Permission]) -> Result<Snapshot, EarlyEnd> {
-        let conditions = self.conditions()?;
-        let preview = catch_panic(|| match &self.prepared {
-            Some(call) => call.preview(),
-            None => self.tool.preview(&self.arguments),
-        })?;
-        let meanings = catch_panic(|| match &self.prepared {
-            Some(call) => call.meanings(),
-            None => self.tool.meanings(&self.arguments),
-        })?;
-        Ok(Snapshot::of(permissions, conditions, preview, meanings))
-    }
-
-    /// Returns the conditions that settings impose on the call.
-    pub(super) fn conditions(&self) -> Result<Vec<Condition>, EarlyEnd> {
-        let mut all = catch_panic(|| match &self.prepared {
-            Some(call) => call.conditions(),
-            None => self.tool.conditions(&self.arguments),
-        })?;
-        all.extend(self.has_input.then(CallInput::condition));
-        Ok(all)
-    }
-
-    /// Returns the digest of the arguments that the permissions do not state in full. `written` is the caller's own text.
-    pub(super) fn unstated(
-        &self,
-        written: &str,
-        permissions: &[Permission],
-    ) -> Result<String, EarlyEnd> {
-        let stated = catch_panic(|| match &self.prepared {
-            Some(call) => call.stated(permissions),
-            None => self.tool.stated(&self.arguments, permissions),
-        })?;
-        // Rules cannot match the value of any other effect: for such a call, all arguments are compared.
-        let sayable = |permission: &Permission| {
-            let effect = &permission.effect;
-            let named = |effect: &Effect| {
-                matches!(
-                    effect,
-                    // The command itself is compared together with the paths that it changes.
-                    Effect::Run { .. } | Effect::Connect { .. } | Effect::Apply { .. }
-                )
-            };
-            effect.path().is_some() || named(effect)
-        };
-        let all = !permissions.is_empty() && permissions.iter().all(sayable);
-        Ok(args_digest_without(written, if all { stated } else { &[] }))
-    }
-
-    /// Returns the tool.
     pub(super) fn into_tool(self) -> Arc<dyn Tool> {
         self.tool
     }
 
     /// Returns what runs, for the one place that runs it.
-    pub(super) fn into_runnable(self) -> Runnable {
-        match self.prepared {
-            Some(call) => Runnable::Prepared(call),
-            None => Runnable::Plain(self.tool, self.arguments),
-        }
+    pub(super) fn into_call(self) -> Box<dyn PreparedCall> {
+        self.call
     }
 }

@@ -37,7 +37,6 @@ pub(super) struct OpenCall<'a> {
     internal: bool,
     /// Whether the caller gave it an id.
     own_id: bool,
-    /// The draft of its record.
     pub(super) record: RecordDraft,
     /// Set if the call was suspended or interrupted before, and continues.
     resumption: Option<Resumption>,
@@ -113,7 +112,7 @@ impl<'a> OpenCall<'a> {
     /// Marks the call as suspended or interrupted before: until it ends, it can be resumed again.
     pub(super) fn mark_resumable(&mut self) {
         self.nest.set_resumable(true);
-        // If the host finishes the run meanwhile, the call stays open.
+        // A host that finishes the run meanwhile leaves it open, so that the call can be resumed.
         self.session.at_work().note_resumable(self.id(), true);
         let by_host = self.how != How::Asked;
         let leaving = self.session.waits_cancelled();
@@ -130,12 +129,11 @@ impl<'a> OpenCall<'a> {
         self.begun
     }
 
-    /// Returns the call's id.
     pub(super) fn id(&self) -> &CallId {
         self.record.id()
     }
 
-    /// Returns the caller that an approval request names.
+    /// Returns what an approval request says of the call: its id, its origin and the outer call.
     pub(super) fn caller(&self) -> Caller<'_> {
         let outer = self.session.nest().map(|nest| &**nest);
         // The approval for an internal tool is requested after the outer call ran: that call continues by itself.
@@ -225,6 +223,7 @@ impl<'a> OpenCall<'a> {
             notes: end.notes,
             artifacts: end.artifacts,
             error: end.error,
+            outer_error: end.outer_error,
             calls: end.calls.unwrap_or_else(|| self.nest.trace()),
             strength: end.strength,
             approval: end.approval,

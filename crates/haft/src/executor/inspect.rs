@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use crate::budget::Uses;
 use crate::executor::early_end::EarlyEnd;
-use crate::executor::{Executor, admit};
+use crate::executor::effects::Moment;
+use crate::executor::{Executor, admit, effects};
 use crate::policy::{Explanation, JudgedCall, RunHistory};
 use crate::result::Failure;
+use crate::tool::Depth;
 use crate::toolset::ToolEntry;
 
 impl Executor {
@@ -23,8 +25,14 @@ impl Executor {
                 used: Some(Uses::NONE),
                 ..RunHistory::none()
             };
-            let permissions = input.permissions(&policy, entry.spec(), &run, &Arc::default())?;
-            let unstated = input.unstated(arguments.as_str(), &permissions)?;
+            let moment = Moment {
+                policy: &policy,
+                spec: entry.spec(),
+                run: &run,
+                known: &Arc::default(),
+            };
+            let (permissions, intent) = input.judged_intent(&moment, Depth::Permissions)?;
+            let unstated = effects::unstated(arguments.as_str(), &permissions, intent.stated);
             Ok(policy.explain(&JudgedCall {
                 unstated: Some(&unstated),
                 ..JudgedCall::new(entry.spec(), arguments, &permissions, &run)
@@ -40,7 +48,13 @@ impl Executor {
             let input = admit::admit_for_inspection(entry, arguments)?;
             let policy = self.parts.policy.now();
             let run = RunHistory::none();
-            let permissions = input.permissions(&policy, entry.spec(), &run, &Arc::default())?;
+            let moment = Moment {
+                policy: &policy,
+                spec: entry.spec(),
+                run: &run,
+                known: &Arc::default(),
+            };
+            let (permissions, _) = input.judged_intent(&moment, Depth::Permissions)?;
             let call = JudgedCall::new(entry.spec(), input.arguments(), &permissions, &run);
             let found = policy.asked_for(rules, &call);
             Ok::<_, EarlyEnd>(found.into_iter().map(str::to_owned).collect())

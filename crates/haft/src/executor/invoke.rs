@@ -1,4 +1,4 @@
-//! Invoke: records the start, then makes the one `Tool::call`, under deadline and cancellation, with panics caught.
+//! Invoke: records the start, then makes the one `PreparedCall::run`, under deadline and cancellation, with panics caught.
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +14,6 @@ use crate::error::ErrorKind;
 use crate::error::ToolError;
 use crate::executor::Parts;
 use crate::executor::early_end::{EarlyEnd, Given};
-use crate::executor::effects::Runnable;
 use crate::executor::exit::{OpenCall, STOPPED_MESSAGE};
 use crate::executor::judge::Cleared;
 use crate::progress::{Live, LiveEnd};
@@ -23,6 +22,7 @@ use crate::session::lane::Place;
 use crate::session::nest::Nest;
 use crate::session::{Ending, Session};
 use crate::spec::{Risk, ToolSpec};
+use crate::tool::PreparedCall;
 use crate::toolset::ToolEntry;
 
 /// Grace period in which a tool past its deadline may return what it has.
@@ -70,12 +70,12 @@ pub(super) async fn invoke(
     let _seated = nest.seat().take(place);
     // From here on no other call of this session writes in parallel.
     if let Some(difference) = cleared.difference(parts, session)? {
-        return Err(conflict(&difference));
+        return Err(conflict(cleared.spec(), &difference));
     }
     if waited && let Some(name) = cleared.unjudged_name(parts, session)? {
-        return Err(conflict_by_link(&name));
+        return Err(conflict_by_link(cleared.spec(), &name));
     }
-    let (entry, runnable, judgement) = cleared.into_parts();
+    let (entry, call, judgement) = cleared.into_parts();
     let decided = judgement.decision().is_some();
     let context = CallContext {
         call: open.id().clone(),
@@ -101,7 +101,7 @@ pub(super) async fn invoke(
         nest: open.nest(),
         limit,
     };
-    let (given, spent) = run(&context, clock, runnable).await;
+    let (given, spent) = run(&context, clock, call).await;
     session.spend_time(spent);
     let given = left(session, open.nest(), given);
     let entry = context.entry;
@@ -149,17 +149,14 @@ async fn wait_for_turn(
 
 /// Runs the tool under the host's deadline and the session's cancellation. Returns what it gave and the time it took. A tool that
 /// is ready at once needs no timer.
-async fn run(context: &CallContext, clock: Clock<'_>, runnable: Runnable) -> (Given, Duration) {
+async fn run(
+    context: &CallContext,
+    clock: Clock<'_>,
+    call: Box<dyn PreparedCall>,
+) -> (Given, Duration) {
     let session = &context.session;
-    let plain;
     #[expect(clippy::disallowed_methods, reason = "the one place that calls a tool")]
-    let running = match runnable {
-        Runnable::Prepared(call) => catch_unwind(AssertUnwindSafe(|| call.run(context))),
-        Runnable::Plain(tool, arguments) => {
-            plain = (tool, arguments);
-            catch_unwind(AssertUnwindSafe(|| plain.0.call(&plain.1, context)))
-        }
-    };
+    let running = catch_unwind(AssertUnwindSafe(|| call.run(context)));
     let Ok(running) = running else {
         return (Err(panicked()), clock.time_spent());
     };
@@ -325,15 +322,17 @@ impl Future for CatchPanic<'_> {
     }
 }
 
-fn conflict(difference: &str) -> EarlyEnd {
-    let message = format!("the approval does not apply to this call: {difference}; nothing ran");
+fn conflict(spec: &ToolSpec, difference: &str) -> EarlyEnd {
+    let undone = spec.phrases.undone;
+    let message = format!("the approval does not apply to this call: {difference}; {undone}");
     EarlyEnd::failed(ErrorKind::Conflict, message)
         .advise("check what changed, then call again to request approval again")
 }
 
-fn conflict_by_link(name: &str) -> EarlyEnd {
+fn conflict_by_link(spec: &ToolSpec, name: &str) -> EarlyEnd {
+    let undone = spec.phrases.undone;
     let message = format!(
-        "while the call waited for its turn, a link gave one of its files another name, {name}; nothing ran"
+        "while the call waited for its turn, a link gave one of its files another name, {name}; {undone}"
     );
     EarlyEnd::failed(ErrorKind::Conflict, message)
         .advise("call again: it is judged by that name, too")

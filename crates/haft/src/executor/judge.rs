@@ -9,7 +9,7 @@ use crate::executor::Parts;
 use crate::executor::admit::Admitted;
 use crate::executor::draft::{Caller, Draft};
 use crate::executor::early_end::EarlyEnd;
-use crate::executor::effects::Runnable;
+use crate::executor::effects::{self, Moment};
 use crate::executor::exit::OpenCall;
 use crate::executor::unasked::{DecidedCall, Unasked};
 use crate::judgement::{Consent, Judgement};
@@ -17,6 +17,7 @@ use crate::permission::{Permission, Verdict};
 use crate::policy::{Cause, CauseKind, JudgedCall, Ruling};
 use crate::session::Session;
 use crate::spec::ToolSpec;
+use crate::tool::{Depth, Intent, PreparedCall};
 use crate::toolset::ToolEntry;
 
 /// A call that may run, with its judgement. Only this module creates it: nothing runs that was not cleared.
@@ -42,12 +43,10 @@ impl Cleared {
         (self.admitted.entry(), self.admitted.written())
     }
 
-    /// Returns the tool's spec.
     pub(super) fn spec(&self) -> &Arc<ToolSpec> {
         self.admitted.entry().spec()
     }
 
-    /// Returns its judgement.
     pub(super) fn judgement(&self) -> &Judgement {
         &self.judgement
     }
@@ -62,9 +61,14 @@ impl Cleared {
             return Ok(None);
         };
         let (input, run) = (self.admitted.input(), session.history());
-        let known = self.judgement.shared_permissions();
-        let permissions = input.permissions(&parts.policy.now(), self.spec(), &run, known)?;
-        Ok(seen.difference(&input.snapshot(&permissions)?))
+        let moment = Moment {
+            policy: &parts.policy.now(),
+            spec: self.spec(),
+            run: &run,
+            known: self.judgement.shared_permissions(),
+        };
+        let (permissions, now) = input.judged_intent(&moment, Depth::Files)?;
+        Ok(seen.difference(&snapshot(&permissions, now)))
     }
 
     /// Returns a name under which rules do not simply allow the call, if links gave it to one of its files after it was judged.
@@ -82,9 +86,9 @@ impl Cleared {
     }
 
     /// Splits the call into its parts, for the one place that runs it.
-    pub(super) fn into_parts(self) -> (Arc<ToolEntry>, Runnable, Arc<Judgement>) {
-        let (entry, runnable) = self.admitted.into_parts();
-        (entry, runnable, self.judgement)
+    pub(super) fn into_parts(self) -> (Arc<ToolEntry>, Box<dyn PreparedCall>, Arc<Judgement>) {
+        let (entry, call) = self.admitted.into_parts();
+        (entry, call, self.judgement)
     }
 }
 
@@ -181,19 +185,21 @@ pub(super) fn judgement(
 ) -> Result<Arc<Judgement>, EarlyEnd> {
     let policy = parts.policy.now();
     let (input, run) = (admitted.input(), session.history());
-    let permissions = input.permissions(&policy, admitted.entry().spec(), &run, known)?;
+    let spec = admitted.entry().spec();
+    let moment = Moment {
+        policy: &policy,
+        spec,
+        run: &run,
+        known,
+    };
+    let (permissions, intent) = input.judged_intent(&moment, Depth::Permissions)?;
+    let stated = intent.stated;
     let unstated = policy
-        .keeps_calls_of(admitted.entry().spec().name.as_str())
-        .then(|| input.unstated(admitted.written(), &permissions))
-        .transpose()?;
+        .keeps_calls_of(spec.name.as_str())
+        .then(|| effects::unstated(admitted.written(), &permissions, stated));
     let call = JudgedCall {
         unstated: unstated.as_deref(),
-        ..JudgedCall::new(
-            admitted.entry().spec(),
-            input.arguments(),
-            &permissions,
-            &run,
-        )
+        ..JudgedCall::new(spec, input.arguments(), &permissions, &run)
     };
     let mut ruling = policy.judge(&call);
     if ruling.verdict == Verdict::Allow && ruling.risk > session.limits().max_risk_unapproved {
@@ -260,7 +266,9 @@ pub(super) fn request(
     };
     let request = draft.request(parts, session)?;
     let input = admitted.input();
-    let unstated = input.unstated(admitted.written(), permissions)?;
+    let intent = input.intent(Depth::Files, &mut drop)?;
+    let unstated = effects::unstated(admitted.written(), permissions, intent.stated);
+    let snapshot = snapshot(permissions, intent);
     let run = session.history();
     let call = JudgedCall {
         unstated: Some(&unstated),
@@ -278,7 +286,7 @@ pub(super) fn request(
         .filter(|(_, named)| *named)
         .map(|(verdict, _)| verdict);
     Ok(ApprovalRequest {
-        snapshot: input.snapshot(permissions)?,
+        snapshot,
         verdicts: verdicts.collect(),
         risk: ruling.risk,
         reason: bounded(ruling.reason.to_string()),
@@ -289,6 +297,17 @@ pub(super) fn request(
         unstated,
         ..request
     })
+}
+
+/// Returns the judged permissions with the conditions and files of an intent.
+fn snapshot(permissions: &[Permission], intent: Intent) -> Snapshot {
+    let Intent {
+        conditions,
+        preview,
+        meanings,
+        ..
+    } = intent;
+    Snapshot::of(permissions, conditions, preview, meanings)
 }
 
 /// Returns the failure of a call that the policy denies.

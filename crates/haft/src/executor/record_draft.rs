@@ -55,7 +55,6 @@ impl RecordDraft {
         }
     }
 
-    /// Returns the call's id.
     pub(super) fn id(&self) -> &CallId {
         &self.id
     }
@@ -70,7 +69,6 @@ impl RecordDraft {
         &self.name
     }
 
-    /// Returns the call's origin.
     pub(super) fn origin(&self) -> Origin {
         self.origin
     }

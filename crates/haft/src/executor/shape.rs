@@ -8,10 +8,10 @@ use crate::artifact::{ArtifactError, ArtifactStore};
 use crate::error::{ErrorKind, ToolError};
 use crate::executor::Parts;
 use crate::executor::call_result::CallResult;
-use crate::executor::early_end::{EarlyEnd, failure, status};
+use crate::executor::early_end::{EarlyEnd, failure};
 use crate::executor::invoke::Invoked;
 use crate::future::BoxFuture;
-use crate::result::{Artifact, Original, Status, ToolResult};
+use crate::result::{Artifact, Original, Status, ToolResult, status_of};
 use crate::session::Session;
 use crate::shape::{self as fit, Bounds, Fitted, Keep};
 use crate::spec::{Overflow, ToolSpec};
@@ -100,6 +100,7 @@ fn call_result(given: ToolResult, fitted: Fitted) -> CallResult {
     let ToolResult {
         mut artifacts,
         error,
+        outer_error,
         summary,
         strength,
         original,
@@ -119,7 +120,9 @@ fn call_result(given: ToolResult, fitted: Fitted) -> CallResult {
     let error = error.as_ref().map(failure).or(fitted.error);
     artifacts.extend(fitted.artifacts);
     notes.extend(fitted.notes);
-    let status = error.as_ref().map_or(Status::Ok, |e| status(e.kind));
+    let status = error.as_ref().map_or(Status::Ok, |e| status_of(e.kind));
+    // It is said only where this call has no failure of its own.
+    let outer_error = outer_error.as_ref().filter(|_| error.is_none());
     CallResult {
         status,
         summary,
@@ -129,6 +132,7 @@ fn call_result(given: ToolResult, fitted: Fitted) -> CallResult {
         notes,
         artifacts,
         error,
+        outer_error: outer_error.map(failure),
         strength,
         approval: None,
         calls: None,

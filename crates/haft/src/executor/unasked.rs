@@ -148,7 +148,7 @@ async fn end(
         // The record of the call names the request that it replaces.
         open.record.approval = Some(id.clone());
     }
-    let message = "the request for approval of this call keeps changing; nothing ran";
+    let message = "the request for approval of this call keeps changing; nothing ran now";
     Err(EarlyEnd::failed(ErrorKind::Unavailable, message).advise("make the call again"))
 }
 
@@ -217,6 +217,6 @@ fn not_withdrawn(error: impl fmt::Display) -> EarlyEnd {
         "a request for approval of this call may be pending, and cannot be withdrawn: {error}"
     );
     EarlyEnd::failed(ErrorKind::Unavailable, message)
-        .advise("nothing ran; call again when requests can be stored")
+        .advise("nothing ran now; call again when requests can be stored")
         .for_operator("free disk space or repair the database: `haft doctor` shows what is wrong")
 }

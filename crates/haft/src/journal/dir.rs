@@ -42,7 +42,7 @@ pub struct DirJournal {
 struct Open {
     file: File,
     chains: HashSet<CallId>,
-    /// Whether the file also holds chains of another process.
+    /// Whether the file also holds chains of another process, or a suspended one.
     old: bool,
     line: Vec<u8>,
 }
@@ -125,8 +125,8 @@ fn open(path: &Path, write: bool) -> io::Result<File> {
         .open(path)
 }
 
-/// Makes the file end with a complete line: removes what a killed process left of one, since it never took effect. Returns whether
-/// the file has content.
+/// Makes the file end with a complete line: removes what a killed process left of one, since it never took effect.
+/// Returns whether the file had content.
 fn end_line(file: &File) -> io::Result<bool> {
     if file.metadata()?.len() == 0 {
         return Ok(false);

@@ -117,7 +117,9 @@ pub fn can_be_opened(host: &str) -> bool {
     }
 }
 
-/// Does the same check for an address that a name resolves to.
+/// Whether a rule may permit connecting to this address, which the host's name resolves to. False for metadata services
+/// and for link-local, multicast, broadcast and unspecified addresses; of IPv6, only loopback and unique local
+/// addresses qualify.
 pub fn address_can_be_opened(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => {

@@ -30,7 +30,7 @@ pub struct Cause {
     pub kind: CauseKind,
     /// The rule as written, or the name of the profile, guard or setting.
     pub name: String,
-    /// Whether its question depends on what the run has done, so that an earlier answer is no answer now.
+    /// Whether its question depends on what the run has done, so that an earlier answer does not count now.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub each_time: bool,
 }

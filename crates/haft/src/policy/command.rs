@@ -17,7 +17,7 @@ pub fn command_risk(argv: &[String]) -> Risk {
     risk(argv)
 }
 
-/// Does the same for words that may only be known at run time.
+/// Returns the risk of a command whose words may only be known at run time.
 pub(crate) fn risk<W: AsWord>(words: &[W]) -> Risk {
     if removes_critical(words, &RemovalContext::root(&Places::default())) {
         Risk::Critical

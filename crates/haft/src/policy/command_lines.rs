@@ -6,11 +6,12 @@ use super::JudgedCall;
 use super::command::discards_content;
 use super::folders::changes_folder;
 use super::guard::{Guard, MinimumVerdict};
-use super::phrase::clip;
+use super::phrase::{MAX_QUOTE, clip};
 use super::places::Places;
 use super::remembered::parse_line;
 use super::removal::{RemovalContext, removes_critical};
 use crate::permission::{Effect, PathClaim, Permission};
+use crate::text::visible;
 
 /// Requires approval of command lines that cannot be judged part by part, and of commands that remove critical paths.
 #[derive(Debug, Clone, Default)]
@@ -128,14 +129,14 @@ fn target(call: &JudgedCall<'_>, claim: &PathClaim) -> MinimumVerdict {
     if path.starts_with('~') || path.contains(['$', '*', '?', '[', '{', '`', '(']) {
         return MinimumVerdict::ask(format!(
             "which file {} names is only known when it is written",
-            clip(path)
+            visible::short_path(path, MAX_QUOTE)
         ))
         .advise("write the path without ~, variables and patterns");
     }
     if !path.starts_with('/') && changes_folder(call) {
         return MinimumVerdict::ask(format!(
             "the command changes its folder, so {} may be another file",
-            clip(path)
+            visible::short_path(path, MAX_QUOTE)
         ))
         .advise("leave out cd, and write the path relative to the workspace");
     }

@@ -137,7 +137,7 @@ impl Policy {
         self.denials_after(&[])
     }
 
-    /// Does the same for a run in which reading these secrets was approved.
+    /// Returns these paths in a run in which reading the `released` secrets was approved: programs see those.
     pub(crate) fn denials_after(&self, released: &[String]) -> Denials {
         let of = |list: List, class: ToolClass| {
             let rules = self.rules.all().iter();

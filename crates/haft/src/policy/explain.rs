@@ -18,7 +18,7 @@ use crate::permission::{Permission, Verdict};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Explanation {
-    /// The tool.
+    /// The name of the tool.
     pub tool: String,
     /// The call's verdict.
     pub verdict: Verdict,
@@ -38,9 +38,9 @@ pub struct Part {
     pub kind: String,
     /// The object of the effect; the tool's name for the call itself.
     pub value: String,
-    /// Its verdict.
+    /// The verdict on this effect.
     pub verdict: Verdict,
-    /// The rule, guard or profile that decided.
+    /// The rule, guard, profile or setting for secret files that decided.
     pub rule: Label,
     /// The layer of that rule.
     pub layer: Label,
@@ -49,12 +49,13 @@ pub struct Part {
 /// What one layer says about the whole call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Layer {
-    /// A layer of settings, `guard` or `profile`.
+    /// A layer of settings, `secrets`, `guard` or `profile`.
     pub layer: Label,
     /// The strictest verdict of this layer; serialized as `none` where it has none.
     #[serde(serialize_with = "verdict_or_none")]
     pub verdict: Option<Verdict>,
-    /// The rule that gives this verdict.
+    /// The rule that gives this verdict; for another layer `guard NAME`, `profile NAME` or the setting for secret
+    /// files.
     pub rule: Label,
     /// The reason, or how much of the budgets is used; empty where there is nothing to say.
     pub reason: Label,
@@ -75,7 +76,7 @@ fn verdict_or_none<S: Serializer>(
 /// The outcome of `haft policy check`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CheckReport {
-    /// Whether there are no failures.
+    /// Whether all rules and examples are right.
     pub ok: bool,
     /// All wrong rules and examples.
     pub failures: Vec<Failure>,
@@ -88,16 +89,16 @@ pub struct Failure {
     pub rule: String,
     /// The example; empty where the rule itself is wrong.
     pub example: String,
-    /// The expected outcome.
+    /// What was expected: `match` or `no_match` for an example, a form that works for a rule.
     pub expected: String,
-    /// The actual outcome.
+    /// What was found instead.
     pub got: String,
 }
 
 /// The effective policy: `haft policy show`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PolicyView {
-    /// The profile.
+    /// The profile, which decides where no rule matches.
     pub profile: Profile,
     /// Every rule, in the order they are checked.
     pub rules: Vec<RuleView>,
@@ -128,7 +129,7 @@ pub struct RuleView {
 /// A guard as displayed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct GuardView {
-    /// Its name.
+    /// Its name, as rulings show it: `guard NAME`.
     pub name: String,
 }
 

@@ -15,6 +15,7 @@ use super::ruling::Label;
 use crate::opaque::opaque_debug;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::{Risk, ToolClass};
+use crate::text::visible;
 use crate::workspace::makes_repository;
 
 /// A guard's minimum verdict for one effect. Small, since most guards have nothing to say about most effects.
@@ -229,16 +230,13 @@ impl Guard for WorkspaceEdge {
         let Some(path) = both_paths(claim).find(|path| outside(path)) else {
             return Ok(MinimumVerdict::NONE);
         };
+        let reason = format!("{} lies outside the workspace", visible::path(path));
         if is_of_command(call) {
-            return Ok(MinimumVerdict::ask(format!(
-                "{path} lies outside the workspace"
-            )));
+            return Ok(MinimumVerdict::ask(reason));
         }
-        Ok(
-            MinimumVerdict::deny(format!("{path} lies outside the workspace"))
-                .advise("name a path in the workspace")
-                .for_operator("start haft with --workspace DIR"),
-        )
+        Ok(MinimumVerdict::deny(reason)
+            .advise("name a path in the workspace")
+            .for_operator("start haft with --workspace DIR"))
     }
 }
 
@@ -265,7 +263,9 @@ impl Guard for CommandChanges {
         }
         Ok(MinimumVerdict::ask(
             match permission.effect.changed_path() {
-                Some(claim) => format!("programs take settings from {}", claim.path),
+                Some(claim) => {
+                    format!("programs take settings from {}", visible::path(&claim.path))
+                }
                 None => "all that commands change is reviewed here".to_owned(),
             },
         ))
@@ -308,9 +308,18 @@ impl Guard for ProtectedPaths {
         };
         let subject = match repository_of(claim) {
             Some((target, folder)) => format!(
-                "{target} is protected like {GIT}, for git takes the folder {folder} as a repository"
+                "{} is protected like {GIT}, for git takes the folder {} as a repository",
+                visible::path(target),
+                visible::path(folder)
             ),
-            None => format!("{} is protected", claim.path),
+            None => match settings_naming(claim) {
+                Some(target) => format!(
+                    "{} is protected like {GIT}, for git's settings in {} name it",
+                    visible::path(target),
+                    visible::path(&claim.path)
+                ),
+                None => format!("{} is protected", visible::path(&claim.path)),
+            },
         };
         if by_command && entry == GIT {
             let reason = "git takes settings from it, which can name programs to run";
@@ -322,6 +331,12 @@ impl Guard for ProtectedPaths {
         }
         Ok(MinimumVerdict::deny(reason).advise("ask the user to change that file"))
     }
+}
+
+/// Returns where a claim leads, if it states by the name of a repository's settings that these name the file.
+fn settings_naming(claim: &PathClaim) -> Option<&str> {
+    let is_settings = Path::new(&claim.path).ends_with("config") && claim.path.contains(GIT);
+    claim.target.as_deref().filter(|_| is_settings)
 }
 
 /// Returns where a claim leads, and the folder, if it states by the name `.git` that git treats a folder as a repository.
@@ -540,6 +555,10 @@ impl Guard for OwnFiles {
             _ => None,
         };
         Ok(name.map_or(MinimumVerdict::NONE, |name| {
+            let name = match &permission.effect {
+                Effect::Run { .. } => visible::line(name),
+                _ => visible::path(name),
+            };
             MinimumVerdict::deny(format!("{name} belongs to haft itself"))
         }))
     }

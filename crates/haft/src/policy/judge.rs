@@ -43,11 +43,11 @@ pub struct EffectVerdict {
     pub reason: String,
     /// Whether a rule decided that names the host and port of a connection: then a private address may be connected to.
     pub names_place: bool,
-    /// Whether a guard asks about it because of what the run has done: an answer that was given before is none now.
+    /// Whether a guard asks about it because of what the run has done: an earlier answer does not count then.
     pub asks_each_time: bool,
 }
 
-/// The verdict on one effect.
+/// The verdict on one effect, and what decided it.
 #[derive(Debug, Clone)]
 pub(super) struct Judged<'a> {
     pub(super) verdict: Verdict,
@@ -87,7 +87,7 @@ impl<'a> Judged<'a> {
 }
 
 impl Judged<'_> {
-    /// Returns the rule as written, `guard NAME` or `profile NAME`.
+    /// Returns the rule as written, `guard NAME`, `profile NAME`, or the setting for secret files.
     pub(super) fn rule(&self, profile: Profile) -> Label {
         match &self.source {
             Source::Profile => profile.as_rule().into(),
@@ -120,7 +120,7 @@ pub(super) fn own_permission(call: &JudgedCall<'_>) -> Permission {
 }
 
 impl Policy {
-    /// Judges a call.
+    /// Judges a call: the call itself and each effect that it states. The strictest verdict counts.
     pub fn judge(&self, call: &JudgedCall<'_>) -> Ruling {
         let _judgement = remember();
         let own = own_permission(call);
@@ -186,7 +186,7 @@ impl Policy {
             .collect()
     }
 
-    /// Does the same, with reasons.
+    /// Returns the verdict on each permission on its own, in order, with its reason.
     pub(crate) fn effect_verdicts(&self, call: &JudgedCall<'_>) -> Vec<EffectVerdict> {
         let _judgement = remember();
         let naming = self.rules.naming(call.spec);

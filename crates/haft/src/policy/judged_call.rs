@@ -13,7 +13,7 @@ use crate::spec::ToolSpec;
 /// A call as the policy sees it.
 #[derive(Debug, Clone)]
 pub struct JudgedCall<'a> {
-    /// The tool.
+    /// The spec of the called tool.
     pub spec: &'a ToolSpec,
     /// The effective arguments, for rules on parameters.
     pub arguments: &'a Arguments,

@@ -39,7 +39,7 @@ impl Guard for UnknownNames {
         }
         let why = permission.effect.value();
         Ok(MinimumVerdict::ask(format!(
-            "links may give these files names that rules protect, and not all are known: {why}"
+            "these files may have further names that rules protect, and not all are known: {why}"
         )))
     }
 }
@@ -265,7 +265,8 @@ fn under_names(call: &JudgedCall<'_>, names: &[&LinkedNames]) -> Vec<Permission>
     found
 }
 
-/// Returns a call's changes in folders of any name that git treats as repositories, under the names that they would have in `.git`.
+/// Returns a call's changes in folders of any name that git treats as repositories, under the names that they would have in `.git`,
+/// and those of files that settings of a repository name. Says so if these are not all known.
 /// What a command changed on its copy is found together with all of its changes.
 fn in_repositories(call: &JudgedCall<'_>, workspace: &Workspace) -> Vec<Permission> {
     let each = call.permissions.iter();
@@ -276,6 +277,9 @@ fn in_repositories(call: &JudgedCall<'_>, workspace: &Workspace) -> Vec<Permissi
     }
     let places = changed.iter().map(|(_, place)| place);
     let mut folders = GitFolders::find(workspace, places);
+    let unread = folders.named_by_settings().unread();
+    let unread = unread.map(Permission::unknown_names);
+    let unread = unread.filter(|unread| !call.permissions.contains(unread));
     let named = changed.iter().filter_map(|(permission, place)| {
         let found = folders.locate_for_tool(place)?;
         let claim = PathClaim {
@@ -289,7 +293,9 @@ fn in_repositories(call: &JudgedCall<'_>, workspace: &Workspace) -> Vec<Permissi
         let risk = Risk::Safe;
         Some(Permission { effect, risk })
     });
-    named.collect()
+    let mut found: Vec<Permission> = named.collect();
+    found.extend(unread);
+    found
 }
 
 fn kind_and_path(effect: &Effect) -> (String, String) {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use super::denials::Denials;
 use super::name_progress::NameProgress;
 use super::plain_parts::PlainParts;
+use crate::text::visible;
 use crate::workspace::{Links, OutsideLinks, TooMany};
 
 /// Maximum number of names in all.
@@ -238,7 +239,7 @@ impl<'a> Search<'a> {
     /// Notes that a link could not be followed to all its ends.
     fn cut(&mut self, link: &Path) {
         let link = link.strip_prefix(self.links.root()).unwrap_or(link);
-        let link = link.display();
+        let link = visible::path(&link.to_string_lossy());
         let why = format!("the link {link} leads to more places than haft follows");
         self.found.unknown.get_or_insert(why);
     }

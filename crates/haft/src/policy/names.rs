@@ -17,9 +17,9 @@ pub struct UnknownName {
     pub list: List,
     /// The rule as written.
     pub rule: String,
-    /// Its layer.
+    /// The layer of settings that it comes from.
     pub layer: String,
-    /// The name.
+    /// The name that does not exist.
     pub name: String,
     /// The tool that lacks a parameter of this name; `None` if the name should be a tool or a class.
     pub parameter_of: Option<String>,

@@ -93,7 +93,7 @@ impl NetworkPattern {
         Self::host_and_port(text)
     }
 
-    /// Does the same without bundles and prefixes.
+    /// Parses a host with or without a port, but neither a bundle nor the prefix `private:`.
     pub(super) fn host_and_port(text: &str) -> Option<Self> {
         let (host, port) = match text.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => (host, Some(port.parse().ok()?)),

@@ -5,13 +5,13 @@
 pub struct NetworkBundle {
     /// Its name in rules. It cannot be a public host, since it has no dot.
     pub name: &'static str,
-    /// Its hosts.
+    /// Its hosts, in lower case.
     pub hosts: &'static [&'static str],
     /// The programs that connect to its hosts by themselves.
     pub(super) programs: &'static [&'static str],
 }
 
-/// All of them.
+/// All bundles that rules can name.
 pub(super) const BUNDLES: &[NetworkBundle] = &[
     NetworkBundle {
         name: "npm",

@@ -7,7 +7,7 @@ use super::guard::{Guard, MinimumVerdict};
 use super::remembered::parse_line;
 use crate::permission::{Effect, Permission};
 
-/// The program.
+/// The name of haft's program.
 const HAFT: &str = "haft";
 /// Programs that end other programs by name.
 const KILL_PROGRAMS: &[&str] = &["pkill", "killall", "systemctl", "launchctl", "service"];

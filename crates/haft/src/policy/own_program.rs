@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::JudgedCall;
 use super::guard::{Guard, MinimumVerdict, OwnFiles, both_paths};
 use crate::permission::{Effect, Permission};
+use crate::text::visible;
 
 /// Denies changes to the host's own program where it lies in a folder that tools change, and to the folders above it: what replaces it
 /// would run outside of any jail the next time. No rule and no approval allows them. Reading is not its matter.
@@ -58,6 +59,7 @@ impl Guard for OwnProgram {
         let claim = permission.effect.changed_path();
         let path = claim.and_then(|claim| both_paths(claim).find(|path| self.covers(path)));
         Ok(path.map_or(MinimumVerdict::NONE, |path| {
+            let path = visible::path(path);
             MinimumVerdict::deny(format!("{path} is, or holds, haft's own program"))
                 .advise("leave it as it is: only the user installs and removes haft")
                 .for_operator("install haft outside of projects")

@@ -3,9 +3,10 @@
 use super::JudgedCall;
 use super::protected::GIT;
 use crate::permission::Effect;
+use crate::text::visible::short_path;
 
 /// Maximum length of a quoted part of a call in a sentence, in characters.
-const MAX_QUOTE: usize = 160;
+pub(super) const MAX_QUOTE: usize = 160;
 
 /// Returns the text on one line, short enough for a sentence.
 pub(super) fn clip(text: &str) -> String {
@@ -20,9 +21,17 @@ pub(super) fn clip(text: &str) -> String {
     short
 }
 
+/// Returns the value of an effect, short enough for a sentence.
+fn value(effect: &Effect) -> String {
+    match effect.path() {
+        Some(claim) => short_path(&claim.path, MAX_QUOTE),
+        None => clip(effect.value()),
+    }
+}
+
 /// Describes an effect in words: `writing src/a.rs`.
 pub(super) fn phrase(call: &JudgedCall<'_>, effect: &Effect) -> String {
-    let value = clip(effect.value());
+    let value = value(effect);
     match effect {
         Effect::Call => format!("calls of {}", call.spec.name),
         Effect::Read(_) => format!("reading {value}"),
@@ -52,22 +61,22 @@ pub(super) fn by_link(effect: &Effect) -> String {
         link.pop();
         to.pop();
     }
-    // A repository in a folder of another name is no link.
+    // A repository in a folder of another name is not a link.
     if link.is_empty() || link.last() == Some(&GIT) {
         return String::new();
     }
-    let (link, to) = (clip(&link.join("/")), to.join("/"));
+    let (link, to) = (short_path(&link.join("/"), MAX_QUOTE), to.join("/"));
     match &*to {
         "" | "." => format!(
             ": {link} is a link to the workspace itself, so that everything in it has a name below {link}; remove the link, or give the rule another path"
         ),
-        to => format!(" ({link} leads to {})", clip(to)),
+        to => format!(" ({link} leads to {})", short_path(to, MAX_QUOTE)),
     }
 }
 
 /// Describes an effect as what needs approval: `to write src/a.rs`.
 pub(super) fn aim(call: &JudgedCall<'_>, effect: &Effect) -> String {
-    let value = clip(effect.value());
+    let value = value(effect);
     match effect {
         Effect::Call => format!("to call {}", call.spec.name),
         Effect::Read(_) => format!("to read {value}"),

@@ -119,8 +119,9 @@ pub fn protected(path: &str) -> Option<&'static str> {
         .or_else(|| protected_ending(&parts))
 }
 
-/// Does the same for a command's change. In a `.git` folder this protects only files that make git run programs or trust other
-/// places ([`is_git_setting`]), and the folder as a whole: objects, refs, the index and the like are data.
+/// Returns the protected name for a change by a command. In a `.git` folder only what makes git run programs or trust
+/// other places is protected ([`is_git_setting`]), and the folder as a whole: objects, refs, the index and the like are
+/// data.
 pub fn protected_from_commands(path: &str) -> Option<&'static str> {
     let parts = segments(path);
     if !may_be_protected(&parts) {

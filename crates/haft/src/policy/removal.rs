@@ -31,7 +31,7 @@ struct Folders {
 }
 
 impl<'a> RemovalContext<'a> {
-    /// Creates a ground for a command that runs at the workspace's root.
+    /// Creates the context of a command that runs at the workspace's root.
     pub(crate) fn root(places: &'a Places) -> Self {
         Self {
             places,
@@ -40,7 +40,7 @@ impl<'a> RemovalContext<'a> {
         }
     }
 
-    /// Creates a ground for the folders that a call's commands run in.
+    /// Creates the context of a call, whose commands run in the folders that its `cwd` and each `cd` name.
     pub(crate) fn of(call: &'a JudgedCall<'a>, places: &'a Places) -> Self {
         Self {
             call: Some(call),
@@ -79,8 +79,8 @@ fn words_remove_critical<W: AsWord>(
         })
 }
 
-/// Does the same for a text that is a command line of its own and may change the folder. A text that cannot be parsed is inspected
-/// as far as possible.
+/// Whether a script removes a critical path. It is a command line of its own and may change the folder. One that cannot
+/// be parsed is searched for the commands that it shows.
 fn script_removes_critical(text: &str, ground: &RemovalContext<'_>, depth: usize) -> bool {
     let Ok(read) = parse_line(text) else {
         let seen = fragments(text).commands;
@@ -133,7 +133,8 @@ fn is_critical<W: AsWord>(layer: Layer<'_, W>, word: &W, ground: &RemovalContext
     spellings.any(|path| is_critical_pattern(&path, ground))
 }
 
-/// Does the same for a path with glob patterns, as if each matched everything.
+/// Whether a path is critical if each of its glob patterns matches everything: `dir/*` counts as `dir`, and `*` as the
+/// working directory.
 fn is_critical_pattern(path: &str, ground: &RemovalContext<'_>) -> bool {
     if path.is_empty() {
         return false;
@@ -163,8 +164,8 @@ fn is_any_name(name: &str) -> bool {
     name.contains(['*', '?', '[']) && rest.is_empty()
 }
 
-/// Returns the text with its variables empty, except those that name a critical path; and again with the defaults that it gives
-/// for empty ones.
+/// Returns the text in two spellings. In the first, variables are empty, except those that name a critical path
+/// (`$HOME`, `$PWD`); in the second, each has the default that the text gives for it (`${x:-/}`).
 fn without_variables(word: &str, places: &Places) -> [String; 2] {
     let (mut text, mut given) = (String::new(), String::new());
     let mut rest = word;
@@ -220,7 +221,7 @@ fn is_critical_path(target: &str, ground: &RemovalContext<'_>) -> bool {
     })
 }
 
-/// Does the same for an absolute path.
+/// Whether an absolute path is critical, see [`is_critical_path`].
 fn is_critical_place(path: &str, places: &Places) -> bool {
     let parts = path.split('/').filter(|part| !part.is_empty()).count();
     let holds = |folder: &Option<String>| {

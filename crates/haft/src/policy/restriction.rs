@@ -187,7 +187,8 @@ impl Policy {
         })
     }
 
-    /// Returns which of these rules, read as allow rules, cover the call: what a skill asks for, to show to the user.
+    /// Returns which of these rules, read as allow rules, cover the call itself or one of its effects: what a skill
+    /// asks for, to show to the user.
     pub fn asked_for<'a>(&self, rules: &'a [String], call: &JudgedCall<'_>) -> Vec<&'a str> {
         let own = Effect::Call;
         let stated = call.permissions.iter().map(|permission| &permission.effect);

@@ -179,7 +179,6 @@ pub(crate) struct Rule {
 /// that the permissions state. It covers no removal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SavedCall {
-    /// The tool.
     pub(crate) tool: Box<str>,
     /// The digest of the remaining arguments.
     pub(crate) arguments: Box<str>,

@@ -59,7 +59,7 @@ impl RuleText {
         self
     }
 
-    /// Returns the calls that it is limited to.
+    /// Returns the calls that it is limited to; `None` for a rule that covers any call.
     fn call_limit(&self, list: List) -> Result<Option<SavedCall>, Unreadable> {
         let form = "both `tool` and `arguments` in an allow rule, as haft wrote them, or neither";
         match (&self.tool, &self.arguments) {
@@ -192,11 +192,11 @@ pub enum RulesError {
         rule: String,
         /// Its list.
         list: List,
-        /// Its layer.
+        /// The layer of settings that it comes from.
         layer: String,
-        /// What is wrong.
+        /// What is wrong with its text.
         problem: String,
-        /// The form that works.
+        /// A form that works.
         form: String,
     },
     /// One of its examples is wrong.
@@ -208,13 +208,13 @@ pub enum RulesError {
         rule: String,
         /// Its list.
         list: List,
-        /// Its layer.
+        /// The layer of settings that it comes from.
         layer: String,
         /// The example.
         example: String,
-        /// `match` or `no_match`.
+        /// What the example should be: `match` or `no_match`.
         expected: &'static str,
-        /// The other of the two.
+        /// What it is: the other of the two.
         got: &'static str,
     },
     /// It names a tool, class or parameter that does not exist.
@@ -228,11 +228,12 @@ pub enum RulesError {
 /// A rule that has no effect, and the form that works.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Its list.
+    /// Its list. In any list a rule that never matches fails `policy check`; in `deny` and `ask` it also leaves open
+    /// what it names.
     pub list: List,
     /// The rule as written.
     pub rule: String,
-    /// Its layer.
+    /// The layer of settings that it comes from.
     pub layer: String,
     /// Why it never matches, to follow `it never matches:`.
     pub problem: String,

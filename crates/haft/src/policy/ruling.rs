@@ -121,9 +121,9 @@ pub struct Ruling {
     pub verdict: Verdict,
     /// The highest risk of the spec and the permissions.
     pub risk: Risk,
-    /// The rule that decided, as written; `profile NAME` or `guard NAME` otherwise.
+    /// The rule that decided, as written; otherwise `guard NAME`, `profile NAME` or the setting for secret files.
     pub rule: Label,
-    /// The layer it comes from: `profile`, `guard`, or a layer of settings.
+    /// The layer it comes from: `profile`, `guard`, `secrets`, or a layer of settings.
     pub layer: Label,
     /// The reason, in one sentence; empty for an allow.
     pub reason: Label,

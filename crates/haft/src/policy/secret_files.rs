@@ -15,6 +15,7 @@ use super::{JudgedCall, Policy, RunHistory};
 use crate::arguments::Arguments;
 use crate::permission::{Effect, PathClaim, Permission, Verdict};
 use crate::spec::{ToolClass, ToolSpec};
+use crate::text::visible;
 
 /// How calls on secret files are treated (`policy.secret_files`), from the most permissive to the strictest.
 #[derive(
@@ -77,23 +78,18 @@ pub(super) struct Secret {
 impl Secret {
     /// Says why a call is stopped that touches this secret and `others` more.
     pub(super) fn reason(&self, spec: &ToolSpec, others: usize) -> Label {
+        let path = visible::path(&self.path);
         let (what, it) = match others {
             0 => (
-                format!("{} may hold secrets, judging by its name", self.path),
+                format!("{path} may hold secrets, judging by its name"),
                 "it",
             ),
             1 => (
-                format!(
-                    "{} and 1 other file may hold secrets, judging by their names",
-                    self.path
-                ),
+                format!("{path} and 1 other file may hold secrets, judging by their names"),
                 "them",
             ),
             more => (
-                format!(
-                    "{} and {more} other files may hold secrets, judging by their names",
-                    self.path
-                ),
+                format!("{path} and {more} other files may hold secrets, judging by their names"),
                 "them",
             ),
         };
@@ -256,7 +252,7 @@ pub(super) struct HiddenSecrets {
     pub(super) names: SecretNames,
     /// Patterns of allow rules that open secrets.
     pub(super) opened: Vec<PathPattern>,
-    /// Secrets approved in the run.
+    /// Secrets whose reading was approved in the run.
     released: Arc<[String]>,
 }
 

@@ -12,7 +12,7 @@ pub(crate) enum Form {
     Known,
     /// A pattern of files; the rest is known.
     Pattern,
-    /// A glob pattern; otherwise known.
+    /// A path in the user's home folder: its text begins with `~`, and the rest is known.
     Home,
     /// Output of commands in the same line.
     Printed {
@@ -21,7 +21,7 @@ pub(crate) enum Form {
     },
     /// The output or input of a command in the same line, under a name that the shell makes: `<(…)`.
     Pipe,
-    /// Nothing.
+    /// Nothing of it: only the shell knows the value.
     Unknown,
 }
 

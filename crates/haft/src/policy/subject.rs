@@ -282,7 +282,8 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Whether a rule that denies reading a path denies writing it, too.
+    /// Whether the effect changes a path that this deny rule on reading covers: what may not be read may not be written
+    /// either.
     fn written_by(&self, specifier: &Specifier) -> bool {
         match specifier {
             Specifier::Path(pattern) => {

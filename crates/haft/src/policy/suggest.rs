@@ -62,7 +62,9 @@ impl Policy {
         after.is_ok_and(|policy| policy.strictest(call) == Verdict::Allow)
     }
 
-    /// Does the same under another profile, ignoring guards and other rules.
+    /// Returns the rules that cover every effect that neither this profile nor the policy allows; empty if rules cannot
+    /// express one of them, or if too many are needed. Does not check whether a guard or another rule would still stop
+    /// the call.
     pub(super) fn suggest_for(&self, profile: Profile, call: &JudgedCall<'_>) -> Vec<String> {
         let own = own_permission(call);
         let naming = self.rules.naming(call.spec);

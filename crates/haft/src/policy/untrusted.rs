@@ -104,7 +104,7 @@ impl Guard for UntrustedContent {
             more => format!(" and {more} other sources"),
         };
         let reason = format!(
-            "the run has read {}{more}, which may have caused this call",
+            "the run has read {}{more}, and whoever wrote that may have caused this call",
             first.label()
         );
         let floor = match self.verdict {

@@ -23,7 +23,7 @@ mod tables;
 pub enum How {
     /// Shows whether it exists, what kind it is, or what a folder lists.
     Names,
-    /// The same for everything below a folder, and it follows links there.
+    /// Shows names and kinds of everything below a folder, also where links lead.
     NamesBelow,
     /// Reads a file.
     Reads,
@@ -40,7 +40,7 @@ pub enum How {
     Writes,
     /// Removes a file or an empty folder.
     Removes,
-    /// Removes a file, or a folder with everything in it.
+    /// Moves a file, or a folder with everything in it, to another path.
     Moves,
     /// Puts it at another path as it is: a link in it may lead elsewhere from there, or lead to what the line uses by the new path.
     Carries,
@@ -48,7 +48,7 @@ pub enum How {
     Goes,
     /// May do anything with it: the program is not understood.
     MayUse,
-    /// A URL.
+    /// Connects to it: the path is a URL.
     Connects,
 }
 

@@ -47,11 +47,9 @@ struct Gathered {
 /// What a reader can take.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// An event.
     Event(ProgressEvent),
     /// An event, at this time at the latest.
     At(Instant),
-    /// Nothing.
     Nothing,
 }
 

@@ -21,7 +21,6 @@ pub(crate) struct Live {
     streams: Mutex<[StreamState; ALL.len()]>,
 }
 
-/// The state of a stream.
 #[derive(Debug, Clone, Copy, Default)]
 struct StreamState {
     offset: u64,

@@ -256,6 +256,10 @@ impl Outcome {
         {
             rendered.push(Mark::Note, note);
         }
+        if let Some(outer) = self.outer_error.as_ref().filter(|_| self.is_ok()) {
+            let failed = format!("the call that this is a part of failed: {}", outer.message);
+            rendered.push(Mark::Note, failed);
+        }
         for artifact in &self.artifacts {
             let mut parts = rendered.parts.iter();
             if !parts.any(|part| part.text.contains(&artifact.reference)) {

@@ -22,6 +22,7 @@ struct Stored {
     #[serde(default)]
     artifacts: Vec<Artifact>,
     error: Option<Failure>,
+    outer_error: Option<Failure>,
     #[serde(default)]
     calls: Vec<TracedCall>,
     strength: Option<String>,
@@ -40,6 +41,7 @@ impl Outcome {
             notes: stored.notes,
             artifacts: stored.artifacts,
             error: stored.error,
+            outer_error: stored.outer_error,
             calls: stored.calls,
             strength: stored.strength,
             approval: stored.approval,

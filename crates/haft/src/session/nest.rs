@@ -25,7 +25,7 @@ pub(crate) struct Nest {
     /// Whether there is a trace: most calls make none, and this avoids the lock.
     has_trace: AtomicBool,
     waits: Mutex<WaitTime>,
-    /// Whether a nested call has waited.
+    /// Whether the call or a nested one has waited for a decision.
     has_waited: AtomicBool,
     /// Why the call must end, if it must.
     ending: OnceLock<Ending>,
@@ -46,7 +46,7 @@ pub enum Ending {
     Cancelled,
 }
 
-/// Time in which at least one nested call waits for an approval.
+/// Time in which the call or at least one nested call waits for a decision.
 #[derive(Debug, Default)]
 struct WaitTime {
     open: u32,
@@ -111,7 +111,6 @@ impl Nest {
         self.outer.as_deref()
     }
 
-    /// Returns the call's id.
     pub(crate) fn call(&self) -> &CallId {
         &self.call
     }
@@ -175,7 +174,7 @@ impl Nest {
         self.changed.notify_waiters();
     }
 
-    /// Returns how long nested calls have waited for decisions so far, and whether one waits now.
+    /// Returns how long the call or a nested one has waited for decisions so far, and whether one waits now.
     pub(crate) fn waited(&self) -> (Duration, bool) {
         if !self.has_waited.load(Ordering::Acquire) {
             return (Duration::ZERO, false);

@@ -9,7 +9,7 @@ use crate::result::Content;
 use super::Shaper;
 use super::notice::Whole;
 
-/// Maximum length, in bytes, of a media type.
+/// Longest media type that is taken over, in bytes. A longer one is cut: a server may send any text as one.
 const MAX_TYPE: usize = 128;
 
 /// Returns the size of the data that a base64 text encodes.

@@ -25,7 +25,6 @@ pub(super) const MAX_HEAD: u64 = 64 * 1024;
 /// Maximum number of bytes read from a resource at once.
 const MAX_SLICE: u64 = 1024 * 1024;
 
-/// A skill's folder.
 #[derive(Debug)]
 pub(super) struct Folder {
     fd: OwnedFd,

@@ -33,9 +33,9 @@ pub struct FrontMatter {
     pub argument_hint: Option<String>,
     /// The names of its arguments, in order.
     pub arguments: Vec<String>,
-    /// Whether a model may load it: true unless `disable-model-invocation` is set.
+    /// Whether a model may load it: true unless `disable-model-invocation` is there and is not clearly false.
     pub model_invocable: bool,
-    /// Whether the user may choose it: `user-invocable`.
+    /// Whether the user may choose it: true unless `user-invocable` is there and is not clearly true.
     pub user_invocable: bool,
     /// Patterns for the files that it applies to.
     pub paths: Vec<String>,

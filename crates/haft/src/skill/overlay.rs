@@ -64,7 +64,8 @@ fn render(node: &Node) -> String {
 }
 
 impl Overlay {
-    /// Fills in name and description.
+    /// Fills in name and description where the front matter has none. Without a name in either file, the `id` is the
+    /// name.
     pub(super) fn fill(
         &self,
         name: &mut Option<String>,
@@ -83,7 +84,8 @@ impl Overlay {
         );
     }
 
-    /// Fills in the rest.
+    /// Fills in what the front matter lacks of the version, `allowed_tools` and when to use the skill; keeps the `id`
+    /// among the other keys.
     pub(super) fn fill_front(
         self,
         front: &mut FrontMatter,

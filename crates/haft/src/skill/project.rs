@@ -15,7 +15,7 @@ const COPIES: &str = ".haft/skills";
 const RECORDS: &str = ".haft/copied-skills";
 /// Maximum size of a copied file, in bytes.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
-/// Maximum total size, in bytes.
+/// Maximum total size of the copied files, in bytes.
 const MAX_TOTAL: u64 = 64 * 1024 * 1024;
 
 /// The result of a copy.

@@ -20,7 +20,7 @@ const MAX_DEPTH: usize = 16;
 /// Maximum number of problems reported.
 const MAX_PROBLEMS: usize = 20;
 
-/// Folders without resources.
+/// Folders that are searched neither for resources nor for skills.
 pub(super) const SKIPPED: [&str; 2] = [".git", "node_modules"];
 
 /// A file beside a `SKILL.md`.

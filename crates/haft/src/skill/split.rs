@@ -1,6 +1,5 @@
 //! Splitting a `SKILL.md` into the front matter and the instructions below it.
 
-/// A split text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Split<'a> {
     /// The YAML between the two marks.

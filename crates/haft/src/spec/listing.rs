@@ -35,7 +35,7 @@ impl Listing {
         }
     }
 
-    /// Returns the text.
+    /// Returns the text of the JSON object, as the server sent it.
     pub fn text(&self) -> &str {
         &self.text
     }

@@ -1,15 +1,52 @@
-//! Conversion of what `#[tool]` functions return into tool results and output schemas.
+//! Conversion of what tool functions and closures return into tool results and output schemas.
 
 use std::error::Error;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use schemars::{JsonSchema, Schema};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::error::ToolError;
-use crate::result::ToolResult;
-use crate::tool::{IntoToolResult, schema_settings};
+use crate::result::{Content, ToolResult};
+use crate::tool::schema::schema_settings;
+
+/// A value that an async function may return to become a `ToolResult`.
+///
+/// Everything that serialises implements it: a string becomes text, any other value structured content.
+pub trait IntoToolResult {
+    /// Converts the value into a result.
+    ///
+    /// # Errors
+    /// The function's own error, or the error that its value cannot be serialized to JSON.
+    fn into_tool_result(self) -> Result<ToolResult, ToolError>;
+}
+
+impl IntoToolResult for ToolResult {
+    fn into_tool_result(self) -> Result<ToolResult, ToolError> {
+        Ok(self)
+    }
+}
+
+impl<T: Serialize> IntoToolResult for T {
+    fn into_tool_result(self) -> Result<ToolResult, ToolError> {
+        let result = ToolResult::data(&self)?;
+        let json = result.data.as_ref().map_or("null", |raw| raw.get());
+        if json == "null" {
+            return Ok(ToolResult::default());
+        }
+        if json.starts_with('"')
+            && let Ok(text) = serde_json::from_str::<String>(json)
+        {
+            return Ok(ToolResult {
+                content: vec![Content::text(text)],
+                ..ToolResult::default()
+            });
+        }
+        Ok(result)
+    }
+}
 
 /// Returns the result of a function that returns a plain value.
 ///

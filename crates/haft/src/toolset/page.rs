@@ -51,14 +51,13 @@ mod tests {
 
     use super::LARGEST;
     use crate::arguments::Arguments;
-    use crate::context::CallContext;
     use crate::error::{ErrorKind, ToolError};
     use crate::future::BoxFuture;
-    use crate::result::ToolResult;
     use crate::spec::{ToolName, ToolPage, ToolSpec, ToolUi};
-    use crate::tool::Tool;
+    use crate::tool::{PreparedCall, Tool};
     use crate::toolset::Toolset;
     use crate::toolset::registry::ToolRegistry;
+    use crate::workspace::Workspace;
 
     /// A tool that has a page but cannot be called.
     struct Paged {
@@ -71,18 +70,18 @@ mod tests {
             &self.spec
         }
 
+        fn workspace(&self) -> Option<&Workspace> {
+            None
+        }
+
+        fn prepare(self: Arc<Self>, _: &Arguments) -> Result<Box<dyn PreparedCall>, ToolError> {
+            Err(ToolError::failed("nobody calls it"))
+        }
+
         fn page(&self, most: usize) -> BoxFuture<'_, Result<ToolPage, ToolError>> {
             assert_eq!(most, LARGEST);
             let page = self.page.clone();
             Box::pin(async { page.ok_or_else(|| ToolError::unavailable("its server has ended")) })
-        }
-
-        fn call<'a>(
-            &'a self,
-            _: &'a Arguments,
-            _: &'a CallContext,
-        ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-            Box::pin(async { Err(ToolError::failed("nobody calls it")) })
         }
     }
 

@@ -82,7 +82,7 @@ impl Snapshot {
 /// The category of tools that do not name one.
 pub const OTHER: &str = "other";
 
-/// Returns the category of a tool.
+/// Returns the category under which a tool is browsed: its own, or [`OTHER`].
 pub fn category_of(entry: &ToolEntry) -> &str {
     entry.spec().category.as_deref().unwrap_or(OTHER)
 }

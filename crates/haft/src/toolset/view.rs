@@ -11,6 +11,7 @@ use crate::spec::{BUILTIN, Exposure, NameError, Overflow, ToolName, ToolSpec};
 
 use crate::toolset::lazy::{self, Lazy};
 use crate::toolset::registry::RegistryError;
+use crate::toolset::rename;
 use crate::toolset::{EXPAND_TOOLS, Snapshot, ToolEntry, Toolset};
 
 pub use crate::toolset::Derived;
@@ -84,7 +85,7 @@ pub trait View: Toolset + Sized + 'static {
         let named = move |all: &[Arc<Snapshot>]| {
             let entries = all.iter().flat_map(|s| s.entries());
             entries
-                .filter_map(|e| renamed(e, &format!("{prefix}.{}", e.spec.name)))
+                .filter_map(|e| rename::prefixed(e, &prefix))
                 .collect()
         };
         Ok(Derived::new([Arc::new(self) as _], named))
@@ -92,27 +93,25 @@ pub trait View: Toolset + Sized + 'static {
 
     /// Renames some tools. Logs a warning for unknown names.
     ///
+    /// No name ever stands for two tools: of tools that appear later under a name chosen here, a built-in is kept, then the renamed
+    /// tool, and the others are left out with a warning.
+    ///
     /// # Errors
-    /// [`NameError`] if a new name is not a valid tool name.
+    /// A new name is not a valid tool name, or two tools would have it.
     fn renamed<A: AsRef<str>, B: AsRef<str>>(
         self,
         names: impl IntoIterator<Item = (A, B)>,
-    ) -> Result<Derived, NameError> {
-        let mut map = BTreeMap::new();
+    ) -> Result<Derived, RegistryError> {
+        let mut new_names = BTreeMap::new();
         for (old, new) in names {
-            ToolName::new(new.as_ref())?;
-            map.insert(old.as_ref().to_owned(), new.as_ref().to_owned());
+            new_names.insert(old.as_ref().to_owned(), ToolName::new(new.as_ref())?);
         }
-        known(&self, map.keys());
-        let rename = move |all: &[Arc<Snapshot>]| {
+        known(&self, new_names.keys());
+        rename::check(self.snapshot().entries(), &new_names)?;
+        Ok(Derived::new([Arc::new(self) as _], move |all| {
             let entries = all.iter().flat_map(|s| s.entries());
-            let other = |e: &Arc<ToolEntry>| match map.get(e.spec.name.as_str()) {
-                Some(new) => renamed(e, new),
-                None => Some(Arc::clone(e)),
-            };
-            entries.filter_map(other).collect()
-        };
-        Ok(Derived::new([Arc::new(self) as _], rename))
+            rename::rename(entries, &new_names)
+        }))
     }
 
     /// Applies the host's settings to the tools.
@@ -218,16 +217,6 @@ fn configured(
         changed.bound = Some(Arc::new(bound));
     }
     Ok(Arc::new(changed))
-}
-
-fn renamed(entry: &Arc<ToolEntry>, name: &str) -> Option<Arc<ToolEntry>> {
-    let Ok(name) = ToolName::new(name) else {
-        tracing::warn!(tool = %entry.spec.name, name, "tool is left out: its new name is not a tool name");
-        return None;
-    };
-    let mut spec = ToolSpec::clone(&entry.spec);
-    spec.name = name;
-    Some(Arc::new(entry.with_spec(spec)))
 }
 
 fn pick(all: &[Arc<Snapshot>], wanted: impl Fn(&str) -> bool) -> Vec<Arc<ToolEntry>> {

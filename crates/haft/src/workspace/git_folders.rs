@@ -1,13 +1,14 @@
 //! `GitFolders`: whether a path is git's own, whatever the repository's folder is called.
 //!
 //! Git takes settings from `.git`, from what a `.git` file or a `commondir` names, and from any folder that has the shape of a
-//! repository, such as a bare one. Everything that judges or guards such paths asks here: file tools, what a command changed on a
+//! repository, such as a bare one; and it obeys the files that these settings name ([`NamedByGit`]). Everything that judges or guards such paths asks here: file tools, what a command changed on a
 //! copy, and the search for what to guard in the workspace itself.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use super::git_named::NamedByGit;
 use super::{GIT, Workspace, is_git};
 
 /// Maximum size of a `.git` file or `commondir`, in bytes: a path and a word.
@@ -39,12 +40,17 @@ pub struct GitPath {
     pub within: PathBuf,
     /// Whether the folder only becomes a repository by the changes.
     pub is_new: bool,
+    /// The settings of a repository that name the path, if it is so that it counts, with the name as in [`Self::name`].
+    pub named_by: Option<PathBuf>,
 }
 
 impl GitPath {
     /// Returns the path as it would be if the repository's folder was called `.git`, which is how rules and guards judge it. What makes
-    /// a folder a repository is judged like a new folder of that name.
+    /// a folder a repository is judged like a new folder of that name, and what settings name like these settings.
     pub fn name(&self) -> PathBuf {
+        if let Some(settings) = &self.named_by {
+            return settings.clone();
+        }
         let git = self.folder.join(GIT);
         if self.is_new || self.within == Path::new("") {
             git
@@ -71,6 +77,7 @@ pub struct GitFolders<'a> {
     changed: Vec<&'a Path>,
     /// What `.git` files and `commondir` files name.
     named: HashSet<PathBuf>,
+    by_settings: NamedByGit,
     seen: HashMap<PathBuf, FolderKind>,
 }
 
@@ -87,11 +94,27 @@ impl<'a> GitFolders<'a> {
             is_git(pointer) || head().symlink_metadata().is_ok()
         };
         let pointers = links.pointers().filter(counts);
-        let targets = pointers.filter_map(|pointer| workspace.git_pointer(pointer));
+        let targets = pointers.filter_map(|pointer| {
+            let target = workspace.git_pointer(pointer)?;
+            Some((pointer.clone(), target))
+        });
+        let pointers: Vec<(PathBuf, PathBuf)> = targets.collect();
+        let targets = pointers.iter().map(|(_, target)| target);
+        let mut repositories: BTreeSet<PathBuf> = links.repositories().cloned().collect();
+        repositories.extend(targets.cloned());
+        repositories.insert(PathBuf::from(GIT));
+        let repositories = repositories.into_iter();
+        let by_settings = NamedByGit::read(workspace, repositories, &pointers);
         Self {
-            named: targets.collect(),
+            named: pointers.into_iter().map(|(_, target)| target).collect(),
+            by_settings,
             ..Self::by_shape(workspace, changed)
         }
+    }
+
+    /// Returns what the settings of the repositories name in the workspace.
+    pub fn named_by_settings(&self) -> &NamedByGit {
+        &self.by_settings
     }
 
     /// Judges folders by their shape alone.
@@ -105,25 +128,28 @@ impl<'a> GitFolders<'a> {
             workspace,
             changed,
             named: HashSet::new(),
+            by_settings: NamedByGit::default(),
             seen: HashMap::new(),
         }
     }
 
     /// Returns where a path lies in a repository whose folder is not called `.git`: in one that exists, or among what makes a folder
-    /// one after the changes.
+    /// one after the changes. Also returns where settings of a repository name a path anywhere.
     pub fn locate(&mut self, path: &Path) -> Option<GitPath> {
+        if let Some(named) = self.by_settings.at(path) {
+            return Some(GitPath {
+                folder: PathBuf::new(),
+                within: path.to_owned(),
+                is_new: false,
+                named_by: Some(named.settings.clone()),
+            });
+        }
         if is_git(path) {
             return None;
         }
         path.ancestors().find_map(|folder| {
             let within = path.strip_prefix(folder).ok()?;
-            // The path itself is mostly a file, and is not asked for again: very many would fill the memory.
-            let known = self.seen.get(folder).copied();
-            let kind = match known {
-                Some(known) => known,
-                None if folder == path => self.inspect(folder),
-                None => self.kind_of_folder(folder),
-            };
+            let kind = self.kind(folder, path);
             let is_inside = match kind {
                 FolderKind::Plain => false,
                 FolderKind::Repository => path != Path::new(""),
@@ -133,14 +159,48 @@ impl<'a> GitFolders<'a> {
                 folder: folder.to_owned(),
                 within: within.to_owned(),
                 is_new: kind == FolderKind::Becoming,
+                named_by: None,
             })
         })
     }
 
-    /// Does the same for a file tool, which may change nothing in a repository, but the files of a working tree within it.
+    /// Returns what [`locate`](Self::locate) finds, for a file tool: it may change nothing in a repository except the
+    /// files of a working tree within it.
     pub(crate) fn locate_for_tool(&mut self, path: &Path) -> Option<GitPath> {
         let found = self.locate(path)?;
-        (!self.is_in_working_tree(&found)).then_some(found)
+        (found.named_by.is_some() || !self.is_in_working_tree(&found)).then_some(found)
+    }
+
+    /// Returns the repository's folder of which a changed path is a part: what changes in one repository only makes sense together. All
+    /// of a new folder that becomes a repository belongs to it; of a folder that was there before, what git keeps in it.
+    pub fn unit(&mut self, path: &Path) -> Option<PathBuf> {
+        let is_git = |path: &&Path| {
+            path.file_name()
+                .is_some_and(|name| name.eq_ignore_ascii_case(GIT))
+        };
+        if let Some(folder) = path.ancestors().find(is_git) {
+            return Some(folder.to_owned());
+        }
+        let found = path.ancestors().find_map(|folder| {
+            let within = path.strip_prefix(folder).ok()?;
+            let belongs = match self.kind(folder, path) {
+                FolderKind::Plain => false,
+                FolderKind::Repository => path != Path::new(""),
+                FolderKind::Becoming => self.is_new(folder) || belongs_to_repository(within),
+            };
+            belongs.then(|| GitPath {
+                folder: folder.to_owned(),
+                within: within.to_owned(),
+                is_new: false,
+                named_by: None,
+            })
+        })?;
+        (!self.is_in_working_tree(&found)).then_some(found.folder)
+    }
+
+    fn is_new(&self, folder: &Path) -> bool {
+        let place = self.workspace.root().join(folder);
+        place.symlink_metadata().is_err()
     }
 
     /// Returns true if a folder between the repository's and the path has a `.git` of its own.
@@ -154,10 +214,16 @@ impl<'a> GitFolders<'a> {
         below.any(|at| root.join(at).join(GIT).symlink_metadata().is_ok())
     }
 
-    /// Returns the kind of a folder, which is asked for again with the other paths in it.
-    fn kind_of_folder(&mut self, folder: &Path) -> FolderKind {
+    /// Returns the kind of a folder above a path, or of the path itself.
+    fn kind(&mut self, folder: &Path, path: &Path) -> FolderKind {
+        if let Some(known) = self.seen.get(folder) {
+            return *known;
+        }
         let found = self.inspect(folder);
-        self.seen.insert(folder.to_owned(), found);
+        // The path itself is mostly a file, and is not asked for again: very many would fill the memory.
+        if folder != path {
+            self.seen.insert(folder.to_owned(), found);
+        }
         found
     }
 
@@ -192,6 +258,21 @@ pub(crate) fn makes_repository(within: &Path) -> bool {
             &*first,
             "HEAD" | "objects" | "refs" | "hooks" | "info" | "commondir"
         )
+}
+
+/// Returns true for what git keeps in a repository's folder, beside which a folder may hold other files.
+fn belongs_to_repository(within: &Path) -> bool {
+    const FILES: [&str; 4] = ["description", "index", "packed-refs", "shallow"];
+    let first = within.iter().next().unwrap_or_default().to_string_lossy();
+    let first = first.strip_suffix(".lock").unwrap_or(&first);
+    makes_repository(within)
+        || OWN_FOLDERS.contains(&first)
+        || FILES.contains(&first)
+        || matches!(
+            first,
+            "gitdir" | "reftable" | "rr-cache" | "lfs" | "COMMIT_EDITMSG"
+        )
+        || first.ends_with("_HEAD")
 }
 
 impl Workspace {

@@ -29,7 +29,7 @@ const STRIPPED_ATTRIBUTES: [&[u8]; 3] = [
 /// A regular file below a folder outside the workspace.
 #[derive(Debug, Clone)]
 pub struct OutsideFile {
-    /// The folder.
+    /// The folder outside, held open.
     pub(crate) root: Arc<OwnedFd>,
     /// The path below it, without links.
     pub(crate) path: PathBuf,
@@ -71,7 +71,6 @@ pub(crate) fn open_within(
 pub(crate) struct Import<'a> {
     /// The real path below the root.
     pub(crate) path: &'a Path,
-    /// The file.
     pub(crate) file: &'a OutsideFile,
     /// The permission bits it gets.
     pub(crate) mode: u32,
@@ -120,9 +119,9 @@ impl OutsideFile {
 }
 
 impl Workspace {
-    /// Puts files from outside at their places and creates the parents. If both are on one mount, nothing is copied: the file
-    /// gets a hard link. Strips set-id bits, access control lists and overlayfs marks; a replaced file keeps its owner. Sort the
-    /// files: each folder is then opened once for all of its files.
+    /// Puts files from outside at their places and creates the parents. If both are on one mount, nothing is copied:
+    /// the file gets a hard link. Strips set-id bits, access control lists, capabilities and overlayfs marks; a
+    /// replaced file keeps its owner. Sort the files: each folder is then opened once for all of its files.
     ///
     /// # Errors
     /// A place is in a different state than expected, or the file outside was written to since it was read. The files before

@@ -33,6 +33,8 @@ pub struct Links {
     too_long: Option<PathBuf>,
     /// The `.git` files and `commondir` files.
     pointers: BTreeSet<PathBuf>,
+    /// The folders that git treats as repositories.
+    repositories: BTreeSet<PathBuf>,
     /// Whether there are more entries or links than the limits.
     too_many: bool,
 }
@@ -71,6 +73,19 @@ impl Links {
             return;
         }
         self.pointers.insert(path);
+    }
+
+    fn add_repository(&mut self, path: PathBuf) {
+        if self.repositories.len() >= MAX_POINTERS {
+            self.too_many = true;
+            return;
+        }
+        self.repositories.insert(path);
+    }
+
+    /// Returns the folders that git treats as repositories.
+    pub(crate) fn repositories(&self) -> impl Iterator<Item = &PathBuf> {
+        self.repositories.iter()
     }
 
     /// Returns the `.git` files and `commondir` files, by which git finds repositories elsewhere.

@@ -129,7 +129,7 @@ enum Part {
     Up,
 }
 
-/// A walk in progress.
+/// A path that is being resolved.
 struct Walk {
     real: PathBuf,
     /// The remaining parts, the next one last.
@@ -149,7 +149,7 @@ impl Workspace {
         self.resolve(path, Last::Follow)
     }
 
-    /// Does the same without following a link at the end, to delete or move the link itself.
+    /// Resolves a path without following a link at its end, so that the link itself is deleted or moved.
     ///
     /// # Errors
     /// [`WorkspaceError::Outside`] if the path leads out of the root, [`WorkspaceError::Own`] if it is haft's own,
@@ -232,7 +232,7 @@ impl Workspace {
             .ok_or_else(|| WorkspaceError::Outside(path.to_owned()))
     }
 
-    fn below_root<'a>(&self, absolute: &'a Path) -> Option<&'a Path> {
+    pub(super) fn below_root<'a>(&self, absolute: &'a Path) -> Option<&'a Path> {
         let below = absolute.strip_prefix(&self.inner.root);
         let below = below.or_else(|_| absolute.strip_prefix(&self.inner.given));
         match below {
@@ -371,7 +371,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Does the same for a path that has no place yet.
+    /// Refuses the same paths, given as a real path that was not resolved, and haft's own.
     pub(super) fn may_change_path(&self, real: &Path) -> Result<(), WorkspaceError> {
         if self.is_own(real) {
             return Err(WorkspaceError::Own(display_path(real)));
@@ -462,7 +462,7 @@ fn push_parts(todo: &mut Vec<Part>, path: &Path) {
 }
 
 /// Removes `.` and `..` by text alone; `None` if that would leave the root.
-fn clean(relative: &Path) -> Option<PathBuf> {
+pub(super) fn clean(relative: &Path) -> Option<PathBuf> {
     let mut clean = PathBuf::new();
     for part in relative.components() {
         match part {

@@ -18,7 +18,7 @@ pub(super) struct Made<'a> {
     pub(super) place: &'a Place,
     pub(super) name: &'a OsStr,
     pub(super) folder: BorrowedFd<'a>,
-    /// What was there before.
+    /// The old file under a draft's name; `None` if nothing was there.
     pub(super) old: Option<Draft<'a>>,
     /// The state of the new file; `None` if it was deleted.
     pub(super) new: Option<FileStamp>,

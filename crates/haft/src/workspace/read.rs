@@ -17,7 +17,7 @@ pub struct FileStamp {
     pub(crate) bytes: u64,
     pub(crate) modified: (i64, i64),
     pub(crate) changed: (i64, i64),
-    /// Number of its names.
+    /// The number of its names (hard links).
     pub(crate) links: u64,
 }
 

@@ -13,7 +13,6 @@ use crate::workspace::{FileStamp, GIT, Kind, Place, Workspace, WorkspaceError, d
 /// Maximum depth of a tree that is deleted: each level holds a descriptor open.
 const MAX_DEPTH: usize = 256;
 
-/// A file to delete.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileRemoval<'a> {
     /// The real path below the root.

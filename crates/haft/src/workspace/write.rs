@@ -19,7 +19,7 @@ pub enum WriteMode {
     Overwrite,
     /// Keep its content and append to it.
     Append,
-    /// Fail.
+    /// Fail: only a new file is written.
     Create,
 }
 
@@ -103,7 +103,7 @@ impl Workspace {
         self.folder_recording(place, &mut Vec::new())
     }
 
-    /// Does the same and adds the created folders to `made`, outermost first.
+    /// Opens the folder that contains a place, creates missing parents, and adds those to `made`, outermost first.
     pub(super) fn folder_recording(
         &self,
         place: &Place,

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use haft::approval::preview::FileChange;
 use haft::arguments::Arguments;
 use haft::context::CallContext;
 use haft::future::BoxFuture;
-use haft::permission::{Condition, PathClaim, Permission};
+use haft::permission::{PathClaim, Permission};
 use haft::spec::ToolSpec;
 use haft::testing::{ScriptedApprover, TestTool};
+use haft::tool::{Depth, Intent, PreparedCall};
 use haft::toolset::registry::ToolRegistry;
+use haft::workspace::Workspace;
 use haft::{
     Answer, Decision, Executor, Policy, Session, Status, Tool, ToolCall, ToolError, ToolResult,
 };
@@ -32,31 +33,38 @@ impl Tool for Faulty {
         &self.spec
     }
 
-    fn permissions(&self, _: &Arguments) -> Result<Vec<Permission>, ToolError> {
-        self.fail_at("permissions");
-        Ok(vec![Permission::write(PathClaim::plain("a"))])
+    fn workspace(&self) -> Option<&Workspace> {
+        self.fail_at("workspace");
+        None
     }
 
-    fn stated(&self, _: &Arguments, _: &[Permission]) -> &'static [&'static str] {
-        self.fail_at("stated");
-        &[]
+    fn prepare(self: Arc<Self>, _: &Arguments) -> Result<Box<dyn PreparedCall>, ToolError> {
+        self.fail_at("prepare");
+        Ok(Box::new(FaultyCall(self)))
     }
+}
 
-    fn conditions(&self, _: &Arguments) -> Vec<Condition> {
-        self.fail_at("conditions");
+struct FaultyCall(Arc<Faulty>);
+
+impl FaultyCall {
+    /// Fails if this is what the tool fails at, or else has nothing to show.
+    fn nothing<T>(&self, question: &str) -> Vec<T> {
+        self.0.fail_at(question);
         Vec::new()
     }
+}
 
-    fn preview(&self, _: &Arguments) -> Vec<FileChange> {
-        self.fail_at("preview");
-        Vec::new()
+impl PreparedCall for FaultyCall {
+    fn intent(&self, depth: Depth) -> Result<Intent, ToolError> {
+        self.0.fail_at("permissions");
+        let intent = Intent::of([Permission::write(PathClaim::plain("a"))])
+            .with_conditions(depth, || self.nothing("conditions"))
+            .with_preview(depth, || self.nothing("preview"))
+            .with_meanings(depth, || self.nothing("meanings"));
+        Ok(intent)
     }
 
-    fn call<'a>(
-        &'a self,
-        _: &'a Arguments,
-        _: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+    fn run(self: Box<Self>, _: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         Box::pin(async { Ok(ToolResult::text("done")) })
     }
 }
@@ -64,10 +72,12 @@ impl Tool for Faulty {
 #[tokio::test]
 async fn p20_a_tool_that_panics_over_what_it_would_do_is_denied() {
     for (over, expect) in [
+        ("prepare", Status::Denied),
+        ("workspace", Status::Denied),
         ("permissions", Status::Denied),
-        ("stated", Status::Denied),
         ("conditions", Status::Denied),
         ("preview", Status::Denied),
+        ("meanings", Status::Denied),
         ("nothing", Status::Ok),
     ] {
         let spec = Arc::new(TestTool::echo("writes"));

@@ -11,7 +11,7 @@ use haft::policy::Policy;
 use haft::result::{Status, ToolResult};
 use haft::session::Session;
 use haft::testing::{ScriptedApprover, TestTool};
-use haft::tool::{Tool, TypedTool};
+use haft::tool::{Depth, Intent, Tool, TypedTool};
 use haft::toolset::registry::ToolRegistry;
 use haft::{Executor, ToolCall};
 use schemars::JsonSchema;
@@ -115,9 +115,9 @@ impl TypedTool for Write {
     const DESCRIPTION: &'static str = "Write a file.";
     type Input = WriteInput;
 
-    fn permissions(&self, input: &WriteInput) -> Result<Vec<Permission>, ToolError> {
+    fn intent(&self, input: &WriteInput, _: Depth) -> Result<Intent, ToolError> {
         let claim = PathClaim::plain(input.path.0.as_str());
-        Ok(vec![Permission::write(claim)])
+        Ok(Intent::of([Permission::write(claim)]))
     }
 
     async fn run(&self, input: WriteInput, context: &CallContext) -> Result<ToolResult, ToolError> {

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use haft::spec::ToolSpec;
 use haft::toolset::registry::RegistryError;
 use haft::{
-    CallContext, Context, ErrorKind, Executor, JsonSchema, Outcome, Policy, Session, Status,
-    ToolCall, ToolError, ToolRegistry, ToolResult, Toolset, TypedTool, tool, tools,
+    CallContext, Context, Depth, ErrorKind, Executor, Intent, JsonSchema, Outcome, Policy, Session,
+    Status, ToolCall, ToolError, ToolRegistry, ToolResult, Toolset, TypedTool, tool, tools,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -296,6 +296,10 @@ impl TypedTool for Opens {
     const DESCRIPTION: &'static str = "Open it.";
     type Input = Open;
 
+    fn intent(&self, _: &Open, _: Depth) -> Result<Intent, ToolError> {
+        Ok(Intent::call_only())
+    }
+
     async fn run(&self, input: Open, _: &CallContext) -> Result<ToolResult, ToolError> {
         Ok(ToolResult::text(input.name))
     }
@@ -305,6 +309,10 @@ impl TypedTool for Sums {
     const NAME: &'static str = "sum";
     const DESCRIPTION: &'static str = "Add all numbers.";
     type Input = Gathers;
+
+    fn intent(&self, _: &Gathers, _: Depth) -> Result<Intent, ToolError> {
+        Ok(Intent::call_only())
+    }
 
     async fn run(&self, input: Gathers, _: &CallContext) -> Result<ToolResult, ToolError> {
         ToolResult::data(&input.rest.values().sum::<i64>())

@@ -6,6 +6,7 @@ mod budgets;
 mod callers;
 mod embedding;
 mod faulty;
+mod intent;
 mod filing;
 mod guarded;
 mod judged;

@@ -95,12 +95,33 @@ fn views_narrow_rename_and_merge_in_a_fixed_order() {
         ["b", "c", "z"]
     );
     assert!(all().prefixed("no blank").is_err());
+    for (names, clash) in [
+        (&[("a", "b")][..], "tool `b` of host clashes"),
+        (&[("a", "z"), ("b", "z")], "tool `z` of host clashes"),
+        (&[("a", "no blank")], "no blank"),
+    ] {
+        let refused = all().renamed(names.iter().copied()).unwrap_err();
+        assert!(refused.to_string().contains(clash), "{refused}");
+    }
     let evil = registry(&["a"], "mcp:evil");
     let both = merged([
         Arc::new(evil) as Arc<dyn Toolset>,
         Arc::new(registry(&["a"], BUILTIN)),
     ]);
     assert_eq!(both.snapshot().entry("a").unwrap().spec().source, BUILTIN);
+}
+
+#[test]
+fn renamed_view_when_its_source_gets_a_tool_of_the_new_name_keeps_one_of_them() {
+    for (source, kept) in [("mcp:evil", "host"), (BUILTIN, BUILTIN)] {
+        let registry = Arc::new(registry(&["a"], "host"));
+        let view = Arc::clone(&registry).renamed([("a", "z")]).unwrap();
+        registry.add_all([tool("z", source)]).unwrap();
+        assert_eq!(names(&view), ["z"]);
+        let entry = view.snapshot();
+        let entry = entry.entry("z").unwrap();
+        assert_eq!(entry.spec().source, kept);
+    }
 }
 
 #[tokio::test]

@@ -91,7 +91,7 @@ fn remove_entry(
         return take(client, text, with_parent);
     };
     if !entry.is_ours {
-        // The user's own again.
+        // The user has replaced haft's entry with another since: it stays.
         return Ok(None);
     }
     if client.format == Format::Toml {

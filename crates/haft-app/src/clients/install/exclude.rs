@@ -11,7 +11,8 @@ const MARK: &str = "# haft: paths of this machine";
 /// Maximum size of the exclude file, and of the files that lead to it.
 const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Adds a file to the exclude file of its repository, unless it is there; returns that file, or `None` if the file is in no repository.
+/// Adds a file to the exclude file of its repository, unless it is there; returns the exclude file, or `None` if the
+/// file is in no repository or its path has characters that mean something in a pattern.
 ///
 /// # Errors
 /// The exclude file cannot be read or written.

@@ -70,7 +70,8 @@ pub(crate) struct Original {
 }
 
 impl Original {
-    /// Returns those of this file, in a folder of the state folder, so that different kinds of edits of a file are independent.
+    /// Returns the paths for this file. Each kind of edit has a `folder` of its own below the state folder, so that two
+    /// kinds of edits of one file do not affect each other.
     pub(crate) fn of(home: &Home, folder: &str, file: &Path) -> Self {
         let name = digest(&file.to_string_lossy());
         let folder = home.join(folder);

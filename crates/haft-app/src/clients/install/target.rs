@@ -81,7 +81,7 @@ pub(crate) type Put<'a> = &'a dyn Fn(&str) -> Result<String, Wrong>;
 /// Performs the steps of an edit, one after the other. A test stops where a process could be killed.
 pub(crate) type StepRunner<'a> = &'a mut dyn FnMut(Step<'_>) -> Result<(), Problem>;
 
-/// What an install does.
+/// What an install changes and records.
 struct Plan {
     edit: Edit,
     memory: Option<Memory>,

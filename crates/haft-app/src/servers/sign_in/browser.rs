@@ -91,7 +91,7 @@ impl Visit for Browser {
             match timeout(USER_TIMEOUT, self.wait_for_redirect(&state)).await {
                 Ok(query) => query.map_err(|e| format!("wait for the page's answer: {e}")),
                 Err(_) => Err(format!(
-                    "the sign-in page did not answer within {} s",
+                    "the sign-in was not completed within {} s",
                     USER_TIMEOUT.as_secs()
                 )),
             }

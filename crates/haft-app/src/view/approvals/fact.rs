@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 
 use haft::approval::ApprovalRequest;
 use haft::approval::meaning::MeaningKind;
-use haft::approval::preview::{Change, FileChange};
+use haft::approval::preview::{Aspect, Change, FileChange};
 use haft::approval::snapshot::Snapshot;
 use haft::audit::redact::Redactor;
 use haft::permission::Effect;
+use haft::text::visible::{self, path};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -110,12 +111,14 @@ fn headline(request: &ApprovalRequest) -> (&'static str, String) {
         let files = request.snapshot.preview.iter();
         let files: u64 = files.map(|file| file.files.unwrap_or(1)).sum();
         let more = files.saturating_sub(1);
-        let path = match &change.target {
-            Some(target) => format!("{} (a link to {target})", change.path),
-            None => change.path.clone(),
+        let path = match (&change.target, change.aspect) {
+            (Some(target), _) => format!("{} (a link to {})", path(&change.path), path(target)),
+            (None, Aspect::Mode) => format!("{} (mode)", path(&change.path)),
+            (None, Aspect::Folder) => path(&format!("{}/", change.path)),
+            (None, _) => path(&change.path),
         };
         let text = match (&change.to, more) {
-            (Some(to), _) => format!("{path} → {to}"),
+            (Some(to), _) => format!("{path} → {}", visible::path(to)),
             (None, 0) => path,
             (None, more) => format!("{path} and {more} more"),
         };
@@ -128,7 +131,8 @@ fn headline(request: &ApprovalRequest) -> (&'static str, String) {
     ("url", connections.join(" · "))
 }
 
-/// Returns what the changes amount to: the first meaning, and the number of further ones and of files that none of them explains.
+/// Returns what the changes amount to: the first meaning, and the number of further ones and of files that none of them
+/// explains. git's own files and how the command ended are neither named nor counted.
 fn meaning_line(snapshot: &Snapshot) -> Option<String> {
     let meanings = snapshot.meanings.iter();
     let unsaid = [MeaningKind::GitInternals, MeaningKind::Command];
@@ -141,7 +145,7 @@ fn meaning_line(snapshot: &Snapshot) -> Option<String> {
         .map(String::as_str)
         .collect();
     let files = snapshot.preview.iter();
-    let others = files.filter(|file| !covered.contains(&*file.path)).count();
+    let others = files.filter(|file| !file.is_among(&covered)).count();
     let counted = |number: usize, noun: &str| match number {
         0 => None,
         1 => Some(format!("1 more {noun}")),

@@ -54,7 +54,7 @@ impl Default for Range {
 /// Reads a part of a file that a request is about.
 ///
 /// # Errors
-/// A [`Problem`] if the request is not about the file, or its content is nowhere any more.
+/// A [`Problem`] if the request is not about the file, or its content is no longer stored anywhere.
 pub fn file(
     app: &App,
     request: &ApprovalRequest,
@@ -96,8 +96,8 @@ pub fn file(
 
 type Sides = [std::io::Result<Option<Content<'static>>>; 2];
 
-/// Returns the sides of a file that a file tool would change: the workspace's, as it was when the request was made, and what the request
-/// itself holds.
+/// Returns the sides of a file that a file tool would change: the workspace's file as it is now, which may have changed
+/// since the request was made, and what the request itself holds.
 fn of_tool(workspace: &Workspace, request: &ApprovalRequest, path: &str) -> Result<Sides, Problem> {
     let preview = &request.snapshot.preview;
     let Some(shown) = preview.iter().find(|file| file.path == path) else {

@@ -45,7 +45,7 @@ pub fn report(app: &App, of: &Selection, limits: &ReportLimits<'_>) -> Result<Re
     let mut meanings = texts.meanings(&nets);
     if let Some(redactor) = limits.redactor() {
         for meaning in &mut meanings {
-            meaning.map_texts(&|text| redactor.redact(text).into_owned());
+            meaning.visit_texts(&mut |text| *text = redactor.redact(text).into_owned());
         }
     }
     Ok(Report {

@@ -28,7 +28,7 @@ pub(super) fn second_names(at: &Site) -> Option<Check> {
         more => format!(", and {more} more"),
     };
     let detail = format!("{}{more}", named.join(", "));
-    let advice = "path rules, secret names and protected names hold for each name alone: unmount it, or write rules for both names";
+    let advice = "path rules, secret names and protected names apply to each name separately: unmount it, or write rules for both names";
     Some(check("mounts", false, detail, advice))
 }
 

@@ -114,7 +114,8 @@ impl Listed {
         failed > self.exits.unwrap_or(0)
     }
 
-    /// Reads from the archive what no process noted; blocks.
+    /// Reads the task from the conversation and, if no process noted the run's calls, their figures from the record;
+    /// blocks.
     pub(super) fn read_missing(&mut self, home: &Path, redactor: &Redactor) {
         self.task = archive::run_dir(home, &self.run)
             .ok()

@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use haft::approval::meaning::Meaning;
 use haft::approval::preview::FileChange;
 use haft::call::RunId;
 use haft::change::Changer;
@@ -12,9 +11,10 @@ use haft::context::CallContext;
 use haft::error::ToolError;
 use haft::permission::{Permission, Verdict};
 use haft::policy::{EffectVerdict, protected_from_commands};
-use haft::result::ToolResult;
-use haft::spec::{Risk, ToolSpec};
-use haft::tool::TypedTool;
+use haft::result::{Failure, ToolResult};
+use haft::spec::{CallPhrases, Risk, ToolSpec};
+use haft::text::visible;
+use haft::tool::{Depth, Intent, TypedTool};
 use haft::workspace::{Workspace, WorkspaceError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,8 @@ use tokio::runtime::Handle;
 
 use crate::command::changes::effects::Effects;
 use crate::command::changes::fate_table::Fate;
-use crate::command::changes::pending::{PendingChanges, view_missing};
+use crate::command::changes::note;
+use crate::command::changes::pending::{PendingChanges, view_missing, without_applying};
 use crate::command::changes::{ChangeMode, Views};
 use crate::command::{COMMANDS, RunData};
 use crate::describe::{builtin, writes};
@@ -82,50 +83,10 @@ impl ApplyChanges {
         let run = RunId::new(input.run.clone());
         Ok(Arc::new(PendingChanges::look(&self.0, &run, &input.view)?))
     }
-}
 
-impl TypedTool for ApplyChanges {
-    const NAME: &'static str = super::APPLY;
-    const DESCRIPTION: &'static str = "Apply what a command changed on its copy of the workspace.";
-    type Input = ApplyChangesInput;
-
-    fn describe(spec: ToolSpec) -> ToolSpec {
-        writes(builtin::<RunData>(spec, COMMANDS), Risk::Safe)
-    }
-
-    fn workspace(&self) -> Option<&Workspace> {
-        Some(&self.0.workspace)
-    }
-
-    fn permissions(&self, input: &Self::Input) -> Result<Vec<Permission>, ToolError> {
-        // Only the run itself can tell for sure whether the files are still as shown. If this request failed now, an approval could
-        // never be carried out.
-        let kept = self.find_or_load(input)?;
-        Ok(self.0.permissions(&kept, input.part).collect())
-    }
-
-    fn each_permission(
-        &self,
-        input: &Self::Input,
-        each: &mut dyn FnMut(Permission),
-    ) -> Result<(), ToolError> {
-        let kept = self.find_or_load(input)?;
-        self.0.permissions(&kept, input.part).for_each(each);
-        Ok(())
-    }
-
-    fn stated(&self, _: &Self::Input, _: &[Permission]) -> &'static [&'static str] {
-        // The permissions name each path, and another run of the same command has another view. A permanent or session grant
-        // therefore covers only that command.
-        &["run", "view", "part", "sha256", "network"]
-    }
-
-    fn preview(&self, input: &Self::Input) -> Vec<FileChange> {
-        let Ok(kept) = self.find_or_load(input) else {
-            // `permissions` reports the error.
-            return Vec::new();
-        };
-        let fate = input.part.fate();
+    /// Returns the files that this part of the changes would change.
+    fn preview(&self, kept: &PendingChanges, part: Part) -> Vec<FileChange> {
+        let fate = part.fate();
         let selected = |path: &Path| kept.has_fate(path, &fate);
         let first = |path: &Path| protected_from_commands(&path.to_string_lossy()).is_some();
         let covered: HashSet<PathBuf> = kept.with_note(|note| {
@@ -137,12 +98,61 @@ impl TypedTool for ApplyChanges {
         kept.collected
             .preview(&self.0.workspace, &selected, &first, &last)
     }
+}
 
-    fn meanings(&self, input: &Self::Input) -> Vec<Meaning> {
-        match self.find_or_load(input) {
-            Ok(kept) if input.part == Part::Asked => kept.with_note(|note| note.meanings.clone()),
-            _ => Vec::new(),
+impl TypedTool for ApplyChanges {
+    const NAME: &'static str = super::APPLY;
+    const DESCRIPTION: &'static str = "Apply what a command changed on its copy of the workspace.";
+    type Input = ApplyChangesInput;
+
+    fn describe(spec: ToolSpec) -> ToolSpec {
+        ToolSpec {
+            phrases: CallPhrases {
+                waits: "has run on a copy of the workspace; what it changed waits for the user's approval",
+                undone: "the command has run, and its changes were not applied",
+                in_doubt: "the command has run, and some of its changes may be in the workspace",
+            },
+            ..writes(builtin::<RunData>(spec, COMMANDS), Risk::Safe)
         }
+    }
+
+    fn workspace(&self) -> Option<&Workspace> {
+        Some(&self.0.workspace)
+    }
+
+    fn intent(&self, input: &Self::Input, depth: Depth) -> Result<Intent, ToolError> {
+        let mut permissions = Vec::new();
+        let mut intent = self.intent_in_parts(input, depth, &mut |one| permissions.push(one))?;
+        intent.permissions = permissions;
+        Ok(intent)
+    }
+
+    fn intent_in_parts(
+        &self,
+        input: &Self::Input,
+        depth: Depth,
+        each: &mut dyn FnMut(Permission),
+    ) -> Result<Intent, ToolError> {
+        // Only the run itself can tell for sure whether the files are still as shown. If this request failed now, an approval could
+        // never be carried out.
+        let kept = self.find_or_load(input)?;
+        self.0.permissions(&kept, input.part).for_each(each);
+        // The permissions name each path, and another run of the same command has another view. A permanent or session grant
+        // therefore covers only that command.
+        Ok(Intent::call_only()
+            .with_stated(&["run", "view", "part", "sha256", "network"])
+            .with_preview(depth, || self.preview(&kept, input.part))
+            .with_meanings(depth, || match input.part {
+                Part::Asked => kept.with_note(|note| note.meanings.clone()),
+                Part::Allowed => Vec::new(),
+            }))
+    }
+
+    fn without_running(&self, input: &Self::Input, why: &Failure) -> Option<ToolResult> {
+        let run = RunId::new(input.run.clone());
+        let folder = self.0.folder(&run, &input.view).ok()?;
+        let note = note::read(&folder).ok()?;
+        without_applying(note, &input.part.fate(), why).ok()
     }
 
     async fn run(
@@ -167,12 +177,14 @@ impl TypedTool for ApplyChanges {
             cleared(&views, &kept, &input, &context)?;
             let (run, call) = kept.with_note(|note| (note.run.clone(), note.call.clone()));
             let changer = context.changer_of(&views.workspace, &run, &call);
-            kept.apply(&views.workspace, &changer, &input.part.fate());
+            let fate = input.part.fate();
+            let asked = kept.numbers_of(&fate);
+            kept.apply(&views.workspace, &changer, &fate);
             if input.part == Part::Allowed {
                 return kept.applied();
             }
             // This thread may block, and its work finishes even if the call is dropped.
-            let result = Handle::current().block_on(kept.result(&context))?;
+            let result = Handle::current().block_on(kept.result_of_applying(&asked, &context))?;
             if resumed {
                 kept.keep(false);
             }
@@ -194,7 +206,7 @@ fn check(changes: &PendingChanges, input: &ApplyChangesInput) -> Result<(), Tool
         "this decision applied nothing: read the files as they are now, and run the command again",
     )
     .for_operator(format!(
-        "`haft runs diff {}` shows what was applied before haft was killed",
+        "`haft runs diff {}` shows what an earlier haft process had applied, if it was killed midway",
         input.run
     )))
 }
@@ -327,7 +339,7 @@ impl PendingChanges {
             && *fate == Fate::Asked
         {
             // Changes that the user approved are applied as shown or not at all.
-            let why = format!("{}: {why}", path.display());
+            let why = format!("{}: {why}", visible::path(&path.to_string_lossy()));
             return self.decide(fate, |_| Fate::Conflict(why.clone()));
         }
         for (path, why) in left_out {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use haft::call::RunId;
 use haft::policy::Denials;
-use haft_sandbox::{HomeFolder, View};
+use haft_sandbox::{HomeFolder, OverlayFolders};
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
 
 use crate::command::changes::Views;
@@ -80,7 +80,7 @@ impl Views {
                 view.join("caches")
             };
             let own = own.join(at.replace('/', "-"));
-            let view = View {
+            let view = OverlayFolders {
                 upper: own.join(UPPER),
                 work: own.join(WORK),
             };

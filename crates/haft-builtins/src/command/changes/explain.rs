@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use haft::approval::meaning::{Meaning, MeaningKind};
+use haft::text::visible::short_path;
 use haft::workspace::Workspace;
 use tokio::time::timeout;
 
@@ -106,7 +107,7 @@ fn not_applied<'a>(
         let mut meaning = Meaning::new(MeaningKind::GitInternals, title);
         meaning.warnings.push(one_line(why, MAX_WORDS));
         let listed = paths.iter().take(MAX_LISTED);
-        meaning.lines = listed.map(|path| one_line(path, MAX_WORDS)).collect();
+        meaning.lines = listed.map(|path| short_path(path, MAX_WORDS)).collect();
         if paths.len() > MAX_LISTED {
             let more = paths.len() - MAX_LISTED;
             meaning.lines.push(format!("and {more} more"));

@@ -1,7 +1,7 @@
 //! `Fates`: decides each change of a command from the policy's verdicts, and groups changes that only make sense together.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use haft::change::State;
@@ -43,9 +43,13 @@ impl<'a> Fates<'a> {
         }
     }
 
-    /// Makes a single decision for changes that only make sense together.
-    pub(super) fn decide_jointly(mut self, on_partial: OnPartial) -> FateTable {
-        self.join_repositories();
+    /// Makes a single decision for changes that only make sense together. `repository` returns the repository that a path belongs to.
+    pub(super) fn decide_jointly(
+        mut self,
+        on_partial: OnPartial,
+        repository: impl FnMut(&Path) -> Option<PathBuf>,
+    ) -> FateTable {
+        self.join_repositories(repository);
         self.join_deleted_folders();
         self.join_folders();
         if on_partial == OnPartial::Discard {
@@ -57,14 +61,10 @@ impl<'a> Fates<'a> {
         FateTable::new(Arc::clone(self.changes), self.fates)
     }
 
-    /// Joins changes of the same repository: half of them would break it.
-    fn join_repositories(&mut self) {
-        let is_git = |path: &&Path| {
-            path.file_name()
-                .is_some_and(|name| name.eq_ignore_ascii_case(".git"))
-        };
+    /// Joins changes of the same repository: half of them would break it, and half of a new one would stay after a refusal.
+    fn join_repositories(&mut self, repository: impl FnMut(&Path) -> Option<PathBuf>) {
         self.join(
-            |path| path.ancestors().find(is_git),
+            repository,
             "other changes of the same repository must not be applied",
         );
     }
@@ -88,19 +88,22 @@ impl<'a> Fates<'a> {
     }
 
     /// Gives all changes of a group the strictest fate in it.
-    fn join(&mut self, group: impl Fn(&Path) -> Option<&Path>, why: &str) {
-        let mut strictest: BTreeMap<&Path, Fate> = BTreeMap::new();
-        for (path, fate) in self.changes.paths().zip(&self.fates) {
-            if let Some(group) = group(path) {
-                let all = strictest.entry(group).or_insert(Fate::Allowed);
+    fn join<G: Ord>(&mut self, mut group: impl FnMut(&'a Path) -> Option<G>, why: &str) {
+        // A group is found once for each path, and held once: as a number beside the path.
+        let mut numbers: BTreeMap<G, usize> = BTreeMap::new();
+        let groups = self.changes.paths().map(|path| {
+            let next = numbers.len();
+            Some(*numbers.entry(group(path)?).or_insert(next))
+        });
+        let groups: Vec<Option<usize>> = groups.collect();
+        let mut strictest = vec![Fate::Allowed; numbers.len()];
+        for (group, fate) in groups.iter().zip(&self.fates) {
+            if let Some(all) = group.and_then(|group| strictest.get_mut(group)) {
                 *all = stricter(all, fate, why);
             }
         }
-        if strictest.is_empty() {
-            return;
-        }
-        for (path, fate) in self.changes.paths().zip(&mut self.fates) {
-            if let Some(all) = group(path).and_then(|group| strictest.get(group)) {
+        for (group, fate) in groups.iter().zip(&mut self.fates) {
+            if let Some(all) = group.and_then(|group| strictest.get(group)) {
                 *fate = stricter(fate, all, why);
             }
         }

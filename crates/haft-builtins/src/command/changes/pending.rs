@@ -10,19 +10,21 @@ use haft::call::RunId;
 use haft::change::collect::{Collected, ViewChange};
 use haft::context::CallContext;
 use haft::error::ToolError;
-use haft::result::ToolResult;
+use haft::result::{Failure, ToolResult};
 use parking_lot::Mutex;
 
 use crate::command::RunData;
 use crate::command::changes::data::{Changed, NotApplied};
 use crate::command::changes::fate_table::Fate;
 use crate::command::changes::folder::UPPER;
-use crate::command::changes::note::{CommandReport, NOTE, Note, read};
+use crate::command::changes::note::{CommandReport, NOTE, Note, StoredNote, read};
 use crate::command::changes::view::OpenView;
 use crate::command::changes::{Views, failed, versions};
 
 /// Maximum number of paths that a message names.
 const MAX_NAMED: usize = 5;
+/// Maximum number of changes that are listed, each with its reason, where none of what was asked about is applied.
+const MAX_LISTED: usize = 50;
 
 /// An ended command whose changes are being decided.
 #[derive(Debug)]
@@ -136,7 +138,13 @@ impl PendingChanges {
         })
     }
 
-    /// Returns the changes that have this fate when they are asked for, each with its number.
+    /// Returns the numbers of the changes that have this fate.
+    pub(super) fn numbers_of(&self, fate: &Fate) -> Vec<usize> {
+        let each = 0..self.collected.changes.len();
+        self.with_note(|note| each.filter(|at| note.fates.at(*at) == Some(fate)).collect())
+    }
+
+    /// Returns the changes that have this fate when they are asked for.
     pub(super) fn changes_of(&self, fate: Fate) -> impl Iterator<Item = ViewChange<'_>> {
         let each = 0..self.collected.changes.len();
         let of_fate = move |at: &usize| self.with_note(|note| note.fates.at(*at) == Some(&fate));
@@ -231,6 +239,85 @@ impl PendingChanges {
         result.strength = said.strength;
         Ok(result)
     }
+
+    /// Builds the result of the call that applied these changes, given by their numbers, which were asked about. If it applied all of them, it succeeded, whatever
+    /// else became of the command.
+    pub(super) async fn result_of_applying(
+        &self,
+        asked: &[usize],
+        context: &CallContext,
+    ) -> Result<ToolResult, ToolError> {
+        let mut result = self.result(context).await?;
+        let is_done = self.with_note(|note| {
+            let mut each = asked.iter();
+            each.all(|at| note.fates.at(*at) == Some(&Fate::Applied))
+        });
+        let Some(failed) = result.error.take_if(|_| is_done) else {
+            return Ok(result);
+        };
+        let changes = match asked.len() {
+            1 => "1 change".to_owned(),
+            count => format!("{count} changes"),
+        };
+        let summary = format!(
+            "applied what was approved ({changes}); the command itself: {}",
+            failed.message()
+        );
+        result.outer_error = Some(failed);
+        Ok(result.with_summary(summary))
+    }
+}
+
+/// Builds the result of a command whose changes with this fate are not applied, for this reason: nothing of it is read but its note.
+pub(super) fn without_applying(
+    note: StoredNote,
+    fate: &Fate,
+    why: &Failure,
+) -> Result<ToolResult, ToolError> {
+    let all: Vec<NotApplied> = note
+        .fates
+        .iter()
+        .filter_map(|(path, known)| {
+            let why = match known {
+                Fate::Refused(why) | Fate::Conflict(why) | Fate::Failed(why) => why.clone(),
+                known => (known == fate).then(|| why.message.clone())?,
+            };
+            Some(NotApplied {
+                path: path.to_string_lossy().into_owned(),
+                why,
+                kept: None,
+            })
+        })
+        .collect();
+    let why_not = match why.kind {
+        ErrorKind::Conflict => WhyNot::Conflict,
+        ErrorKind::Failed | ErrorKind::Unavailable => WhyNot::Failed,
+        _ => WhyNot::Refused,
+    };
+    let outer = partly_applied(&note.said, &all, why_not);
+    let left_out = all.len().saturating_sub(MAX_LISTED);
+    let listed = all.into_iter().take(MAX_LISTED);
+    let mut result = ToolResult::data(&RunData {
+        command: note.said.data,
+        changes: note.applied,
+        more_changes: (note.more_applied > 0).then_some(note.more_applied),
+        not_applied: note
+            .dropped
+            .into_iter()
+            .take(MAX_LISTED)
+            .chain(listed)
+            .collect(),
+    })?;
+    if left_out > 0 {
+        result
+            .notes
+            .push(format!("{left_out} more were not applied"));
+    }
+    result.artifacts = note.said.artifacts;
+    result.notes.extend(note.said.notes);
+    result.strength = note.said.strength;
+    result.outer_error = outer;
+    Ok(result)
 }
 
 /// The most serious reason why changes were not applied.
@@ -258,7 +345,7 @@ impl WhyNot {
             ),
             Self::Conflict => (
                 ErrorKind::Conflict,
-                "read the file as it is now, and run the command again; `kept` in `data.not_applied` names the artifact with its version",
+                "read the file as it is now, and run the command again; where `data.not_applied` says `kept`, that artifact has its version",
             ),
             Self::Failed => (
                 ErrorKind::Failed,

@@ -13,6 +13,7 @@ use haft::error::ToolError;
 use haft::permission::Verdict;
 use haft::policy::EffectVerdict;
 use haft::result::{Outcome, Status, ToolResult};
+use haft::workspace::GitFolders;
 
 use crate::command::changes::apply::{ApplyChangesInput, Part};
 use crate::command::changes::data::NotApplied;
@@ -174,7 +175,9 @@ async fn judge(
     ) {
         fates.refuse_below(&repository, &why);
     }
-    let fates = fates.decide_jointly(views.options.on_partial);
+    let paths = changes.collected.changes.paths();
+    let mut repositories = GitFolders::find(&views.workspace, paths);
+    let fates = fates.decide_jointly(views.options.on_partial, |path| repositories.unit(path));
     changes.with_note(|note| note.fates = fates);
     Ok(())
 }
@@ -265,12 +268,14 @@ fn refusal(outcome: &Outcome) -> String {
             error.message, outcome.run
         ),
         Some(error) => error.message.clone(),
-        None => outcome.status.as_str().to_owned(),
+        // The user answered in place of the tool.
+        None => format!("{}: {}", outcome.summary, outcome.text()),
     }
 }
 
 /// Returns the result of the call that another process made.
 fn again(outcome: Outcome) -> ToolResult {
+    let outcome = outcome.into_outer();
     let error = outcome.error.map(|error| {
         let tool_error = ToolError::new(error.kind, error.message);
         match error.advice {
@@ -285,6 +290,7 @@ fn again(outcome: Outcome) -> ToolResult {
         artifacts: outcome.artifacts,
         data: outcome.data,
         error,
+        outer_error: None,
         summary: Some(outcome.summary),
         strength: outcome.strength,
         original: outcome.original,

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use haft::change::State;
 use haft::change::collect::{Collected, ViewChange};
 use haft::policy::Denials;
 use haft::workspace::Workspace;
@@ -17,8 +19,6 @@ use crate::lexical::normalize;
 const INDEX_SIGNATURE: &[u8] = b"DIRC";
 /// Maximum size of a file that names a work tree, in bytes.
 const MAX_POINTER_FILE: u64 = 64 << 10;
-/// Maximum size of an index, in bytes.
-const MAX_INDEX: u64 = 64 << 20;
 
 /// Returns the repositories in which git would record hidden files differently than before, each with the reason why none of its
 /// changes may be applied. `upper` holds the command's changes.
@@ -40,7 +40,7 @@ pub(super) fn repositories_with_hidden_files(
     let changes = collected.changes.iter();
     let refused = changes.filter(|change| look.is_index(change));
     let refused = refused.filter_map(|change| {
-        let why = look.at(change.path)?;
+        let why = look.at(&change)?;
         let reason = format!("{}: {why}", change.path.display());
         Some((repository(change.path), reason))
     });
@@ -65,21 +65,38 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    /// Returns true if a change leaves an index, in a folder of any name.
+    /// Returns true if a change leaves an index, in a folder of any name. A file whose first bytes cannot be read may be one, and so
+    /// may a link beside a `HEAD`: git follows it.
     fn is_index(&self, change: &ViewChange<'_>) -> bool {
-        let named = change.path.file_name() == Some(OsStr::new("index"));
-        let content = || self.collected.content(change.path, MAX_INDEX);
-        named
-            && change.after.is_some()
-            && content().is_ok_and(|bytes| bytes.starts_with(INDEX_SIGNATURE))
+        if change.path.file_name() != Some(OsStr::new("index")) {
+            return false;
+        }
+        match &change.after {
+            Some(State::File { .. }) => self.is_signed(change.path).unwrap_or(true),
+            Some(State::Link { .. }) => self.text(&change.path.with_file_name("HEAD")).is_some(),
+            _ => false,
+        }
+    }
+
+    /// Returns true if a file that the command left begins like an index.
+    fn is_signed(&self, path: &Path) -> io::Result<bool> {
+        let mut start = Vec::with_capacity(INDEX_SIGNATURE.len());
+        let file = self.collected.open(path)?;
+        file.take(INDEX_SIGNATURE.len() as u64)
+            .read_to_end(&mut start)?;
+        Ok(start == INDEX_SIGNATURE)
     }
 
     /// Returns why an index must not be applied, or `None` if it may be.
-    fn at(&self, path: &Path) -> Option<String> {
+    fn at(&self, change: &ViewChange<'_>) -> Option<String> {
+        let path = change.path;
         let unknown = || {
-            let why = "haft cannot tell what it records of files that commands cannot read: it reads no split or sparse index and no SHA-256 names";
+            let why = "haft cannot tell what it records of files that commands cannot read: it reads no index that is a link, split, sparse or over 64 MiB, and no SHA-256 names";
             Some(why.to_owned())
         };
+        if matches!(change.after, Some(State::Link { .. })) {
+            return unknown();
+        }
         let read = |of: &Workspace| index::recorded(of, path);
         let Some(after) = self.upper.as_ref().and_then(read) else {
             return unknown();

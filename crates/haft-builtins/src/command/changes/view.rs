@@ -9,7 +9,7 @@ use haft::call::{CallId, RunId};
 use haft::change::collect::Since;
 use haft::error::ToolError;
 use haft::policy::Denials;
-use haft_sandbox::{HomeFolder, View};
+use haft_sandbox::{HomeFolder, OverlayFolders};
 use sha2::{Digest as _, Sha256};
 
 use crate::command::changes::caches::Caches;
@@ -35,8 +35,8 @@ pub(crate) struct OpenView {
 
 impl OpenView {
     /// Returns the layers for the sandbox to mount.
-    pub(crate) fn layers(&self) -> View {
-        View {
+    pub(crate) fn layers(&self) -> OverlayFolders {
+        OverlayFolders {
             upper: self.folder.join(UPPER),
             work: self.folder.join(WORK),
         }

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use haft_sandbox::{Guard, GuardKind};
+use haft_sandbox::{GuardKind, PathGuard};
 
 /// Returns an equivalent cover with fewer guards: a folder whose whole contents are hidden gets a single guard.
-pub(super) fn merge_guards(root: &Path, guards: Vec<Guard>) -> Vec<Guard> {
+pub(super) fn merge_guards(root: &Path, guards: Vec<PathGuard>) -> Vec<PathGuard> {
     let (apart, mut others): (Vec<_>, Vec<_>) = guards
         .into_iter()
         .partition(|guard| guard.kind == GuardKind::Hidden && !guard.any_depth);
-    let mut hidden: BTreeMap<PathBuf, Guard> = apart
+    let mut hidden: BTreeMap<PathBuf, PathGuard> = apart
         .into_iter()
         .map(|guard| (guard.path.clone(), guard))
         .collect();
@@ -34,16 +34,16 @@ pub(super) fn merge_guards(root: &Path, guards: Vec<Guard>) -> Vec<Guard> {
             hidden.remove(&path);
         }
         folders.extend(parent_of(&folder));
-        hidden.insert(folder.clone(), Guard::hide_dir(folder));
+        hidden.insert(folder.clone(), PathGuard::hide_dir(folder));
     }
-    let hidden: Vec<Guard> = hidden.into_values().collect();
+    let hidden: Vec<PathGuard> = hidden.into_values().collect();
     remove_nested_guards(&hidden, &mut others);
     hidden.into_iter().chain(others).collect()
 }
 
 /// Removes guards inside folders that other guards hide as a whole, because there is nothing to put them on.
-pub(super) fn remove_nested_guards(hiding: &[Guard], guards: &mut Vec<Guard>) {
-    let hides = |guard: &&Guard| guard.kind == GuardKind::Hidden && guard.folder;
+pub(super) fn remove_nested_guards(hiding: &[PathGuard], guards: &mut Vec<PathGuard>) {
+    let hides = |guard: &&PathGuard| guard.kind == GuardKind::Hidden && guard.folder;
     let folders: HashSet<&Path> = hiding.iter().filter(hides).map(|g| &*g.path).collect();
     guards.retain(|guard| {
         let mut above = guard.path.ancestors().skip(1);
@@ -52,7 +52,7 @@ pub(super) fn remove_nested_guards(hiding: &[Guard], guards: &mut Vec<Guard>) {
 }
 
 /// Returns true if every entry of the folder is hidden, and false if the folder cannot be listed.
-fn holds_nothing_else(root: &Path, folder: &Path, hidden: &BTreeMap<PathBuf, Guard>) -> bool {
+fn holds_nothing_else(root: &Path, folder: &Path, hidden: &BTreeMap<PathBuf, PathGuard>) -> bool {
     let Ok(entries) = fs::read_dir(root.join(folder)) else {
         return false;
     };
@@ -62,7 +62,7 @@ fn holds_nothing_else(root: &Path, folder: &Path, hidden: &BTreeMap<PathBuf, Gua
 
 /// Returns the deepest folder with at least half of the guards, or else the one with the most, and their number. Returns `None` if
 /// all are at the root.
-pub(super) fn most_crowded(guards: &[Guard]) -> Option<(&Path, usize)> {
+pub(super) fn most_crowded(guards: &[PathGuard]) -> Option<(&Path, usize)> {
     let mut counts: BTreeMap<&Path, usize> = BTreeMap::new();
     for guard in guards {
         for folder in guard.path.ancestors().skip(1) {

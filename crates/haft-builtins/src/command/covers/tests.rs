@@ -1,5 +1,7 @@
 //! What is guarded in which workspace under which rules.
 
+mod repositories;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -7,7 +9,7 @@ use std::path::Path;
 
 use haft::policy::{Denials, Policy, Profile, RuleSet, SecretFiles};
 use haft::workspace::Workspace;
-use haft_sandbox::{Guard, GuardKind};
+use haft_sandbox::{AbsentGuard, GuardKind, PathGuard};
 use rustix::fs::{Mode, OFlags};
 
 use super::{MAX_DENIED, crowd, find, own, protected_guards};
@@ -55,13 +57,15 @@ fn tree(paths: &[&str]) -> (tempfile::TempDir, Workspace) {
 }
 
 /// Describes guards in words, without those for protected names, which are always the same.
-fn describe(guards: &[Guard]) -> BTreeSet<String> {
-    let names: Vec<Guard> = protected_guards().collect();
+fn describe(guards: &[PathGuard]) -> BTreeSet<String> {
+    let names: Vec<PathGuard> = protected_guards().collect();
     let guards = guards.iter().filter(|guard| !names.contains(guard));
-    let word = |guard: &Guard| {
-        let kind = match guard.kind {
-            GuardKind::Hidden => "hide",
-            GuardKind::ReadOnly => "keep",
+    let word = |guard: &PathGuard| {
+        let kind = match (guard.kind, guard.absent) {
+            (GuardKind::Hidden, _) => "hide",
+            (GuardKind::ReadOnly, AbsentGuard::Placeholder) => "keep",
+            (GuardKind::ReadOnly, AbsentGuard::Renamed) => "keep if there",
+            (GuardKind::ReadOnly, AbsentGuard::NewEntries) => "close",
         };
         let end = if guard.folder { "/" } else { "" };
         format!("{kind} {}{end}", guard.path.display())
@@ -231,121 +235,6 @@ async fn hafts_own_files_are_hidden_in_every_mode() {
     assert_eq!(own(&workspace).len(), 2);
 }
 
-const REPOSITORY: &[&str] = &[
-    ".git/HEAD",
-    ".git/objects/ab/c",
-    ".git/refs/",
-    ".git/config",
-    ".git/info/exclude",
-    ".git/index",
-];
-
-/// The contents of a folder, and what is read-only in it in the live workspace.
-const REPOSITORIES: &[(&[&str], &[&str])] = &[
-    (&["a"], &["keep .git/"]),
-    (&[".git/"], &["keep .git/"]),
-    (
-        &[".git/config", "sub/.git/config"],
-        &["keep .git/", "keep sub/.git/"],
-    ),
-    (&[".git -> elsewhere", "elsewhere/"], &["keep .git"]),
-    (&["sub/.git"], &["keep .git/", "keep sub/.git"]),
-    (
-        &[
-            ".git/HEAD",
-            ".git/objects/",
-            ".git/refs/",
-            ".git/config.worktree",
-            ".git/config.lock",
-            ".git/gitdir",
-        ],
-        &[
-            "keep .git/config",
-            "keep .git/config.lock",
-            "keep .git/config.worktree",
-            "keep .git/gitdir",
-            "keep .git/hooks/",
-        ],
-    ),
-    (
-        &["x/y.git/HEAD", "x/y.git/objects/", "x/y.git/refs/"],
-        &[
-            "keep .git/",
-            "keep x/y.git/config",
-            "keep x/y.git/config.worktree",
-            "keep x/y.git/hooks/",
-        ],
-    ),
-    // A folder that a worktree uses: what it shares is where `commondir` leads.
-    (
-        &["w/HEAD", "w/commondir", "w/gitdir"],
-        &[
-            "keep .git/",
-            "keep w/commondir",
-            "keep w/gitdir",
-            "keep w/config.worktree",
-        ],
-    ),
-];
-
-#[tokio::test]
-async fn settings_of_repositories_are_read_only() {
-    let whole = [
-        "keep .git/config",
-        "keep .git/config.worktree",
-        "keep .git/hooks/",
-        "keep .git/info/attributes",
-    ];
-    check(REPOSITORY, &[], false, &whole).await;
-    check(REPOSITORY, &["Read(nothing)"], true, &[]).await;
-    let deep = [whole.as_slice(), &["hide .git/objects/ab/"]].concat();
-    check(REPOSITORY, &["Read(ab)"], false, &deep).await;
-    check(REPOSITORY, &["Edit(/.git/**)"], false, &["keep .git/"]).await;
-    for (paths, expect) in REPOSITORIES {
-        check(paths, &[], false, expect).await;
-    }
-}
-
-#[tokio::test]
-async fn what_git_files_and_commondirs_name_is_read_only() {
-    for (pointer, text) in [
-        ("sub/.git", "gitdir: ../real\n"),
-        (".git", "gitdir: sub/../real\n"),
-        ("w/commondir", "../real\n"),
-    ] {
-        let (dir, workspace) = tree(&["sub/", "real/x", "w/HEAD"]);
-        fs::write(dir.path().join(pointer), text).unwrap();
-        let guards = find(Denials::default(), workspace, false)
-            .await
-            .unwrap()
-            .guards;
-        assert!(
-            describe(&guards).contains("keep real/"),
-            "{text}: {guards:?}"
-        );
-    }
-}
-
-#[tokio::test]
-async fn many_repositories_are_read_only_as_a_whole() {
-    let paths: Vec<String> = (0..150)
-        .flat_map(|at| ["HEAD", "objects/", "refs/"].map(|name| format!("r{at}/.git/{name}")))
-        .collect();
-    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-    let (_dir, workspace) = tree(&paths);
-    let guards = find(Denials::default(), workspace, false)
-        .await
-        .unwrap()
-        .guards;
-    let ends = |end: &str| {
-        guards
-            .iter()
-            .filter(|guard| guard.path.ends_with(end))
-            .count()
-    };
-    assert_eq!((ends(".git/hooks"), ends(".git")), (100, 51));
-}
-
 #[tokio::test]
 async fn what_cannot_be_looked_at_is_covered() {
     let deep = format!("{}/x", "n".repeat(250)).repeat(13);
@@ -360,7 +249,7 @@ async fn what_cannot_be_looked_at_is_covered() {
         .unwrap()
         .guards;
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o755)).unwrap();
-    let long = |guards: &[Guard], kind| {
+    let long = |guards: &[PathGuard], kind| {
         let mut long = guards
             .iter()
             .filter(|guard| guard.kind == kind && guard.folder);
@@ -417,7 +306,7 @@ async fn too_many_denied_files_are_refused_with_a_way_out() {
     assert!(advice.contains("Read(/d/**)"), "{advice}");
     let rules = denials(&workspace, &["Read(/d/**)"]);
     let guards = find(rules, workspace, true).await.unwrap().guards;
-    assert_eq!(guards, [Guard::hide_dir(Path::new("d"))]);
+    assert_eq!(guards, [PathGuard::hide_dir(Path::new("d"))]);
 }
 
 #[tokio::test]
@@ -446,8 +335,11 @@ async fn secrets_are_covered_by_their_names_and_their_other_names() {
     assert_eq!(describe(&guards), words(&expect));
 }
 
-fn hidden(paths: &[&str]) -> Vec<Guard> {
-    paths.iter().map(|path| Guard::hide_file(*path)).collect()
+fn hidden(paths: &[&str]) -> Vec<PathGuard> {
+    paths
+        .iter()
+        .map(|path| PathGuard::hide_file(*path))
+        .collect()
 }
 
 #[test]
@@ -467,8 +359,12 @@ fn a_folder_of_which_all_is_hidden_is_hidden_whole() {
         "mixed/d.pem",
         "top.pem",
     ]);
-    let read_only = Guard::protect_file("keys/old/b.pem");
-    let all = [all, vec![read_only, Guard::protect_file("mixed/readme")]].concat();
+    let read_only = PathGuard::protect_file("keys/old/b.pem");
+    let all = [
+        all,
+        vec![read_only, PathGuard::protect_file("mixed/readme")],
+    ]
+    .concat();
     let folded = crowd::merge_guards(dir.path(), all);
     let expect = [
         "hide keys/",
@@ -565,7 +461,7 @@ async fn a_folder_behind_a_link_whose_path_is_too_long_is_covered_further_up() {
                 continue;
             }
         };
-        let length = |guard: &Guard| guard.path.as_os_str().len();
+        let length = |guard: &PathGuard| guard.path.as_os_str().len();
         let covered = guards.iter().filter(|guard| length(guard) > 2_000);
         assert!(covered.clone().count() > 0, "{guards:?}");
         assert!(

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::budget::Budget;
-use super::words::{count, one_line, size};
+use super::words::{count, name, one_line, size};
 
 /// Maximum size of a notebook that is read, in bytes.
 const MAX_NOTEBOOK: usize = 16 << 20;
@@ -128,7 +128,7 @@ pub(super) fn meaning(
         return None;
     }
     let (Ok(was), Ok(is)) = (parse_side(before), parse_side(after)) else {
-        let title = format!("notebook {}: it cannot be read", one_line(path, 200));
+        let title = format!("notebook {}: it cannot be read", name(path.as_bytes()));
         let mut meaning = Meaning::new(MeaningKind::Notebook, title);
         meaning
             .warnings
@@ -142,7 +142,7 @@ pub(super) fn meaning(
     let counts = Counts::of(&cells_before, &cells_after);
     let mut meaning = Meaning::new(
         MeaningKind::Notebook,
-        format!("notebook {}: {}", one_line(path, 200), counts.words()),
+        format!("notebook {}: {}", name(path.as_bytes()), counts.words()),
     );
     meaning.lines = other_changes(was.as_ref(), is.as_ref());
     let side = |of: &Option<Notebook<'_>>, cells: &[String]| {

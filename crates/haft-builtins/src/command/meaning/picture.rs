@@ -6,7 +6,7 @@ use bytes::Bytes;
 use haft::approval::meaning::{Meaning, MeaningKind, Picture, Pictures};
 use haft::future::BoxFuture;
 
-use super::words::{one_line, size};
+use super::words::{name, size};
 
 /// Ends of names of pictures.
 const ENDS: [&str; 5] = [".gif", ".jpeg", ".jpg", ".png", ".webp"];
@@ -44,7 +44,7 @@ pub(super) fn meaning(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -
         (Some(was), None) => format!("deleted, {}", words(was)),
         (None, None) => return None,
     };
-    let title = format!("picture {}: {change}", one_line(path, 200));
+    let title = format!("picture {}: {change}", name(path.as_bytes()));
     let mut meaning = Meaning::new(MeaningKind::Image, title);
     meaning.pictures = Some(Pictures {
         before: was,

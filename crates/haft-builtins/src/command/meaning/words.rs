@@ -1,39 +1,21 @@
 //! Words of titles and lines: texts of files made harmless, counts, sizes.
 
+use haft::text::visible;
+
 /// Returns at most `most` characters of a text on one line. Characters that a terminal obeys, or that reorder a line, are escaped.
 pub(in crate::command) fn one_line(text: &str, most: usize) -> String {
-    let mut line = String::new();
-    for character in text.chars().take(most) {
-        if character.is_control() || is_invisible(character) {
-            line.extend(character.escape_unicode());
-        } else {
-            line.push(character);
-        }
-    }
-    if text.chars().nth(most).is_some() {
-        line.push('…');
-    }
-    line
-}
-
-/// Characters that take no room or change the direction of text (Unicode 15, general category Cf, and the line separators).
-fn is_invisible(character: char) -> bool {
-    matches!(character,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+    visible::line(&haft::text::clip(text, most))
 }
 
 /// Returns a path or a name on one line, in quotes if it could be taken for a part of a sentence.
 pub(super) fn name(bytes: &[u8]) -> String {
     const MAX_NAME: usize = 200;
-    let text = String::from_utf8_lossy(bytes);
-    let is_plain = |one: char| one.is_alphanumeric() || "-._/@+#=~%$&^!".contains(one);
-    let is_word = |part: &str| !part.is_empty() && part.chars().all(is_plain);
-    if text.split(' ').all(is_word) && !text.contains("  ") {
-        one_line(&text, MAX_NAME)
-    } else {
-        quoted(&text, MAX_NAME)
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return visible::short_path(text, MAX_NAME);
     }
+    let shown = visible::path_of_bytes(bytes.get(..MAX_NAME).unwrap_or(bytes));
+    let cut = if bytes.len() > MAX_NAME { "…" } else { "" };
+    format!("{shown}{cut}")
 }
 
 /// Returns a text of somebody else in quotes, on one line. A quote inside is escaped, so that nothing in it reads as haft's own words.
@@ -85,11 +67,11 @@ mod tests {
     #[test]
     fn a_text_stays_on_its_line_and_in_its_direction() {
         let line = one_line("a\nb\u{1b}[31m\u{202e}c", 20);
-        assert_eq!(line, "a\\u{a}b\\u{1b}[31m\\u{202e}c");
+        assert_eq!(line, "a\\nb\\x1b[31m\\u{202e}c");
         assert_eq!(one_line("long text", 4), "long…");
-        assert_eq!(name(b"src/my file.rs"), "src/my file.rs");
+        assert_eq!(name(b"src/my file.rs"), "'src/my file.rs'");
         assert_eq!(name(b"a, b: c"), "'a, b: c'");
-        assert_eq!(name(b"it's"), "'it\\'s'");
+        assert_eq!(name(b"it's"), "$'it\\'s'");
         assert_eq!(cited("", 10), ">");
         assert_eq!(count(1, "entry"), "1 entry");
         assert_eq!(count(2, "entry"), "2 entries");

@@ -10,7 +10,7 @@ const MAX_SECTIONS: usize = 200;
 /// Maximum number of hunks per patch.
 const MAX_HUNKS: usize = 10_000;
 
-/// Parses a patch.
+/// Parses a patch of either format into one section per file.
 pub(super) fn parse(patch: &str) -> Result<Vec<Section<'_>>, PatchError> {
     if patch.len() > MAX_PATCH {
         let what = format!("the patch has {} bytes, more than 4 MiB", patch.len());

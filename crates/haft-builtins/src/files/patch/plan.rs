@@ -26,7 +26,7 @@ pub(super) struct Target {
     pub(super) to: Option<Place>,
 }
 
-/// A planned section.
+/// What a section does to its file, worked out but not written.
 #[derive(Debug)]
 pub(super) struct Planned<'p> {
     pub(super) section: &'p Section<'p>,

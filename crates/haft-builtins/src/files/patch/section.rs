@@ -113,12 +113,12 @@ impl<'a, 'l> Reader<'a, 'l> {
         Self { lines, at: 0 }
     }
 
-    /// Returns the next line.
+    /// Returns the next line without taking it.
     pub(super) fn peek(&self) -> Option<&'a str> {
         self.lines.get(self.at).map(|(_, text)| *text)
     }
 
-    /// Returns the line after the next.
+    /// Returns the line after the next, without taking either.
     pub(super) fn peek_second(&self) -> Option<&'a str> {
         self.lines.get(self.at + 1).map(|(_, text)| *text)
     }

@@ -20,7 +20,6 @@ const MAX_FILES: usize = 500;
 /// Maximum length of a text that an error repeats, in characters.
 const MAX_QUOTED: usize = 1_000;
 
-/// One file.
 #[derive(Debug, Default)]
 struct File {
     content: String,

@@ -4,10 +4,11 @@ use std::io::{self, Write};
 
 use bytes::Bytes;
 use flate2::write::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
-use http_body_util::BodyExt;
+use haft_http::body::{BodyError, next_piece};
+use haft_http::waits::Waits;
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_ENCODING, HeaderMap};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use crate::web::http::HttpError;
 
@@ -51,21 +52,19 @@ impl Reading<'_> {
         let mut unpacking =
             Unpacking::of(headers, self.max_bytes).map_err(|why| self.encoding_error(why))?;
         let (mut cut, mut any) = (None, false);
+        let waits = Waits::until(self.deadline);
         loop {
-            let frame = match timeout_at(self.deadline, incoming.frame()).await {
-                Err(_) => {
+            let data = match next_piece(&mut incoming, &waits).await {
+                Ok(Some(data)) => data,
+                Ok(None) => break,
+                Err(BodyError::Late(_)) => {
                     cut = Some(Cut::TooSlow);
                     break;
                 }
-                Ok(None) => break,
-                Ok(Some(Err(_))) => {
+                Err(_) => {
                     cut = Some(Cut::BrokenOff);
                     break;
                 }
-                Ok(Some(Ok(frame))) => frame,
-            };
-            let Ok(data) = frame.into_data() else {
-                continue;
             };
             any |= !data.is_empty();
             if unpacking

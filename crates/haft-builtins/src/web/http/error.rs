@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use haft::error::ToolError;
 use haft::policy::address::NotPublic;
-use hyper::StatusCode;
+use haft_http::tls::TlsError;
+use haft_http::tunnel::ProxyFault;
+use haft_http::upstream::UpstreamProxy;
 use thiserror::Error;
 
 use crate::web::target::{Refused, Target};
-use crate::web::upstream::UpstreamProxy;
 
 /// The reason why a request got no response.
 #[derive(Debug, Error)]
@@ -157,49 +158,30 @@ pub enum HttpError {
     Header(String),
 }
 
-/// The reason why a proxy did not connect to a host.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum ProxyFault {
-    /// The proxy is not found, or accepts no connection.
-    #[error("it cannot be reached ({0})")]
-    Away(String),
-    /// The proxy requires a user name and a password.
-    #[error("it asks for a user name and a password, or refuses those it got (407)")]
-    Login,
-    /// The proxy responded with this status.
-    #[error("it answered {0}")]
-    Answered(StatusCode),
-    /// The proxy does not follow the protocol.
-    #[error("{0}")]
-    Odd(&'static str),
-}
-
-impl ProxyFault {
-    pub(super) fn of(status: StatusCode) -> Self {
-        match status {
-            StatusCode::PROXY_AUTHENTICATION_REQUIRED => Self::Login,
-            other => Self::Answered(other),
+/// Returns what the operator can do about a proxy's fault.
+fn proxy_advice(fault: &ProxyFault) -> &'static str {
+    match fault {
+        ProxyFault::Login => {
+            "`network.proxy` takes them as http://USER:${env:PROXY_PASSWORD}@HOST:PORT"
+        }
+        ProxyFault::Answered(_) => {
+            "the proxy decides about that host; `network.no_proxy` names hosts that are reached without it"
+        }
+        _ => {
+            "correct `network.proxy`; `haft doctor` tries it; `network.no_proxy` names hosts that are reached without it"
         }
     }
+}
 
-    /// Returns the proxy's fault if the status of a relayed response shows one; any other status is the server's own.
-    pub(crate) fn from_relay_status(status: StatusCode) -> Option<Self> {
-        (status == StatusCode::PROXY_AUTHENTICATION_REQUIRED).then_some(Self::Login)
-    }
-
-    /// Returns what the operator can do about the fault.
-    fn operator_advice(&self) -> &'static str {
-        match self {
-            Self::Login => {
-                "`network.proxy` takes them as http://USER:${env:PROXY_PASSWORD}@HOST:PORT"
-            }
-            Self::Answered(_) => {
-                "the proxy decides about that host; `network.no_proxy` names hosts that are reached without it"
-            }
-            Self::Away(_) | Self::Odd(_) => {
-                "correct `network.proxy`; `haft doctor` tries it; `network.no_proxy` names hosts that are reached without it"
-            }
+impl From<TlsError> for HttpError {
+    fn from(error: TlsError) -> Self {
+        match error {
+            TlsError::NoRoots(why) => Self::NoRoots(why),
+            TlsError::Certificate { host, why, .. } => Self::Certificate { host, why },
+            TlsError::Handshake { host, error } => Self::Tls {
+                host,
+                why: error.to_string(),
+            },
         }
     }
 }
@@ -265,7 +247,7 @@ impl HttpError {
     /// Returns what the operator can do about the error, or an empty string.
     pub(crate) fn operator_advice(&self) -> &'static str {
         match self {
-            Self::Proxy { fault, .. } => fault.operator_advice(),
+            Self::Proxy { fault, .. } => proxy_advice(fault),
             Self::Robots { .. } => "`web.robots = false` in settings ignores robots.txt",
             Self::NoRoots(_) => "install the ca-certificates package, or set SSL_CERT_FILE",
             Self::Redirected { .. } => "name the new address in settings",

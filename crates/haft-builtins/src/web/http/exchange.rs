@@ -1,28 +1,27 @@
 //! One hop: resolve, check, connect to a checked address, send the request and read the response within the limits.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use bytes::Bytes;
 use haft::policy::address::check_address;
+use haft_http::connection::{self, Driver};
+use haft_http::network::{ConnectError, connect_first};
+use haft_http::stream::Stream;
+use haft_http::tunnel::ProxyFault;
+use haft_http::upstream::UpstreamProxy;
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::client::conn::http1;
+use hyper::client::conn::http1::{Builder, SendRequest};
 use hyper::header::{
     ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, PROXY_AUTHORIZATION,
 };
 use hyper::{Method, Response};
-use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
-use crate::web::http::{Http, HttpError, ProxyFault, Reach, Reached, Reply, body};
-use crate::web::stream::Stream;
+use crate::web::http::{Http, HttpError, Reach, Reached, Reply, body};
 use crate::web::target::Target;
-use crate::web::upstream::UpstreamProxy;
 
-/// Maximum number of addresses tried per name.
-const MAX_ADDRESSES: usize = 4;
 /// Maximum size of a response's head, in bytes.
 const MAX_HEAD: usize = 64 * 1024;
 /// Maximum number of header lines in a response.
@@ -45,15 +44,6 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The task of a connection, which ends with its request.
-struct Driver(JoinHandle<()>);
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
 impl Http {
     /// Sends one request and reads its response, without following redirects.
     pub(super) async fn hop(
@@ -67,7 +57,7 @@ impl Http {
         let reached = async {
             let Reached { stream, relay } = self.connect(target).await?;
             let started = if target.is_secure() {
-                let stream = self.tls.wrap(stream, target).await?;
+                let stream = self.tls.wrap(stream, target.host()).await?;
                 start(stream, target).await?
             } else {
                 start(stream, target).await?
@@ -123,37 +113,25 @@ impl Http {
             return self.through(proxy, target).await;
         }
         let addresses = self.addresses(target).await?;
-        let share = self.limits.connect / u32::try_from(addresses.len().max(1)).unwrap_or(1);
-        let mut failed = None;
-        for address in addresses {
-            let address = address.to_canonical();
-            let place = SocketAddr::new(address, target.port());
-            let source = match timeout(share, self.network.connect(place)).await {
-                Ok(Ok(stream)) => {
-                    // A request is one small packet, so delaying it to collect more data gains nothing.
-                    let _ = stream.set_nodelay(true);
-                    return Ok(Reached {
-                        stream: Stream::Plain(stream),
-                        relay: None,
-                    });
-                }
-                Ok(Err(source)) => source,
-                Err(_) => std::io::ErrorKind::TimedOut.into(),
-            };
-            failed = Some(HttpError::Connect {
-                host: target.host().to_owned(),
-                address,
-                source,
-            });
+        let connected = connect_first(
+            self.network.as_ref(),
+            &addresses,
+            target.port(),
+            self.limits.connect,
+        );
+        match connected.await {
+            Ok(stream) => Ok(Reached {
+                stream: Stream::Plain(stream),
+                relay: None,
+            }),
+            Err(error) => Err(not_connected(target, error)),
         }
-        Err(failed.unwrap_or_else(|| no_such_name(target, "no address")))
     }
 
     /// Returns the host's addresses. If one of them is refused, so is the name (URL rule 6).
     async fn addresses(&self, target: &Target) -> Result<Vec<IpAddr>, HttpError> {
-        let mut addresses = self.look_up(target).await?;
+        let addresses = self.look_up(target).await?;
         self.check_addresses(target, &addresses)?;
-        addresses.truncate(MAX_ADDRESSES);
         Ok(addresses)
     }
 
@@ -202,6 +180,19 @@ pub(super) fn no_such_name(target: &Target, why: &str) -> HttpError {
     }
 }
 
+fn not_connected(target: &Target, error: ConnectError) -> HttpError {
+    let (address, source) = match error {
+        ConnectError::NoAddress => return no_such_name(target, "no address"),
+        ConnectError::Refused { address, source } => (address, source),
+        ConnectError::Late { address } => (address, std::io::ErrorKind::TimedOut.into()),
+    };
+    HttpError::Connect {
+        host: target.host().to_owned(),
+        address,
+        source,
+    }
+}
+
 fn protocol(target: &Target, error: &hyper::Error) -> HttpError {
     use std::error::Error;
     let why = match error.source() {
@@ -214,23 +205,16 @@ fn protocol(target: &Target, error: &hyper::Error) -> HttpError {
     }
 }
 
-type Sender = http1::SendRequest<Full<Bytes>>;
+type Sender = SendRequest<Full<Bytes>>;
 
 async fn start<S>(stream: S, target: &Target) -> Result<(Sender, Driver), HttpError>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let shaken = http1::Builder::new()
-        .max_buf_size(MAX_HEAD)
-        .max_headers(MAX_HEADERS)
-        .handshake(TokioIo::new(stream))
-        .await;
-    let (sender, connection) = shaken.map_err(|e| protocol(target, &e))?;
-    let driver = tokio::spawn(async move {
-        // The sender gets errors of the connection too.
-        let _ = connection.await;
-    });
-    Ok((sender, Driver(driver)))
+    let mut limited = Builder::new();
+    limited.max_buf_size(MAX_HEAD).max_headers(MAX_HEADERS);
+    let started = connection::start(&limited, stream).await;
+    started.map_err(|e| protocol(target, &e))
 }
 
 /// Puts the whole URL and the proxy's credentials into the request, because it goes to a proxy (RFC 9112 §3.2.2).
@@ -258,10 +242,6 @@ fn outgoing(
         Some(query) => format!("{}?{query}", url.path()),
         None => url.path().to_owned(),
     };
-    let host = match url.port() {
-        Some(port) => format!("{}:{port}", target.host()),
-        None => target.host().to_owned(),
-    };
     let wrong = |what: &str| HttpError::Header(what.to_owned());
     let length = request.body.len();
     let sends = request.method == Method::POST;
@@ -274,7 +254,7 @@ fn outgoing(
     headers.clone_from(request.headers);
     headers.insert(
         HOST,
-        HeaderValue::try_from(host).map_err(|_| wrong("Host"))?,
+        HeaderValue::try_from(target.authority()).map_err(|_| wrong("Host"))?,
     );
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip, deflate"));
     headers.insert(CONNECTION, HeaderValue::from_static("close"));

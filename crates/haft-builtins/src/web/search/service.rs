@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use dom_query::Document;
 use haft::error::ToolError;
+use haft_http::upstream::UpstreamProxy;
 use serde_json::Value;
 use thiserror::Error;
 use url::Url;
@@ -13,7 +14,6 @@ use url::form_urlencoded::byte_serialize;
 use crate::web::http::{FetchLimits, Http};
 use crate::web::search::Hit;
 use crate::web::target::Target;
-use crate::web::upstream::UpstreamProxy;
 
 /// The endpoint of Brave's service.
 const BRAVE: &str = "https://api.search.brave.com/res/v1/web/search";

@@ -63,7 +63,7 @@ pub(super) const ROWS: &[Row] = &[
     row(
         "printf 'evil\\033[2J\\nbranch' > 'a\nb' && git add . && git commit -qm \"$(printf 'a\\033[31mb')\"",
         MeaningKind::Commit,
-        "commit 'a\\u{1b}[31mb' on main: 1 file, +2 −0",
+        "commit 'a\\x1b[31mb' on main: 1 file, +2 −0",
     ),
     row(
         "echo 1 > a && git add a && git commit -qm A && echo 2 > b && git add b && git commit -qm B",

@@ -78,7 +78,8 @@ struct Running {
 }
 
 impl Cards {
-    /// Creates cards on this screen; they draw the waiting line until they are dropped.
+    /// Creates cards on this screen. Where lines may be redrawn, they draw the waiting line until they are dropped,
+    /// except while a prompt is read.
     pub(super) fn watching(screen: Screen, redactor: Redactor, lines: &TypedLines) -> Arc<Self> {
         let cards = Arc::new(Self {
             screen,
@@ -135,7 +136,8 @@ impl Cards {
         state.waiting.draw(&what);
     }
 
-    /// Starts a new line on stderr.
+    /// Removes the waiting line, and ends a line of the model's text that is not complete, so that what is printed next
+    /// starts a line.
     fn begin_line(&self, state: &mut State) {
         state.waiting.clear();
         if state.last_printed == Printed::Beginning {

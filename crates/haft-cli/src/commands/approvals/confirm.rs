@@ -39,7 +39,7 @@ pub(super) fn confirm(
         screen.err(&format!("runs with {} instead", visible::line(edited)));
     }
     if request.risk == Risk::Critical && !yes {
-        return critical(screen, request, there);
+        critical(screen, request, there)?;
     }
     if *scope == HoldFor::Always {
         return keeps(screen, request, rule.as_deref(), there && !yes);

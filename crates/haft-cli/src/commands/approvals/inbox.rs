@@ -371,7 +371,7 @@ impl Inbox<'_> {
         }
     }
 
-    /// Waits for approved calls that run here; a signal stops waiting.
+    /// Waits for approved calls that run here. A signal ends the wait; [`run`] then stops them.
     async fn finish(&mut self, signals: &mut Signals) -> Exit {
         if !self.followed.is_empty() {
             self.say("waiting for approved calls to end · Ctrl-C stops them");

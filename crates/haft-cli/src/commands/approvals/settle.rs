@@ -8,7 +8,7 @@ use haft::result::Outcome;
 use haft_app::app::App;
 use haft_app::decide::Refused;
 use haft_app::follow::Followed;
-use haft_app::problem::Problem;
+use haft_app::problem::{Problem, ProblemKind};
 use serde_json::Value;
 
 use crate::args::Options;
@@ -80,11 +80,18 @@ async fn elsewhere(app: &App, id: &ApprovalId) -> Result<Settled, Problem> {
     let begun = Instant::now();
     let mut entry = app.entry(id).await?;
     let comes = |entry: &StoredApproval| {
-        entry.outcome.is_none() && entry.status != RequestStatus::Withdrawn
+        let is_over = matches!(
+            entry.status,
+            RequestStatus::Withdrawn | RequestStatus::InDoubt
+        );
+        entry.outcome.is_none() && !is_over
     };
     while comes(&entry) && begun.elapsed() < ELSEWHERE {
         tokio::time::sleep(LOOK).await;
         entry = app.entry(id).await?;
+    }
+    if let Some(problem) = without_effect(app, &entry) {
+        return Err(problem);
     }
     let outcome = entry.outcome.as_deref();
     let outcome = outcome.and_then(|text| serde_json::from_str(text).ok());
@@ -95,4 +102,29 @@ async fn elsewhere(app: &App, id: &ApprovalId) -> Result<Settled, Problem> {
         },
         None => Settled::Decided(Box::new(entry)),
     })
+}
+
+/// Returns the problem that a decision did not take effect: something else has decided the call, or the process that acted on it is gone.
+fn without_effect(app: &App, entry: &StoredApproval) -> Option<Problem> {
+    let id = &entry.request.id;
+    let phrases = app.executor().phrases(&entry.request);
+    match entry.status {
+        RequestStatus::Withdrawn => {
+            let why = entry.why.as_deref().unwrap_or(phrases.undone);
+            let what = format!("the decision about {id} had no effect: {why}");
+            let advice = format!("`haft runs show {}` shows what ran", entry.request.run);
+            Some(Problem::new(ProblemKind::Denied, what).advise(advice))
+        }
+        RequestStatus::InDoubt if entry.outcome.is_none() => {
+            let may_have = phrases.in_doubt;
+            let what =
+                format!("{id} is decided, and the process that acted on it has exited; {may_have}");
+            let advice = format!(
+                "`haft runs show {}` shows the call; nothing is repeated",
+                entry.request.run
+            );
+            Some(Problem::failed(what).advise(advice))
+        }
+        _ => None,
+    }
 }

@@ -5,11 +5,11 @@ use haft::result::{Mark, Part, Rendered};
 use crate::commands::call::data;
 use crate::screen::visible;
 
-/// Lines of a part that failed: as many from its beginning and from its end.
+/// Number of lines shown from the beginning of a part, and again from its end, if the call failed.
 const OF_FAILURE: usize = 30;
-/// Lines of a part of a call that succeeded.
+/// The same if it succeeded.
 const OF_SUCCESS: usize = 3;
-/// Columns of a line.
+/// Maximum number of columns of a line.
 const WIDTH: usize = 1_000;
 
 /// Returns the lines of the parts that `is_wanted` selects, each with its part's mark. Of a long part the first and the last lines;

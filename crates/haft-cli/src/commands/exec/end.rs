@@ -31,7 +31,6 @@ struct CommandResult {
     exit_code: Option<u8>,
     signal: Option<u8>,
     stdout: String,
-    stdout_bytes: u64,
     stderr: String,
     not_applied: Vec<IgnoredAny>,
 }
@@ -135,22 +134,25 @@ fn say(at: &Invocation, outcome: &Outcome, failed: bool) {
     }
 }
 
-/// Prints the output of a command that ran in an earlier call, from the result or, if it is cut there, from its artifact.
+/// Prints the output of a command that ran in an earlier call. What the result has only a part of comes whole from its
+/// artifact.
 async fn print_earlier(
     app: &App,
     output: &Output,
     outcome: &Outcome,
     result: &CommandResult,
 ) -> Result<(), Problem> {
-    let mut whole = outcome.artifacts.iter();
-    if (result.stdout.len() as u64) < result.stdout_bytes
-        && let Some(artifact) = whole.next()
-    {
-        print_whole(app, output, &outcome.run, artifact).await?;
-    } else {
-        output.add(Stream::Stdout, result.stdout.as_bytes());
+    for (stream, text) in [
+        (Stream::Stdout, &result.stdout),
+        (Stream::Stderr, &result.stderr),
+    ] {
+        // A text that was cut names the artifact.
+        let mut whole = outcome.artifacts.iter();
+        match whole.find(|artifact| text.contains(&artifact.reference)) {
+            Some(artifact) => print_whole(app, output, &outcome.run, stream, artifact).await?,
+            None => output.add(stream, text.as_bytes()),
+        }
     }
-    output.add(Stream::Stderr, result.stderr.as_bytes());
     Ok(())
 }
 
@@ -159,6 +161,7 @@ async fn print_whole(
     app: &App,
     output: &Output,
     run: &RunId,
+    stream: Stream,
     artifact: &Artifact,
 ) -> Result<(), Problem> {
     let missing = || Problem::failed(format!("the output {} is not kept", artifact.reference));
@@ -179,7 +182,7 @@ async fn print_whole(
         if bytes.is_empty() {
             break;
         }
-        output.add(Stream::Stdout, &bytes);
+        output.add(stream, &bytes);
         from += bytes.len() as u64;
     }
     Ok(())

@@ -41,9 +41,9 @@ struct Queue {
     streams: [RedactedStream; 2],
     /// Whether any output of the command came.
     begun: bool,
-    /// Whether a stream has ended.
+    /// Whether a stream has ended: both do when the command has ended.
     ended: bool,
-    /// Whether nothing follows.
+    /// Whether nothing is added any more: the thread ends once the queue is empty.
     finished: bool,
 }
 

@@ -107,7 +107,7 @@ pub(crate) fn remove(at: &Invocation, name: &str, typed: &SettingsFile) -> Done 
     Ok(Exit::Done)
 }
 
-/// Returns the named file; otherwise the user's, and the workspace's if it applies.
+/// Returns the named file; otherwise the user's, and the workspace's if the folder is trusted.
 fn files(at: &Invocation, typed: &SettingsFile) -> Result<Vec<PathBuf>, Problem> {
     if typed.global || typed.here {
         return Ok(vec![edit::file(&at.site, scope(typed))?]);

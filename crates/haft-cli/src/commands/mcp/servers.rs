@@ -101,7 +101,7 @@ async fn pin(at: &Invocation, app: &App, name: &str, yes: bool) -> Done {
         "runs"
     };
     at.screen.say(&format!("{name} {does}: {place}"));
-    if !yes && !consent::agree(at, "connect to it now?", "pinning a server")? {
+    if !yes && !consent::agree(at, "start or connect to it now?", "pinning a server")? {
         return Err(Problem::usage("not pinned").advise("nothing was started"));
     }
     let look = servers.look(name).await?;

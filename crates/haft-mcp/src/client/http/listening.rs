@@ -3,12 +3,12 @@
 use std::sync::Weak;
 use std::time::Duration;
 
-use haft_wire::events::Events;
+use haft_http::connections::Exchange;
+use haft_http::waits::Waits;
+use haft_wire::events::SseParser;
 use tokio::sync::oneshot;
 
 use super::session::{RETRY_DELAY, Session};
-use crate::client::connections::Exchange;
-use crate::client::courier::frame;
 use crate::client::error::ClientError;
 use crate::client::news::News;
 use crate::client::speech::{self, Heard};
@@ -23,7 +23,7 @@ const MAX_EMPTY_STREAMS: u32 = 8;
 /// known to be missing.
 pub(super) async fn listen(wire: Weak<Session>, era: Era, opened: oneshot::Sender<()>) {
     let mut opened = Some(opened);
-    let mut events: Option<Events> = None;
+    let mut events: Option<SseParser> = None;
     let mut empty = 0;
     while empty < MAX_EMPTY_STREAMS {
         let Some(session) = wire.upgrade() else {
@@ -38,7 +38,7 @@ pub(super) async fn listen(wire: Weak<Session>, era: Era, opened: oneshot::Sende
         }
         let mut now = events
             .take()
-            .map_or_else(|| Events::new(longest), Events::resumed);
+            .map_or_else(|| SseParser::new(longest), SseParser::resumed);
         let heard = match stream {
             Ok(mut exchange) => listen_until_end(&wire, &mut exchange, &mut now, era).await,
             Err(ClientError::Unreachable(_) | ClientError::Closed { .. }) => false,
@@ -63,11 +63,11 @@ pub(super) async fn listen(wire: Weak<Session>, era: Era, opened: oneshot::Sende
 async fn listen_until_end(
     wire: &Weak<Session>,
     exchange: &mut Exchange,
-    events: &mut Events,
+    events: &mut SseParser,
     era: Era,
 ) -> bool {
     let mut heard = false;
-    while let Ok(Some(part)) = frame(exchange).await {
+    while let Ok(Some(part)) = exchange.next(&Waits::default()).await {
         let (Some(session), Ok(found)) = (wire.upgrade(), events.push(&part)) else {
             return heard;
         };

@@ -5,15 +5,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use haft::progress::Progress;
-use haft_wire::events::Events;
+use haft_http::connections::Exchange;
+use haft_http::waits::Waits;
+use haft_wire::events::SseParser;
 use http::header::{HeaderName, HeaderValue};
 use http::{Method, Request, StatusCode};
 use http_body_util::Full;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
-use crate::client::connections::Exchange;
-use crate::client::courier::{Courier, MAX_REFUSAL_BODY, frame, whole};
-use crate::client::endpoint::{header_value, is_stream};
+use crate::client::courier::{Courier, MAX_REFUSAL_BODY, whole};
+use crate::client::endpoint::header_value;
 use crate::client::error::ClientError;
 use crate::client::news::Bulletin;
 use crate::client::respond::Inquiry;
@@ -103,7 +105,7 @@ impl Session {
         if begins && let Some(session) = headers.get(SESSION_HEADER) {
             *self.id.lock() = Some(session.clone());
         }
-        if is_stream(headers) {
+        if exchange.is_event_stream() {
             let listening = Listening {
                 id: ask.id,
                 era: ask.era,
@@ -166,7 +168,7 @@ impl Session {
         mut exchange: Exchange,
         to: Listening,
     ) -> Result<Bytes, ClientError> {
-        let mut events = Events::new(self.courier.endpoint.longest);
+        let mut events = SseParser::new(self.courier.endpoint.longest);
         for _ in 0..=MAX_RETRIES {
             let broke = match self.next_answer(&mut exchange, &mut events, &to).await {
                 Ok(Some(answer)) => {
@@ -209,7 +211,7 @@ impl Session {
         }
         let exchange = self.courier.send(request).await?;
         let exchange = self.check_status(exchange, era).await?;
-        if !is_stream(exchange.response.headers()) {
+        if !exchange.is_event_stream() {
             let why = "it answers with no stream of events";
             return Err(ClientError::Malformed(why.into()));
         }
@@ -220,11 +222,11 @@ impl Session {
     async fn next_answer(
         self: &Arc<Self>,
         exchange: &mut Exchange,
-        events: &mut Events,
+        events: &mut SseParser,
         to: &Listening,
     ) -> Result<Option<Bytes>, ClientError> {
         let longest = self.courier.endpoint.longest;
-        while let Some(part) = frame(exchange).await? {
+        while let Some(part) = exchange.next(&Waits::default()).await? {
             let found = events.push(&part);
             for event in found.map_err(|_| ClientError::TooLong(longest))? {
                 match speech::hear(&event.data) {
@@ -272,7 +274,8 @@ impl Session {
 
 /// Keeps the connection of a stream that ends after its answer, as it should.
 async fn end(mut exchange: Exchange) {
-    if let Ok(Ok(None)) = tokio::time::timeout(END_TIMEOUT, frame(&mut exchange)).await {
+    let waits = Waits::until(Instant::now() + END_TIMEOUT);
+    if let Ok(None) = exchange.next(&waits).await {
         exchange.keep().await;
     }
 }

@@ -88,7 +88,7 @@ impl Grants {
         self.by_issuer.get(issuer)
     }
 
-    /// Returns all grants.
+    /// Returns the grants of every authorization server, not only the current one.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Grant> {
         self.by_issuer.values()
     }

@@ -17,8 +17,10 @@ use haft::permission::{PathClaim, Permission};
 use haft::skill::Skill;
 use haft::skill::set::{self, Root, SkillSet};
 use haft::testing::{MemoryAudit, TestTool};
+use haft::tool::{Depth, Intent, PreparedCall};
 use haft::toolset::Toolset;
 use haft::toolset::registry::ToolRegistry;
+use haft::workspace::Workspace;
 use haft::{
     Content, Executor, Policy, Risk, RunId, RunLimits, Session, Tool, ToolError, ToolName,
     ToolResult, ToolSpec,
@@ -311,13 +313,25 @@ impl Tool for Echo {
         &self.0
     }
 
-    fn call<'a>(
-        &'a self,
-        arguments: &'a Arguments,
-        _: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
-        let mut result = ToolResult::text(arguments.as_str());
-        result.data = RawValue::from_string(arguments.as_str().to_owned()).ok();
+    fn workspace(&self) -> Option<&Workspace> {
+        None
+    }
+
+    fn prepare(self: Arc<Self>, arguments: &Arguments) -> Result<Box<dyn PreparedCall>, ToolError> {
+        Ok(Box::new(EchoCall(arguments.clone())))
+    }
+}
+
+struct EchoCall(Arguments);
+
+impl PreparedCall for EchoCall {
+    fn intent(&self, _: Depth) -> Result<Intent, ToolError> {
+        Ok(Intent::call_only())
+    }
+
+    fn run(self: Box<Self>, _: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
+        let mut result = ToolResult::text(self.0.as_str());
+        result.data = RawValue::from_string(self.0.as_str().to_owned()).ok();
         Box::pin(async move { Ok(result) })
     }
 }
@@ -415,18 +429,30 @@ impl Tool for Question {
         &self.0
     }
 
-    fn call<'a>(
-        &'a self,
-        arguments: &'a Arguments,
-        context: &'a CallContext,
-    ) -> BoxFuture<'a, Result<ToolResult, ToolError>> {
+    fn workspace(&self) -> Option<&Workspace> {
+        None
+    }
+
+    fn prepare(self: Arc<Self>, arguments: &Arguments) -> Result<Box<dyn PreparedCall>, ToolError> {
+        Ok(Box::new(QuestionCall(arguments.clone())))
+    }
+}
+
+struct QuestionCall(Arguments);
+
+impl PreparedCall for QuestionCall {
+    fn intent(&self, _: Depth) -> Result<Intent, ToolError> {
+        Ok(Intent::call_only())
+    }
+
+    fn run(self: Box<Self>, context: &CallContext) -> BoxFuture<'_, Result<ToolResult, ToolError>> {
         let form = json!({"title": "About the paint", "questions": [
             {"id": "colour", "type": "single", "text": "Which?", "options": ["red", "blue"]},
             {"id": "coats", "type": "number", "text": "How many?"}
         ]});
         Box::pin(async move {
             let form = serde_json::from_value(form).unwrap();
-            let answers = context.ask(arguments, form, Duration::from_mins(5)).await?;
+            let answers = context.ask(&self.0, form, Duration::from_mins(5)).await?;
             ToolResult::data(&answers)
         })
     }

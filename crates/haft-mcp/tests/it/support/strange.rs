@@ -146,7 +146,7 @@ async fn lines(server: Strange, input: DuplexStream, mut output: DuplexStream) {
 }
 
 impl Dial for Strange {
-    fn dial(&self) -> BoxFuture<'_, io::Result<Box<dyn Io>>> {
+    fn dial<'a>(&'a self, _: &'a str, _: u16, _: bool) -> BoxFuture<'a, io::Result<Box<dyn Io>>> {
         let (client, server) = tokio::io::duplex(1 << 16);
         let strange = self.clone();
         tokio::spawn(async move {

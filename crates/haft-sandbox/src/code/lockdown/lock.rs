@@ -15,7 +15,7 @@ pub(crate) const FOLDER: &CStr = c"@";
 /// The action of a step in the list; the payload holds its numbers first, then its texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
-pub(crate) enum Step {
+pub(crate) enum LockStep {
     /// `flags`: moves into new namespaces.
     Unshare = 1,
     /// path, options: mounts an empty file system without programs or devices.
@@ -48,27 +48,27 @@ pub(crate) enum Step {
     Join,
 }
 
-const STEPS: [Step; 15] = [
-    Step::Unshare,
-    Step::Tmpfs,
-    Step::Write,
-    Step::Cover,
-    Step::Limit,
-    Step::Capabilities,
-    Step::Prctl,
-    Step::Rules,
-    Step::Grant,
-    Step::Restrict,
-    Step::Folder,
-    Step::Enter,
-    Step::Session,
-    Step::Filter,
-    Step::Join,
+const STEPS: [LockStep; 15] = [
+    LockStep::Unshare,
+    LockStep::Tmpfs,
+    LockStep::Write,
+    LockStep::Cover,
+    LockStep::Limit,
+    LockStep::Capabilities,
+    LockStep::Prctl,
+    LockStep::Rules,
+    LockStep::Grant,
+    LockStep::Restrict,
+    LockStep::Folder,
+    LockStep::Enter,
+    LockStep::Session,
+    LockStep::Filter,
+    LockStep::Join,
 ];
 
 /// The step that failed (its position in the list, from 1) and the system's error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct LockFailure {
     /// 0 = before the list.
     pub(crate) step: u16,
     /// As `errno`.
@@ -151,7 +151,7 @@ fn at(text: &CStr) -> usize {
 
 /// Moves the bridge to its descriptor, and the mounts if there are any (0 or more), and closes all descriptors
 /// above.
-pub(crate) fn settle(bridge: c_int, mounts: c_int) -> Result<(), Fault> {
+pub(crate) fn settle(bridge: c_int, mounts: c_int) -> Result<(), LockFailure> {
     let put = |file: c_int, place: c_int| {
         if file == place {
             Ok(0)
@@ -168,7 +168,9 @@ pub(crate) fn settle(bridge: c_int, mounts: c_int) -> Result<(), Fault> {
         let first = last as usize + 1;
         call(CLOSE_RANGE, [first, u32::MAX as usize, 0, 0, 0])
     });
-    closed.map(drop).map_err(|errno| Fault { step: 0, errno })
+    closed
+        .map(drop)
+        .map_err(|errno| LockFailure { step: 0, errno })
 }
 
 /// The payload of one step.
@@ -198,13 +200,13 @@ impl<'a> Payload<'a> {
 }
 
 /// Takes every lock in the list, in order, and stops at the first one that fails.
-pub(crate) fn take(list: &[u8], folder: &CStr) -> Result<(), Fault> {
+pub(crate) fn take(list: &[u8], folder: &CStr) -> Result<(), LockFailure> {
     let mut rest = list;
     let mut rules = usize::MAX;
     let mut step = 0;
     while !rest.is_empty() {
         step += 1;
-        let fail = |errno| Fault { step, errno };
+        let fail = |errno| LockFailure { step, errno };
         let (kind, tail) = rest.split_first_chunk::<8>().ok_or(fail(EINVAL))?;
         let (length, tail) = tail.split_first_chunk::<8>().ok_or(fail(EINVAL))?;
         let length = u64::from_ne_bytes(*length) as usize;
@@ -217,31 +219,31 @@ pub(crate) fn take(list: &[u8], folder: &CStr) -> Result<(), Fault> {
     Ok(())
 }
 
-fn one(step: Step, mut payload: Payload<'_>, rules: &mut usize) -> Result<(), u16> {
+fn one(step: LockStep, mut payload: Payload<'_>, rules: &mut usize) -> Result<(), u16> {
     match step {
-        Step::Unshare => call(calls::UNSHARE, [payload.number()?, 0, 0, 0, 0]),
-        Step::Tmpfs => {
+        LockStep::Unshare => call(calls::UNSHARE, [payload.number()?, 0, 0, 0, 0]),
+        LockStep::Tmpfs => {
             let (path, options) = (payload.path()?, payload.text()?);
             mount(c"tmpfs", path, NO_PROGRAMS, at(options))
         }
-        Step::Write => {
+        LockStep::Write => {
             let (path, text) = (payload.path()?, payload.text()?);
             // Not all kernels have the setting; what it limits is also limited in other ways.
             let _ = write(path, text);
             Ok(0)
         }
-        Step::Cover => {
+        LockStep::Cover => {
             const BIND: usize = 4096;
             let (empty, path) = (payload.path()?, payload.path()?);
             mount(empty, path, BIND, 0)
         }
-        Step::Limit => limit(payload.number()?, payload.number()?),
-        Step::Capabilities => capabilities(),
-        Step::Prctl => {
+        LockStep::Limit => limit(payload.number()?, payload.number()?),
+        LockStep::Capabilities => capabilities(),
+        LockStep::Prctl => {
             let (option, argument) = (payload.number()?, payload.number()?);
             call(calls::PRCTL, [option, argument, 0, 0, 0])
         }
-        Step::Rules => {
+        LockStep::Rules => {
             let handled = [payload.number()?, payload.number()?, payload.number()?];
             let size = payload.number()?;
             if size > size_of_val(&handled) {
@@ -253,16 +255,16 @@ fn one(step: Step, mut payload: Payload<'_>, rules: &mut usize) -> Result<(), u1
             )?;
             Ok(0)
         }
-        Step::Grant => grant(*rules, payload.number()?, payload.path()?),
-        Step::Restrict => {
+        LockStep::Grant => grant(*rules, payload.number()?, payload.path()?),
+        LockStep::Restrict => {
             call(LANDLOCK_RESTRICT, [*rules, 0, 0, 0, 0])?;
             call(calls::CLOSE, [*rules, 0, 0, 0, 0])
         }
-        Step::Folder => hand_over(payload.path()?),
-        Step::Enter => call(calls::CHDIR, [at(payload.path()?), 0, 0, 0, 0]),
-        Step::Session => call(calls::SETSID, [0; 5]),
-        Step::Filter => filter(payload.bytes),
-        Step::Join => {
+        LockStep::Folder => hand_over(payload.path()?),
+        LockStep::Enter => call(calls::CHDIR, [at(payload.path()?), 0, 0, 0, 0]),
+        LockStep::Session => call(calls::SETSID, [0; 5]),
+        LockStep::Filter => filter(payload.bytes),
+        LockStep::Join => {
             const NEW_MOUNTS: usize = 0x2_0000;
             call(calls::SETNS, [MOUNTS as usize, NEW_MOUNTS, 0, 0, 0])?;
             call(calls::CLOSE, [MOUNTS as usize, 0, 0, 0, 0])
@@ -339,14 +341,14 @@ fn capabilities() -> Result<usize, u16> {
 
 fn grant(rules: usize, access: usize, path: &CStr) -> Result<usize, u16> {
     #[repr(C, packed)]
-    struct Beneath {
+    struct PathBeneathRule {
         access: u64,
         parent: i32,
     }
     const PATH_BENEATH: usize = 1;
     const O_PATH: usize = 0o10_000_000;
     let file = open(path, O_PATH)?;
-    let rule = Beneath {
+    let rule = PathBeneathRule {
         access: access as u64,
         parent: file as i32,
     };
@@ -368,14 +370,14 @@ fn hand_over(path: &CStr) -> Result<usize, u16> {
     const SOCKET: u32 = 1;
     const RIGHTS: u32 = 1;
     #[repr(C)]
-    struct Control {
+    struct ControlMessage {
         length: usize,
         level: u32,
         kind: u32,
         file: u64,
     }
     let file = open(path, O_DIRECTORY)?;
-    let control = Control {
+    let control = ControlMessage {
         length: 20,
         level: SOCKET,
         kind: RIGHTS,
@@ -389,7 +391,7 @@ fn hand_over(path: &CStr) -> Result<usize, u16> {
         part.as_ptr().expose_provenance(),
         1,
         (&raw const control).expose_provenance(),
-        size_of::<Control>(),
+        size_of::<ControlMessage>(),
         0,
     ];
     let arguments = [
@@ -407,11 +409,11 @@ fn hand_over(path: &CStr) -> Result<usize, u16> {
 fn filter(program: &[u8]) -> Result<usize, u16> {
     const SET_FILTER: usize = 1;
     #[repr(C)]
-    struct Program {
+    struct SockFprog {
         length: u16,
         lines: usize,
     }
-    let program = Program {
+    let program = SockFprog {
         length: u16::try_from(program.len() / 8).map_err(|_| EINVAL)?,
         lines: program.as_ptr().expose_provenance(),
     };

@@ -1,5 +1,6 @@
 //! Renames what appeared under a guarded name.
 
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
@@ -13,8 +14,38 @@ use crate::guard_event::GuardEvent;
 /// Maximum number of names to try.
 const MOST: u32 = 10_000;
 
-/// Renames it to a meaningless name in the same folder; returns `None` if it no longer exists or is not the command's.
-pub(super) fn move_aside(workspace: BorrowedFd<'_>, path: &Path) -> io::Result<Option<GuardEvent>> {
+/// Which of the meaningless names to take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NewName {
+    /// The first free one.
+    First,
+    /// One that the command cannot know beforehand: git would adopt a repository whose name the command announces.
+    Unforeseen,
+}
+
+impl NewName {
+    /// Returns the first number to try.
+    fn first(self) -> u32 {
+        match self {
+            Self::First => 1,
+            Self::Unforeseen => {
+                let random = RandomState::new().build_hasher().finish();
+                let below = (1 << 26) - u64::from(MOST);
+                // Reports have room for 27 bits.
+                u32::try_from(random % below).unwrap_or_default() + (1 << 26)
+            }
+        }
+    }
+}
+
+/// Renames it to a meaningless name in the same folder; returns `None` if it no longer exists or is not the command's. `path` is where
+/// it is, `appeared` where it was at first.
+pub(super) fn move_aside(
+    workspace: BorrowedFd<'_>,
+    path: &Path,
+    appeared: &Path,
+    new: NewName,
+) -> io::Result<Option<GuardEvent>> {
     let (Some(name), Some(parent)) = (path.file_name(), path.parent()) else {
         return Ok(None);
     };
@@ -29,12 +60,13 @@ pub(super) fn move_aside(workspace: BorrowedFd<'_>, path: &Path) -> io::Result<O
         }
         std::os::fd::AsFd::as_fd(&opened)
     };
-    for number in 1..MOST {
-        let to = GuardEvent::aside(path, number);
+    let first = new.first();
+    for number in first..first + MOST {
+        let to = GuardEvent::aside(appeared, number);
         let new = to.file_name().unwrap_or_default();
         match renameat_with(folder, name, folder, new, RenameFlags::NOREPLACE) {
             Ok(()) => {
-                let path = path.to_owned();
+                let path = appeared.to_owned();
                 return Ok(Some(GuardEvent::MovedAside { path, to }));
             }
             Err(Errno::EXIST) => {}

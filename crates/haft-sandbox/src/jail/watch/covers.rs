@@ -13,10 +13,10 @@ use rustix::mount::{
 };
 
 use super::super::placeholder::{Placeholder, Placeholders};
-use super::super::plan::{Cover, Plan};
+use super::super::plan::{PathCover, SupervisorPlan};
 use super::super::root::{INERT, READ_ONLY, below, clone, is_folder, path_fd};
 use super::holders;
-use super::names::Names;
+use super::names::GuardedNames;
 use crate::guard_event::GuardEvent;
 
 /// How long a removed file may be absent before a placeholder takes its place: many programs rewrite a file by removing it first.
@@ -27,8 +27,8 @@ const TRIES: u32 = 1_000;
 
 /// All covers of one jail.
 #[derive(Debug)]
-pub(super) struct Covers {
-    all: Vec<Covered>,
+pub(super) struct PathCovers {
+    all: Vec<CoveredPath>,
     /// Every path that has or had a cover.
     known: HashSet<PathBuf>,
     /// The covered paths below which the command can change nothing.
@@ -38,49 +38,49 @@ pub(super) struct Covers {
 }
 
 #[derive(Debug)]
-struct Covered {
+struct CoveredPath {
     path: PathBuf,
-    cover: Cover,
+    cover: PathCover,
     /// Since when nothing exists there.
     missing: Option<Instant>,
 }
 
 /// What exists at a covered path.
-enum At {
+enum CoverState {
     Cover,
     Bare(OwnedFd),
     Nothing,
 }
 
 /// The context in which covers are restored.
-pub(super) struct Around<'a> {
-    pub(super) plan: &'a Plan,
-    pub(super) names: &'a Names,
+pub(super) struct CoverContext<'a> {
+    pub(super) plan: &'a SupervisorPlan,
+    pub(super) names: &'a GuardedNames,
     pub(super) workspace: BorrowedFd<'a>,
     pub(super) proc: &'a OwnedFd,
 }
 
-impl Covers {
-    pub(super) fn new(plan: &Plan) -> Self {
+impl PathCovers {
+    pub(super) fn new(plan: &SupervisorPlan) -> Self {
         let mut all: Vec<_> = plan
             .covers
             .iter()
-            .filter(|(_, cover)| *cover != Cover::Writable)
-            .map(|(path, cover)| Covered {
+            .filter(|(_, cover)| *cover != PathCover::Writable)
+            .map(|(path, cover)| CoveredPath {
                 path: path.clone(),
                 cover: *cover,
                 missing: None,
             })
             .collect();
         // Hiding covers come first: the files below them must not be read.
-        all.sort_by_key(|covered| covered.cover != Cover::Empty);
-        let paths = |wanted: fn(&Covered) -> bool| {
+        all.sort_by_key(|covered| covered.cover != PathCover::Empty);
+        let paths = |wanted: fn(&CoveredPath) -> bool| {
             let wanted = all.iter().filter(|covered| wanted(covered));
             wanted.map(|covered| covered.path.clone()).collect()
         };
         Self {
             known: paths(|_| true),
-            closed: paths(|covered| covered.cover != Cover::Pin),
+            closed: paths(|covered| covered.cover != PathCover::Pin),
             all,
             placeholders: Placeholders::default(),
             places: Vec::new(),
@@ -112,14 +112,14 @@ impl Covers {
     }
 
     /// Mounts lost covers again; returns what happened.
-    pub(super) fn restore(&mut self, around: &Around<'_>) -> Vec<GuardEvent> {
+    pub(super) fn restore(&mut self, around: &CoverContext<'_>) -> Vec<GuardEvent> {
         let mut events = Vec::new();
         let mut gone = Vec::new();
         for (index, covered) in self.all.iter_mut().enumerate() {
             match at(around.workspace, &covered.path) {
-                At::Cover => covered.missing = None,
-                At::Bare(now) => events.extend(covered.restore(now, around)),
-                At::Nothing => {
+                CoverState::Cover => covered.missing = None,
+                CoverState::Bare(now) => events.extend(covered.restore(now, around)),
+                CoverState::Nothing => {
                     let since = *covered.missing.get_or_insert_with(Instant::now);
                     if since.elapsed() >= GRACE {
                         gone.push(index);
@@ -137,7 +137,7 @@ impl Covers {
             }
             if self.hold(&covered.path, around) {
                 covered.missing = None;
-                if let At::Bare(now) = at(around.workspace, &covered.path) {
+                if let CoverState::Bare(now) = at(around.workspace, &covered.path) {
                     // The placeholder is empty, so nothing is exposed.
                     let _ = covered.mount(&now);
                 }
@@ -149,7 +149,7 @@ impl Covers {
     }
 
     /// Holds the place of a name that is guarded even while absent; returns whether something exists there now.
-    fn hold(&mut self, path: &Path, around: &Around<'_>) -> bool {
+    fn hold(&mut self, path: &Path, around: &CoverContext<'_>) -> bool {
         let Some(name) = around.names.at(path) else {
             return false;
         };
@@ -175,9 +175,9 @@ impl Covers {
     }
 }
 
-impl Covered {
+impl CoveredPath {
     /// Covers what exists there; returns the event to report.
-    fn restore(&mut self, mut now: OwnedFd, around: &Around<'_>) -> Option<GuardEvent> {
+    fn restore(&mut self, mut now: OwnedFd, around: &CoverContext<'_>) -> Option<GuardEvent> {
         self.missing = None;
         for _ in 0..TRIES {
             match self.mount(&now) {
@@ -187,9 +187,9 @@ impl Covered {
                 Err(_) => break,
             }
             match at(around.workspace, &self.path) {
-                At::Bare(next) => now = next,
-                At::Cover => return None,
-                At::Nothing => {
+                CoverState::Bare(next) => now = next,
+                CoverState::Cover => return None,
+                CoverState::Nothing => {
                     self.missing = Some(Instant::now());
                     return None;
                 }
@@ -201,26 +201,26 @@ impl Covered {
 
     fn mount(&self, now: &OwnedFd) -> io::Result<()> {
         let tree = match self.cover {
-            Cover::Empty => nothing(now),
-            // The target of a symbolic link may not be covered.
+            PathCover::Empty => nothing(now),
+            // Covering the link itself is not enough: what it leads to now may have no cover.
             _ if kind(now) == Some(FileType::Symlink) => Err(io::ErrorKind::Unsupported.into()),
-            Cover::ReadOnly | Cover::PinnedLink => clone(now.as_fd(), READ_ONLY | INERT),
-            Cover::Pin | Cover::Writable => clone(now.as_fd(), INERT),
+            PathCover::ReadOnly | PathCover::PinnedLink => clone(now.as_fd(), READ_ONLY | INERT),
+            PathCover::Pin | PathCover::Writable => clone(now.as_fd(), INERT),
         };
         put(&tree?, now)
     }
 
     /// Returns the event, depending on whether the command may have got what was open to it for a moment.
-    fn restored(&self, now: &OwnedFd, around: &Around<'_>) -> Option<GuardEvent> {
+    fn restored(&self, now: &OwnedFd, around: &CoverContext<'_>) -> Option<GuardEvent> {
         let path = self.path.clone();
         let exposed = match self.cover {
             // A socket is no secret.
-            Cover::Empty => kind(now) != Some(FileType::Socket),
-            Cover::ReadOnly | Cover::PinnedLink => fstat(now).is_ok_and(|stat| {
+            PathCover::Empty => kind(now) != Some(FileType::Socket),
+            PathCover::ReadOnly | PathCover::PinnedLink => fstat(now).is_ok_and(|stat| {
                 kind(now) == Some(FileType::RegularFile) && holders::is_held(around.proc, &stat)
             }),
             // The cover only prevents renaming.
-            Cover::Pin | Cover::Writable => return None,
+            PathCover::Pin | PathCover::Writable => return None,
         };
         Some(if exposed {
             GuardEvent::Exposed { path }
@@ -260,11 +260,11 @@ fn put(tree: &OwnedFd, on: &OwnedFd) -> io::Result<()> {
     Ok(move_mount(tree, "", on, "", flags)?)
 }
 
-fn at(workspace: BorrowedFd<'_>, path: &Path) -> At {
+fn at(workspace: BorrowedFd<'_>, path: &Path) -> CoverState {
     match below(workspace, path) {
-        Ok(found) if is_cover(&found) => At::Cover,
-        Ok(found) => At::Bare(found),
-        Err(_) => At::Nothing,
+        Ok(found) if is_cover(&found) => CoverState::Cover,
+        Ok(found) => CoverState::Bare(found),
+        Err(_) => CoverState::Nothing,
     }
 }
 
@@ -281,5 +281,5 @@ pub(super) fn is_cover(path: &OwnedFd) -> bool {
 
 /// Returns whether something exists there that is not a mount point.
 pub(super) fn is_bare(workspace: BorrowedFd<'_>, path: &Path) -> bool {
-    matches!(at(workspace, path), At::Bare(_))
+    matches!(at(workspace, path), CoverState::Bare(_))
 }

@@ -17,15 +17,14 @@ const AT_ONCE: usize = 64 << 10;
 
 /// Watches folders of one workspace.
 #[derive(Debug)]
-pub(super) struct Events {
+pub(super) struct FileEvents {
     file: OwnedFd,
     root: PathBuf,
     folders: HashMap<i32, PathBuf>,
 }
 
-/// One event.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum FileEvent {
     /// A file or folder now has this path; whether it is a folder.
     Appeared(PathBuf, bool),
     /// Nothing has this path any more.
@@ -34,7 +33,7 @@ pub(super) enum Event {
     Lost,
 }
 
-impl Events {
+impl FileEvents {
     /// Returns `None` if the user has no watch left.
     pub(super) fn new(root: &Path) -> Option<Self> {
         let file = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?;
@@ -73,7 +72,7 @@ impl Events {
     }
 
     /// Returns the events of one read.
-    pub(super) fn read(&mut self) -> Vec<Event> {
+    pub(super) fn read(&mut self) -> Vec<FileEvent> {
         let mut buffer = vec![MaybeUninit::uninit(); AT_ONCE];
         let mut events = Vec::new();
         let mut reader = Reader::new(&self.file, &mut buffer);
@@ -82,7 +81,7 @@ impl Events {
             let Ok(event) = reader.next() else { break };
             let kind = event.events();
             if kind.contains(ReadFlags::QUEUE_OVERFLOW) {
-                events.push(Event::Lost);
+                events.push(FileEvent::Lost);
             }
             if kind.contains(ReadFlags::IGNORED) {
                 self.folders.remove(&event.wd());
@@ -95,9 +94,9 @@ impl Events {
             let path = folder.join(OsStr::from_bytes(name.to_bytes()));
             events.push(
                 if kind.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO) {
-                    Event::Appeared(path, kind.contains(ReadFlags::ISDIR))
+                    FileEvent::Appeared(path, kind.contains(ReadFlags::ISDIR))
                 } else {
-                    Event::Went(path)
+                    FileEvent::Went(path)
                 },
             );
         }
@@ -109,12 +108,12 @@ impl Events {
 mod tests {
     use std::fs;
 
-    use super::{Event, Events};
+    use super::{FileEvent, FileEvents};
 
     #[test]
     fn events_have_paths_below_the_root() {
         let folder = tempfile::tempdir().unwrap();
-        let mut events = Events::new(folder.path()).unwrap();
+        let mut events = FileEvents::new(folder.path()).unwrap();
         fs::create_dir(folder.path().join("a")).unwrap();
         assert!(events.watch("".as_ref()) && events.watch("a".as_ref()));
         assert!(events.watch("absent".as_ref()));
@@ -122,10 +121,10 @@ mod tests {
         fs::create_dir(folder.path().join("d")).unwrap();
         fs::rename(folder.path().join("a/f"), folder.path().join("g")).unwrap();
         let expect = [
-            Event::Appeared("a/f".into(), false),
-            Event::Appeared("d".into(), true),
-            Event::Went("a/f".into()),
-            Event::Appeared("g".into(), false),
+            FileEvent::Appeared("a/f".into(), false),
+            FileEvent::Appeared("d".into(), true),
+            FileEvent::Went("a/f".into()),
+            FileEvent::Appeared("g".into(), false),
         ];
         assert_eq!(events.read(), expect);
         assert_eq!(events.read(), []);

@@ -2,42 +2,46 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::command::{GuardKind, Mounts};
+use crate::command::{AbsentGuard, GuardKind, Mounts};
 
 /// A guarded name, as the supervisor knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Name {
+pub(crate) struct GuardedName {
     /// Relative to the workspace.
     pub(crate) path: PathBuf,
     /// Whether the placeholder that holds its place while it is absent is a folder.
     pub(crate) folder: bool,
     /// Whether it is guarded below every folder.
     pub(crate) any_depth: bool,
+    /// What keeps the command from creating it.
+    pub(crate) absent: AbsentGuard,
 }
 
 /// All guarded names, and the approved paths below them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Names {
-    pub(crate) guarded: Vec<Name>,
+pub(crate) struct GuardedNames {
+    pub(crate) guarded: Vec<GuardedName>,
     pub(crate) approved: Vec<PathBuf>,
 }
 
-impl Names {
+impl GuardedNames {
     pub(crate) fn of(mounts: &Mounts) -> Self {
         let is_open = |path: &Path| mounts.writable.iter().any(|open| path.starts_with(open));
         let held = mounts
             .guards
             .iter()
             .filter(|guard| guard.kind == GuardKind::Hidden || !is_open(&guard.path));
-        let guarded = held.map(|guard| Name {
+        let guarded = held.map(|guard| GuardedName {
             path: guard.path.clone(),
             folder: guard.folder,
             any_depth: guard.any_depth,
+            absent: guard.absent,
         });
-        let pinned = mounts.pinned.iter().map(|path| Name {
+        let pinned = mounts.pinned.iter().map(|path| GuardedName {
             path: path.clone(),
             folder: false,
             any_depth: false,
+            absent: AbsentGuard::Placeholder,
         });
         Self {
             guarded: guarded.chain(pinned).collect(),
@@ -47,13 +51,26 @@ impl Names {
 
     /// Returns whether nothing may be created at this path.
     pub(super) fn holds(&self, path: &Path) -> bool {
-        let named = |name: &Name| path == name.path || name.any_depth && path.ends_with(&name.path);
+        let named = |name: &GuardedName| match name.absent {
+            AbsentGuard::NewEntries => path.parent() == Some(&name.path),
+            _ => path == name.path || name.any_depth && path.ends_with(&name.path),
+        };
         self.guarded.iter().any(named) && !self.approved.iter().any(|open| path.starts_with(open))
     }
 
-    /// Returns the name that is guarded at exactly this path, whether it exists or not.
-    pub(super) fn at(&self, path: &Path) -> Option<&Name> {
-        self.guarded.iter().find(|name| name.path == path)
+    /// Returns whether it is a new entry of a folder that gets none.
+    pub(super) fn holds_as_new_entry(&self, path: &Path) -> bool {
+        let closed = |name: &GuardedName| {
+            name.absent == AbsentGuard::NewEntries && path.parent() == Some(&*name.path)
+        };
+        self.guarded.iter().any(closed)
+    }
+
+    /// Returns the name that is guarded at exactly this path, whether it exists or not, if a placeholder may hold its place.
+    pub(super) fn at(&self, path: &Path) -> Option<&GuardedName> {
+        let is_held = |name: &&GuardedName| name.absent == AbsentGuard::Placeholder;
+        let mut held = self.guarded.iter().filter(is_held);
+        held.find(|name| name.path == path)
     }
 }
 
@@ -61,22 +78,24 @@ impl Names {
 mod tests {
     use std::path::Path;
 
-    use super::Names;
-    use crate::command::{Guard, Mounts};
+    use super::GuardedNames;
+    use crate::command::{Mounts, PathGuard};
 
     #[test]
     fn names_hold_at_their_place_or_below_every_folder_but_for_what_was_approved() {
         let mounts = Mounts {
             guards: vec![
-                Guard::protect_file("top"),
-                Guard::protect_dir(".git/hooks").at_any_depth(),
-                Guard::protect_file("open"),
-                Guard::hide_file("secret"),
+                PathGuard::protect_file("top"),
+                PathGuard::protect_dir(".git/hooks").at_any_depth(),
+                PathGuard::protect_file("open"),
+                PathGuard::hide_file("secret"),
+                PathGuard::protect_file("bare/commondir").without_placeholder(),
+                PathGuard::no_new_entries("modules"),
             ],
             writable: vec!["open".into(), "secret".into(), "a/.git".into()],
             ..Mounts::default()
         };
-        let names = Names::of(&mounts);
+        let names = GuardedNames::of(&mounts);
         for (path, expect) in [
             ("top", true),
             ("a/top", false),
@@ -86,10 +105,16 @@ mod tests {
             ("hooks", false),
             ("open", false),
             ("a/.git/hooks", false),
+            ("bare/commondir", true),
+            ("modules", false),
+            ("modules/new", true),
+            ("modules/new/config", false),
         ] {
             assert_eq!(names.holds(Path::new(path)), expect, "{path}");
         }
         assert!(names.at(Path::new("secret")).is_some());
-        assert!(names.at(Path::new("open")).is_none());
+        for unheld in ["open", "bare/commondir", "modules"] {
+            assert!(names.at(Path::new(unheld)).is_none(), "{unheld}");
+        }
     }
 }

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, openat2, statat};
 use rustix::io::Errno;
 
-use super::events::Events;
+use super::events::FileEvents;
 use crate::jail::guards::{MOST_ENTRIES, is_content_of_git};
 
 /// Maximum number of folders waiting to be visited; if a tree grows faster than that, it is searched later.
 const MOST_WAITING: usize = 100_000;
 
-/// The state of a walk.
+/// A walk: the folders that it still has to visit, and how many entries it may still examine.
 #[derive(Debug)]
-pub(super) struct Walk {
+pub(super) struct FolderWalk {
     waiting: Vec<PathBuf>,
     /// The number of entries that may still be examined.
     left: usize,
@@ -22,17 +22,17 @@ pub(super) struct Walk {
 }
 
 /// What a walk visits and looks for.
-pub(super) struct Through<'a> {
+pub(super) struct WalkScope<'a> {
     pub(super) workspace: &'a rustix::fd::OwnedFd,
     /// Watches each folder before it is listed.
-    pub(super) events: Option<&'a mut Events>,
+    pub(super) events: Option<&'a mut FileEvents>,
     /// Returns whether a folder is skipped.
     pub(super) skips: &'a dyn Fn(&Path) -> bool,
     /// Returns whether a path is wanted.
     pub(super) wants: &'a dyn Fn(&Path) -> bool,
 }
 
-impl Walk {
+impl FolderWalk {
     pub(super) fn new() -> Self {
         Self {
             waiting: vec![PathBuf::new()],
@@ -60,7 +60,7 @@ impl Walk {
     }
 
     /// Examines about `entries` entries; returns the wanted ones.
-    pub(super) fn step(&mut self, through: &mut Through<'_>, entries: usize) -> Vec<PathBuf> {
+    pub(super) fn step(&mut self, through: &mut WalkScope<'_>, entries: usize) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let until = self.left.saturating_sub(entries);
         while self.left > until
@@ -76,7 +76,7 @@ impl Walk {
         found
     }
 
-    fn folder(&mut self, folder: &Path, through: &mut Through<'_>, found: &mut Vec<PathBuf>) {
+    fn folder(&mut self, folder: &Path, through: &mut WalkScope<'_>, found: &mut Vec<PathBuf>) {
         if let Some(events) = &mut through.events {
             self.complete &= events.watch(folder);
         }
@@ -111,13 +111,13 @@ impl Walk {
     }
 }
 
-type Named = (std::ffi::OsString, FileType);
+type NameAndType = (std::ffi::OsString, FileType);
 
 /// Lists a folder below the workspace; no symbolic links on the way.
 fn list(
     workspace: &rustix::fd::OwnedFd,
     folder: &Path,
-) -> Result<impl Iterator<Item = Result<Named, Errno>> + use<>, Errno> {
+) -> Result<impl Iterator<Item = Result<NameAndType, Errno>> + use<>, Errno> {
     use std::os::unix::ffi::OsStrExt;
 
     let here = Path::new(".");

@@ -6,6 +6,7 @@ import { lastChanges } from "../live";
 import { follow, pathOf } from "../route";
 import type { Changes as Report, ChangesEvent, ChangedPath, FileState } from "../shapes";
 import { rowsOfUnified } from "../unified";
+import { pathText } from "../visible";
 import { NewFileText, RowCounts, Rows } from "./diffview";
 import { CoveredLine, Meanings, coveredBy, isOfGit } from "./meaning";
 import { useReading } from "./reading";
@@ -62,14 +63,14 @@ function ChangedFile({ file, opens }: { file: ChangedPath; opens: boolean }) {
   const head = (
     <>
       <span class={`action ${TONES[file.action]}`}>{WORDS[file.action]}</span>{" "}
-      <strong class="path"><SafeText text={file.path} /></strong>
-      {file.from !== undefined && <> from <strong class="path"><SafeText text={file.from} /></strong></>}
+      <strong class="path"><SafeText text={pathText(file.path)} /></strong>
+      {file.from !== undefined && <> from <strong class="path"><SafeText text={pathText(file.from)} /></strong></>}
       {about && <span class="dim small">{about.text}{about.target !== undefined && <code><SafeText text={about.target} /></code>}</span>}
       <RowCounts rows={rows} />
     </>
   );
   const [open, setOpen] = useState(opens);
-  if (!rows.length && !file.note) return <section class="file" aria-label={`${WORDS[file.action]} ${file.path}`}><div class="file-head">{head}</div></section>;
+  if (!rows.length && !file.note) return <section class="file" aria-label={`${WORDS[file.action]} ${pathText(file.path)}`}><div class="file-head">{head}</div></section>;
   return (
     <details class="file" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary class="file-head">{head}</summary>

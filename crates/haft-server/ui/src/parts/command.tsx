@@ -1,10 +1,14 @@
 // A command line in full, with its parts and the files that it writes.
 
 import type { Permission } from "../shapes";
+import { pathText } from "../visible";
 import type { ArgumentMap } from "./arguments";
 import { StateWord } from "./badges";
 import { Copy } from "./copy";
 import { Block, SafeText } from "./text";
+
+/** Kinds of effects whose value is a path. */
+const PATHS = new Set(["read", "write", "remove"]);
 
 export function Command({ args, parts, permissions }: { args: ArgumentMap; parts: Permission[]; permissions: Permission[] }) {
   const argv = Array.isArray(args.argv) ? args.argv.map((word) => (typeof word === "string" ? word : JSON.stringify(word))) : undefined;
@@ -29,7 +33,7 @@ export function Part({ part, does }: { part: Permission; does: string }) {
   return (
     <li>
       {part.verdict && <><StateWord word={part.verdict} />{" "}</>}<span class="what">{does}</span>{" "}
-      <code class={does === "writes" ? "writes" : ""}><SafeText text={part.value} /></code> <span class={`risk-${part.risk} small`}>{part.risk}</span>
+      <code class={does === "writes" ? "writes" : ""}><SafeText text={PATHS.has(part.kind) ? pathText(part.value) : part.value} /></code> <span class={`risk-${part.risk} small`}>{part.risk}</span>
     </li>
   );
 }

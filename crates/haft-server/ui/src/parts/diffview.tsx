@@ -6,9 +6,10 @@ import { RequestError, errorText, get } from "../api";
 import { coloursOf, type Span } from "../code";
 import { NO_NEWLINE, rowsOf, type Row, type Stretch } from "../diff";
 import { rowsOfHunks } from "../hunks";
-import { wholeName } from "../previews";
+import { whatOf, wholeName } from "../previews";
 import type { Preview, Side as FileSide } from "../shapes";
 import { bytes } from "../time";
+import { pathText } from "../visible";
 import { Block, SafeText, useFold } from "./text";
 
 /** Number of rows above which a diff folds, and of rows shown then. */
@@ -18,20 +19,18 @@ const HEAD = 60;
 /** The id of the request whose files are shown. */
 export const RequestContext = createContext<string | undefined>(undefined);
 
-const WORDS = { create: "new file", change: "changes", delete: "deletes", move: "moves" };
-
 /** One file of a preview. */
 export function FileChange({ file }: { file: Preview }) {
   const [whole, setWhole] = useState<WholeFile>();
   const shown = useMemo((): Preview => (whole ? { ...file, ...whole, hunks: undefined, added: undefined } : file), [file, whole]);
   const cut = shown.clipped || !!shown.hunks?.length;
   return (
-    <div class="file" role="group" aria-label={`${WORDS[file.action]} ${file.path}`}>
+    <div class="file" role="group" aria-label={`${whatOf(file)} ${pathText(file.path)}`}>
       <header class="file-head">
-        <span class={`action ${file.action}`}>{WORDS[file.action]}</span>
-        <strong class="path"><SafeText text={file.path} /></strong>
+        <span class={`action ${file.action}`}>{whatOf(file)}</span>
+        <strong class="path"><SafeText text={pathText(file.path)} /></strong>
         {file.files !== undefined && <span class="dim small">{file.files.toLocaleString("en")} files</span>}
-        {file.to !== undefined && <> to <strong class="path"><SafeText text={file.to} /></strong></>}
+        {file.to !== undefined && <> to <strong class="path"><SafeText text={pathText(file.to)} /></strong></>}
         <Sizes file={file} />
         <Counts file={shown} />
       </header>
@@ -105,6 +104,7 @@ export function RowCounts({ rows }: { rows: Row[] }) {
 function Body({ file }: { file: Preview }) {
   const hunks = useMemo(() => rowsOfHunks(file.hunks ?? []), [file]);
   if (hunks.length) return <Rows rows={hunks} path={file.to ?? file.path} />;
+  if (file.aspect === "folder") return null;
   if (file.folded !== undefined) return <p class="note">Its content is not shown: <SafeText text={file.folded} /></p>;
   if (file.binary) return <p class="note">A binary file: its lines cannot be compared.</p>;
   if (file.before === undefined && file.after === undefined) return <p class="note">The contents of the file are not available.</p>;

@@ -1,5 +1,6 @@
 // The deciding fact of a request in full: the command with its parts, the change, the URL, else the arguments in the schema's order.
 
+import { isAmong } from "../previews";
 import type { ApprovalDetail, Permission } from "../shapes";
 import { Arguments, argumentsOf, type ArgumentMap } from "./arguments";
 import { Command, Part } from "./command";
@@ -35,7 +36,7 @@ function Facts({ detail }: { detail: ApprovalDetail }) {
   if (meanings.length) parts.unshift(<Meanings meanings={meanings} />);
   if (preview.length) {
     const covers = coveredBy(meanings);
-    parts.push(...preview.filter((file) => !covers.has(file.path)).map((file, index) => <FileChange key={index} file={file} />), <Covered meanings={meanings} preview={preview} />);
+    parts.push(...preview.filter((file) => !isAmong(file, covers)).map((file, index) => <FileChange key={index} file={file} />), <Covered meanings={meanings} preview={preview} />);
     const texts = preview.every((file) => !file.binary && !file.clipped && (file.after !== undefined || file.action === "delete"));
     if (texts) ["path", "content", "edits", "patch", "from", "to"].forEach((name) => shown.add(name));
   }
@@ -54,7 +55,7 @@ function AppliedChanges({ detail, args }: { detail: ApprovalDetail; args: Argume
   const meanings = detail.meanings ?? [];
   const covers = coveredBy(meanings);
   const preview = detail.preview ?? [];
-  const files = preview.filter((file) => !covers.has(file.path));
+  const files = preview.filter((file) => !isAmong(file, covers));
   const shown = new Set(preview.flatMap((file) => [file.path, file.to ?? file.path]));
   const others = detail.permissions.filter((permission) => permission.kind !== "apply" && !shown.has(permission.value) && !covers.has(permission.value));
   const network = Array.isArray(args.network) ? args.network.filter((line) => typeof line === "string") : [];

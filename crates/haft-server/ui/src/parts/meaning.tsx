@@ -2,8 +2,10 @@
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { isAmong } from "../previews";
 import type { Meaning, MeaningKind, Picture, Preview } from "../shapes";
 import { bytes } from "../time";
+import { pathText } from "../visible";
 import { FileChange } from "./diffview";
 import { SafeText, useFold } from "./text";
 
@@ -140,12 +142,12 @@ function OnePicture({ title, picture, none }: { title: string; picture: Picture 
 export function Covered({ meanings, preview }: { meanings: Meaning[]; preview: Preview[] }) {
   const covers = coveredBy(meanings);
   if (!covers.size) return null;
-  const files = preview.filter((file) => covers.has(file.path));
+  const files = preview.filter((file) => isAmong(file, covers));
   const known = new Set(files.map((file) => file.path));
   const names = [...covers].filter((path) => !known.has(path));
   return (
     <CoveredLine paths={[...covers]}>
-      {names.length > 0 && <ul class="meaning-lines mono">{names.slice(0, NAMED).map((name) => <li key={name}><SafeText text={name} /></li>)}{names.length > NAMED && <li class="dim">and {(names.length - NAMED).toLocaleString("en")} more</li>}</ul>}
+      {names.length > 0 && <ul class="meaning-lines mono">{names.slice(0, NAMED).map((name) => <li key={name}><SafeText text={pathText(name)} /></li>)}{names.length > NAMED && <li class="dim">and {(names.length - NAMED).toLocaleString("en")} more</li>}</ul>}
       {files.map((file) => <FileChange key={file.path} file={file} />)}
     </CoveredLine>
   );

@@ -6,6 +6,7 @@ import { useKeys } from "../keys";
 import { mayAct } from "../live";
 import { follow, pathOf } from "../route";
 import type { Failure, Outcome, UndoPlan } from "../shapes";
+import { pathText } from "../visible";
 import { StateWord } from "./badges";
 import { SafeText } from "./text";
 
@@ -66,8 +67,8 @@ function Plan({ plan, what, busy, undo, close }: { plan: UndoPlan; what: string;
       <ul class="steps" tabIndex={0} aria-label="what the undo does">
         {plan.steps.slice(0, LISTED).map((step) => (
           <li key={`${step.action} ${step.path}`}>
-            <span class={`action ${TONES[step.action]}`}>{DOES[step.action]}</span> <code><SafeText text={step.path} /></code>
-            {step.from !== undefined && <> from <code><SafeText text={step.from} /></code></>}
+            <span class={`action ${TONES[step.action]}`}>{DOES[step.action]}</span> <code><SafeText text={pathText(step.path)} /></code>
+            {step.from !== undefined && <> from <code><SafeText text={pathText(step.from)} /></code></>}
           </li>
         ))}
         {count > LISTED && <li class="dim">and {(count - LISTED).toLocaleString("en")} more</li>}
@@ -92,7 +93,7 @@ function Conflicts({ failure, close }: { failure: Failure; close: () => void }) 
           : <p><StateWord word={failure.kind} /> <SafeText text={failure.message} /></p>}
         {conflicts.length > 0 && (
           <ul class="steps" tabIndex={0} aria-label="what prevents the undo">
-            {conflicts.slice(0, LISTED).map((conflict) => <li key={`${conflict.path} ${conflict.why}`}><code><SafeText text={conflict.path} /></code> <SafeText text={conflict.why} /></li>)}
+            {conflicts.slice(0, LISTED).map((conflict) => <li key={`${conflict.path} ${conflict.why}`}><code><SafeText text={pathText(conflict.path)} /></code> <SafeText text={conflict.why} /></li>)}
             {more > 0 && <li class="dim">and {more.toLocaleString("en")} more</li>}
           </ul>
         )}
@@ -116,7 +117,7 @@ function Done({ outcome, what, close }: { outcome: Outcome; what: string; close:
         {outcome.error?.advice && <p class="dim"><SafeText text={outcome.error.advice} /></p>}
         {changes.length > 0 && (
           <ul class="steps" tabIndex={0} aria-label="what was undone">
-            {changes.slice(0, LISTED).map((change) => <li key={change.path}><span class="action">{change.action}</span> <code><SafeText text={change.path} /></code></li>)}
+            {changes.slice(0, LISTED).map((change) => <li key={change.path}><span class="action">{change.action}</span> <code><SafeText text={pathText(change.path)} /></code></li>)}
             {changes.length > LISTED && <li class="dim">and {(changes.length - LISTED).toLocaleString("en")} more</li>}
           </ul>
         )}

@@ -8,9 +8,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use haft_http::dial::{BoxFuture, Dial, Io};
+use haft_http::tls::Tls;
 use http_body_util::BodyExt as _;
+use hyper::Uri;
 use hyper::body::Body as _;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector as TcpConnector};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -19,11 +21,8 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody,
     HttpResponse, HttpResponseBody, HttpService,
 };
-use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tower_service::Service;
-
-use super::dial::{Dial, Duplex};
 
 /// Time limit for making a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -34,7 +33,7 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an idle connection is kept open.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
-type Connections = legacy::Client<HttpsConnector<Dialer>, HttpRequestBody>;
+type Connections = legacy::Client<Dialer, HttpRequestBody>;
 
 /// An HTTP client; clones share its connections.
 #[derive(Debug, Clone)]
@@ -43,31 +42,13 @@ pub(super) struct Client(Connections);
 impl Client {
     /// Creates a client that opens its own connections or has `dial` open them. It allows unencrypted HTTP only if `plain` is
     /// set.
-    pub(super) fn new(plain: bool, dial: Option<Arc<dyn Dial>>) -> Result<Self, rustls::Error> {
-        let mut roots = RootCertStore::empty();
-        if !plain {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let tls = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        let mut tcp = TcpConnector::new();
-        tcp.enforce_http(false);
-        tcp.set_nodelay(true);
-        tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
-        let https = HttpsConnectorBuilder::new().with_tls_config(tls);
-        let https = if plain {
-            https.https_or_http()
-        } else {
-            https.https_only()
-        };
+    pub(super) fn new(plain: bool, dial: Option<Arc<dyn Dial>>) -> Self {
+        let dial = dial.unwrap_or_else(|| Arc::new(TcpDial::new()));
         let client = legacy::Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_TIMEOUT)
-            .build(https.enable_http1().wrap_connector(Dialer { tcp, dial }));
-        Ok(Self(client))
+            .build(Dialer { plain, dial });
+        Self(client)
     }
 
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
@@ -84,47 +65,80 @@ impl Client {
     }
 }
 
-/// Opens connections by TCP, or through the `Dial` that the embedder supplies.
-#[derive(Debug, Clone)]
-struct Dialer {
+/// Opens connections by TCP to whichever of the host's addresses is the fastest to accept.
+#[derive(Debug)]
+struct TcpDial {
     tcp: TcpConnector,
-    dial: Option<Arc<dyn Dial>>,
+    tls: Tls,
 }
 
-type Opening = Pin<Box<dyn Future<Output = io::Result<TokioIo<Line>>> + Send>>;
-
-impl Service<hyper::Uri> for Dialer {
-    type Response = TokioIo<Line>;
-    type Error = io::Error;
-    type Future = Opening;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
-        self.tcp.poll_ready(context).map_err(io::Error::other)
+impl TcpDial {
+    fn new() -> Self {
+        let mut tcp = TcpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        Self {
+            tcp,
+            tls: Tls::default(),
+        }
     }
 
-    fn call(&mut self, uri: hyper::Uri) -> Opening {
-        let Some(dial) = self.dial.clone() else {
-            let opening = self.tcp.call(uri);
-            return Box::pin(async move {
-                let stream = opening.await.map_err(io::Error::other)?.into_inner();
-                Ok(TokioIo::new(Line(Box::new(stream))))
-            });
-        };
+    async fn connect(&self, host: &str, port: u16, secure: bool) -> io::Result<Box<dyn Io>> {
+        let uri = format!("http://{host}:{port}/").parse::<Uri>();
+        let opening = self.tcp.clone().call(uri.map_err(io::Error::other)?);
+        let stream = opening.await.map_err(io::Error::other)?.into_inner();
+        if !secure {
+            return Ok(Box::new(stream));
+        }
+        Ok(Box::new(self.tls.wrap(stream, host).await?))
+    }
+}
+
+impl Dial for TcpDial {
+    fn dial<'a>(
+        &'a self,
+        host: &'a str,
+        port: u16,
+        secure: bool,
+    ) -> BoxFuture<'a, io::Result<Box<dyn Io>>> {
+        Box::pin(self.connect(host, port, secure))
+    }
+}
+
+/// Opens the connections of the client's pool.
+#[derive(Debug, Clone)]
+struct Dialer {
+    /// Whether connections may be unencrypted.
+    plain: bool,
+    dial: Arc<dyn Dial>,
+}
+
+impl Service<Uri> for Dialer {
+    type Response = TokioIo<Line>;
+    type Error = io::Error;
+    type Future = BoxFuture<'static, io::Result<TokioIo<Line>>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let Self { plain, dial } = self.clone();
         Box::pin(async move {
+            let secure = uri.scheme_str() != Some("http");
+            if !secure && !plain {
+                return Err(io::Error::other("unencrypted connections are not allowed"));
+            }
+            let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
             let host = uri.host().unwrap_or_default();
-            let standard = if uri.scheme_str() == Some("http") {
-                80
-            } else {
-                443
-            };
-            let stream = dial.dial(host, uri.port_u16().unwrap_or(standard)).await?;
-            Ok(TokioIo::new(Line(stream)))
+            Ok(TokioIo::new(Line(dial.dial(host, port, secure).await?)))
         })
     }
 }
 
 /// A connection, regardless of how it was opened.
-struct Line(Box<dyn Duplex>);
+struct Line(Box<dyn Io>);
 
 impl Connection for Line {
     fn connected(&self) -> Connected {

@@ -26,9 +26,8 @@ pub(super) struct Keys {
 /// What a key refers to.
 #[derive(Debug)]
 pub(super) enum Entry {
-    /// A run's file.
+    /// The `run.json` of the run in this folder.
     Run(String),
-    /// An artifact.
     Kept(StoredObject),
 }
 

@@ -57,10 +57,8 @@ impl ObjectArtifacts {
                 break;
             }
         }
-        let client = Client::new(plain, dial)
-            .map_err(|e| StoreError(format!("set up its encryption: {e}").into()))?;
         let store = builder
-            .with_http_connector(client)
+            .with_http_connector(Client::new(plain, dial))
             .build()
             .map_err(|_| StoreError("its AWS_… variables do not fit together".into()))?;
         let place = format!("s3://{bucket}/{prefix}");

@@ -73,7 +73,7 @@ pub(super) enum Step {
     },
     Deliver(ApprovalId),
     Attend(ApprovalId, bool),
-    /// Also why.
+    /// Ends a request without its call; the text says why.
     End(ApprovalId, Ending, String),
     /// Marks a tenant's expired requests.
     Sweep(String),

@@ -4,12 +4,12 @@ use proptest::prelude::*;
 
 use crate::dialect::Dialect;
 use crate::error::WireError;
-use crate::limits::Limits;
-use crate::reply::{Item, Reply, Stop};
+use crate::limits::ReplyLimits;
+use crate::reply::{Reply, StopReason, TurnItem};
 use crate::stream::Delta;
 
 fn read(body: &str) -> Result<Reply, WireError> {
-    Dialect::Gemini.read(body.as_bytes(), Limits::default())
+    Dialect::Gemini.read(body.as_bytes(), ReplyLimits::default())
 }
 
 fn candidate(parts: &str, finish: &str) -> String {
@@ -22,7 +22,7 @@ fn streamed(
     stream: &str,
     sizes: impl Iterator<Item = usize>,
 ) -> Result<(Reply, Vec<Delta>), WireError> {
-    let mut reader = Dialect::Gemini.reader(Limits::default());
+    let mut reader = Dialect::Gemini.reader(ReplyLimits::default());
     let (mut rest, mut deltas) = (stream.as_bytes(), Vec::new());
     for size in sizes {
         let (piece, after) = rest.split_at(size.min(rest.len()));
@@ -108,11 +108,11 @@ fn parts_of_a_stream_come_together_and_keep_their_signatures() {
     );
     assert_eq!(
         (&reply.stop, reply.id.as_deref(), reply.model.as_deref()),
-        (&Stop::Calls, Some("r"), Some("m"))
+        (&StopReason::Calls, Some("r"), Some("m"))
     );
     assert!(matches!(
         &reply.turn.items[reply.turn.items.len() - 2..],
-        [Item::Hosted { .. }, Item::Unknown { .. }]
+        [TurnItem::Hosted { .. }, TurnItem::Unknown { .. }]
     ));
     let again = read(&candidate(parts, "\"STOP\"")).unwrap();
     assert_eq!(
@@ -144,13 +144,13 @@ fn calls_of_a_stream_are_shown_with_whole_arguments() {
 #[test]
 fn reasons_to_stop_are_told_apart() {
     let rows = [
-        ("STOP", Stop::End),
-        ("MAX_TOKENS", Stop::Length),
-        ("SAFETY", Stop::Filter),
-        ("RECITATION", Stop::Filter),
+        ("STOP", StopReason::End),
+        ("MAX_TOKENS", StopReason::Length),
+        ("SAFETY", StopReason::Filter),
+        ("RECITATION", StopReason::Filter),
         (
             "MALFORMED_FUNCTION_CALL",
-            Stop::Other("MALFORMED_FUNCTION_CALL".to_owned()),
+            StopReason::Other("MALFORMED_FUNCTION_CALL".to_owned()),
         ),
     ];
     for (word, expect) in rows {
@@ -165,10 +165,10 @@ fn reasons_to_stop_are_told_apart() {
     let reply = read(blocked).unwrap();
     assert_eq!(
         (reply.stop, reply.turn.items.len(), reply.usage.input),
-        (Stop::Filter, 0, 4)
+        (StopReason::Filter, 0, 4)
     );
     let (reply, _) = streamed(&stream(&[blocked]), std::iter::empty()).unwrap();
-    assert_eq!(reply.stop, Stop::Filter);
+    assert_eq!(reply.stop, StopReason::Filter);
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn what_is_no_reply_is_an_error_whole_or_streamed() {
 #[test]
 fn a_stream_has_limits() {
     let push = |text: &str| {
-        let limits = Limits {
+        let limits = ReplyLimits {
             reply: 400,
             event: 200,
             calls: 1,

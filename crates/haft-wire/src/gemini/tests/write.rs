@@ -4,20 +4,20 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::declarations::Declarations;
-use crate::declared::{Declared, Freeform, Function, Search};
-use crate::declarer::{Declarer, Entry};
+use crate::declared::{Freeform, Function, SearchRunner, ToolDeclaration};
+use crate::declarer::{Declarer, VersionedTool};
 use crate::dialect::Dialect;
-use crate::limits::Limits;
-use crate::message::{Answer, Message, Part};
-use crate::reply::{Call, CallKind, Item, Turn};
-use crate::request::{Choice, Request};
+use crate::limits::ReplyLimits;
+use crate::message::{ContentPart, Message, ToolOutput};
+use crate::reply::{Call, CallKind, Turn, TurnItem};
+use crate::request::{Request, ToolChoice};
 
 fn raw(json: &str) -> Box<RawValue> {
     RawValue::from_string(json.to_owned()).unwrap()
 }
 
-fn function(name: &str, strict: bool) -> Declared {
-    Declared::Function(Function {
+fn function(name: &str, strict: bool) -> ToolDeclaration {
+    ToolDeclaration::Function(Function {
         name: name.to_owned(),
         description: String::new(),
         parameters: raw(r#"{"type":"object"}"#).into(),
@@ -26,10 +26,12 @@ fn function(name: &str, strict: bool) -> Declared {
     })
 }
 
-fn declared(tools: &[Declared]) -> std::sync::Arc<Declarations> {
+fn declared(tools: &[ToolDeclaration]) -> std::sync::Arc<Declarations> {
     let versions: Vec<String> = (0..tools.len()).map(|at| at.to_string()).collect();
     let all = versions.iter().zip(tools);
-    let entries: Vec<_> = all.map(|(version, tool)| Entry { version, tool }).collect();
+    let entries: Vec<_> = all
+        .map(|(version, tool)| VersionedTool { version, tool })
+        .collect();
     Declarer::new(Dialect::Gemini).declare(&entries)
 }
 
@@ -39,7 +41,7 @@ fn request<'a>(messages: &'a [Message], tools: &'a Declarations) -> Request<'a> 
         system: "",
         messages,
         tools,
-        choice: &Choice::Auto,
+        choice: &ToolChoice::Auto,
         parallel: true,
         max_tokens: None,
         stream: false,
@@ -54,13 +56,13 @@ fn body(request: &Request<'_>) -> Value {
 fn turn(content: &str) -> Turn {
     let body = format!(r#"{{"candidates":[{{"content":{content},"finishReason":"STOP"}}]}}"#);
     Dialect::Gemini
-        .read(body.as_bytes(), Limits::default())
+        .read(body.as_bytes(), ReplyLimits::default())
         .unwrap()
         .turn
 }
 
-fn file(media_type: &str) -> Part {
-    Part::File {
+fn file(media_type: &str) -> ContentPart {
+    ContentPart::File {
         name: "f".to_owned(),
         media_type: media_type.to_owned(),
         data: "AAAA".to_owned(),
@@ -73,12 +75,12 @@ fn inline(media_type: &str) -> Value {
 
 #[test]
 fn tools_of_every_kind_are_declared_and_others_reported() {
-    let freeform = Declared::Freeform(Freeform {
+    let freeform = ToolDeclaration::Freeform(Freeform {
         name: "patch".to_owned(),
         description: "Patches.".to_owned(),
         grammar: None,
     });
-    let provider = |dialect, spec: &str| Declared::Provider {
+    let provider = |dialect, spec: &str| ToolDeclaration::Provider {
         dialect,
         spec: raw(spec),
     };
@@ -90,7 +92,7 @@ fn tools_of_every_kind_are_declared_and_others_reported() {
             Dialect::Anthropic,
             r#"{"type":"bash_20250124","name":"bash"}"#,
         ),
-        Declared::ToolSearch(Search::Provider),
+        ToolDeclaration::ToolSearch(SearchRunner::Provider),
     ]);
     let expect = concat!(
         r#"[{"functionDeclarations":[{"name":"crm.find","description":"","parametersJsonSchema":{"type":"object"}},"#,
@@ -119,7 +121,7 @@ fn a_body_is_compact_and_shares_its_settings_with_the_host() {
     ];
     let request = Request {
         system: "Be brief.",
-        choice: &Choice::Tool("a".to_owned()),
+        choice: &ToolChoice::Tool("a".to_owned()),
         max_tokens: Some(9),
         extra: &extra,
         ..request(&history, &tools)
@@ -140,20 +142,20 @@ fn a_body_is_compact_and_shares_its_settings_with_the_host() {
 
 #[test]
 fn choices_are_said_in_the_providers_words() {
-    let allowed = |required| Choice::Allowed {
+    let allowed = |required| ToolChoice::Allowed {
         names: vec!["a".to_owned()],
         required,
     };
-    let none = Choice::Allowed {
+    let none = ToolChoice::Allowed {
         names: Vec::new(),
         required: false,
     };
     let rows = [
-        (Choice::Auto, false, Value::Null),
-        (Choice::Auto, true, json!({"mode": "VALIDATED"})),
-        (Choice::None, false, json!({"mode": "NONE"})),
+        (ToolChoice::Auto, false, Value::Null),
+        (ToolChoice::Auto, true, json!({"mode": "VALIDATED"})),
+        (ToolChoice::None, false, json!({"mode": "NONE"})),
         (none, false, json!({"mode": "NONE"})),
-        (Choice::Required, true, json!({"mode": "ANY"})),
+        (ToolChoice::Required, true, json!({"mode": "ANY"})),
         (
             allowed(true),
             false,
@@ -176,7 +178,7 @@ fn choices_are_said_in_the_providers_words() {
             expect
         );
     }
-    let (tools, choice) = (declared(&[]), Choice::Required);
+    let (tools, choice) = (declared(&[]), ToolChoice::Required);
     let request = Request {
         choice: &choice,
         ..request(&[], &tools)
@@ -190,16 +192,16 @@ fn answers_find_their_calls_and_carry_no_id_that_haft_made() {
     let turn = turn(content);
     let calls: Vec<Call> = turn.calls().cloned().collect();
     let answers = vec![
-        Answer {
+        ToolOutput {
             parts: vec![
-                Part::Text("one".to_owned()),
+                ContentPart::Text("one".to_owned()),
                 file("image/png"),
                 file("audio/wav"),
             ],
-            ..Answer::text(calls[0].clone(), "")
+            ..ToolOutput::text(calls[0].clone(), "")
         },
-        Answer::error(calls[1].clone(), "two"),
-        Answer::text(calls[2].clone(), "three"),
+        ToolOutput::error(calls[1].clone(), "two"),
+        ToolOutput::text(calls[2].clone(), "three"),
     ];
     let history = [
         Message::user("Go"),
@@ -255,18 +257,18 @@ fn a_turn_of_another_dialect_is_given_with_the_signature_for_such_turns() {
     let turn = Turn {
         dialect: Dialect::Anthropic,
         items: vec![
-            Item::Thinking("t".to_owned()),
-            Item::Text("Text".to_owned()),
-            Item::Call(call("toolu_1")),
+            TurnItem::Thinking("t".to_owned()),
+            TurnItem::Text("Text".to_owned()),
+            TurnItem::Call(call("toolu_1")),
         ],
         raw: raw("[]"),
     };
     let empty = Turn {
         dialect: Dialect::Anthropic,
-        items: vec![Item::Thinking("t".to_owned())],
+        items: vec![TurnItem::Thinking("t".to_owned())],
         raw: raw("[]"),
     };
-    let results = Message::Results(vec![Answer::text(call("toolu_1"), "done")]);
+    let results = Message::Results(vec![ToolOutput::text(call("toolu_1"), "done")]);
     let history = [
         Message::Model(turn),
         results,

@@ -3,8 +3,8 @@
 use serde_json::value::RawValue;
 
 use crate::declarations::Declarations;
-use crate::declared::{Declared, Freeform, Function, Grammar, Search};
-use crate::declarer::{Declarer, Entry};
+use crate::declared::{Freeform, Function, Grammar, SearchRunner, ToolDeclaration};
+use crate::declarer::{Declarer, VersionedTool};
 use crate::dialect::Dialect;
 
 fn raw(json: &str) -> Box<RawValue> {
@@ -21,14 +21,16 @@ fn function(name: &str, schema: &str, strict: bool) -> Function {
     }
 }
 
-fn declared(tools: &[Declared]) -> std::sync::Arc<Declarations> {
+fn declared(tools: &[ToolDeclaration]) -> std::sync::Arc<Declarations> {
     let versions: Vec<String> = (0..tools.len()).map(|at| at.to_string()).collect();
     let all = versions.iter().zip(tools);
-    let entries: Vec<_> = all.map(|(version, tool)| Entry { version, tool }).collect();
+    let entries: Vec<_> = all
+        .map(|(version, tool)| VersionedTool { version, tool })
+        .collect();
     Declarer::new(Dialect::Anthropic).declare(&entries)
 }
 
-fn json(tools: &[Declared]) -> String {
+fn json(tools: &[ToolDeclaration]) -> String {
     String::from_utf8(declared(tools).json().to_vec()).unwrap()
 }
 
@@ -41,7 +43,7 @@ fn tools_of_every_kind_are_declared() {
         definition: "start: \"a\"".to_owned(),
     });
     let patch = |grammar| {
-        Declared::Freeform(Freeform {
+        ToolDeclaration::Freeform(Freeform {
             name: "patch".to_owned(),
             description: "Patches.".to_owned(),
             grammar,
@@ -54,11 +56,11 @@ fn tools_of_every_kind_are_declared() {
     let bash = r#"{"type":"bash_20250124","name":"bash"}"#;
     let rows = [
         (
-            Declared::Function(function("crm.find", ANY, false)),
+            ToolDeclaration::Function(function("crm.find", ANY, false)),
             r#"[{"name":"crm__find","description":"Does crm.find.","input_schema":{"type":"object"}}]"#,
         ),
         (
-            Declared::Function(deferred),
+            ToolDeclaration::Function(deferred),
             r#"[{"name":"late","description":"Does late.","input_schema":{"type":"object"},"defer_loading":true}]"#,
         ),
         (
@@ -70,7 +72,7 @@ fn tools_of_every_kind_are_declared() {
             r#"[{"name":"patch","description":"Patches.","input_schema":{"type":"object","properties":{"input":{"type":"string","description":"A text of this lark grammar:\nstart: \"a\""}},"required":["input"],"additionalProperties":false}}]"#,
         ),
         (
-            Declared::Namespace {
+            ToolDeclaration::Namespace {
                 name: "crm".to_owned(),
                 description: String::new(),
                 tools: vec![function("a", ANY, false), function("b", ANY, false)],
@@ -78,14 +80,14 @@ fn tools_of_every_kind_are_declared() {
             r#"[{"name":"crm__a","description":"Does a.","input_schema":{"type":"object"}},{"name":"crm__b","description":"Does b.","input_schema":{"type":"object"}}]"#,
         ),
         (
-            Declared::Provider {
+            ToolDeclaration::Provider {
                 dialect: Dialect::Anthropic,
                 spec: raw(bash),
             },
             r#"[{"type":"bash_20250124","name":"bash"}]"#,
         ),
         (
-            Declared::ToolSearch(Search::Provider),
+            ToolDeclaration::ToolSearch(SearchRunner::Provider),
             r#"[{"type":"tool_search_tool_bm25_20251119","name":"tool_search_tool_bm25"}]"#,
         ),
     ];
@@ -96,7 +98,7 @@ fn tools_of_every_kind_are_declared() {
 
 #[test]
 fn a_tool_of_another_dialect_is_left_out_and_reported() {
-    let shell = Declared::Provider {
+    let shell = ToolDeclaration::Provider {
         dialect: Dialect::OpenAiResponses,
         spec: raw(r#"{"type":"shell"}"#),
     };
@@ -107,9 +109,9 @@ fn a_tool_of_another_dialect_is_left_out_and_reported() {
 
 #[test]
 fn the_hosts_search_is_declared_once() {
-    let search = Declared::ToolSearch(Search::Host);
+    let search = ToolDeclaration::ToolSearch(SearchRunner::Host);
     assert!(json(std::slice::from_ref(&search)).starts_with(r#"[{"name":"tool_search","#));
-    let own = Declared::Function(function("tool_search", ANY, false));
+    let own = ToolDeclaration::Function(function("tool_search", ANY, false));
     let both = json(&[own, search]);
     assert_eq!(both.matches("tool_search\"").count(), 1, "{both}");
 }
@@ -144,7 +146,7 @@ fn strict_schemas_are_brought_into_the_subset() {
         ),
     ];
     for (schema, expect, moved) in rows {
-        let tools = declared(&[Declared::Function(function("t", schema, true))]);
+        let tools = declared(&[ToolDeclaration::Function(function("t", schema, true))]);
         let json = String::from_utf8(tools.json().to_vec()).unwrap();
         assert_eq!(
             json,
@@ -200,7 +202,7 @@ fn a_schema_outside_of_the_subset_is_declared_without_strict_and_the_reason_is_r
         (deep.as_str(), "", "nests deeper"),
     ];
     for (schema, at, why) in rows {
-        let tools = declared(&[Declared::Function(function("t", schema, true))]);
+        let tools = declared(&[ToolDeclaration::Function(function("t", schema, true))]);
         let json = String::from_utf8(tools.json().to_vec()).unwrap();
         assert_eq!(
             json,
@@ -226,7 +228,7 @@ fn tools_over_a_limit_of_the_request_are_declared_without_strict() {
         (union, 16, "16 arguments"),
     ] {
         let tools: Vec<_> = (0..25)
-            .map(|at| Declared::Function(function(&format!("t{at}"), schema, true)))
+            .map(|at| ToolDeclaration::Function(function(&format!("t{at}"), schema, true)))
             .collect();
         let tools = declared(&tools);
         let json = String::from_utf8(tools.json().to_vec()).unwrap();

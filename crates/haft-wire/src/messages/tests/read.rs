@@ -2,14 +2,14 @@
 
 use crate::dialect::Dialect;
 use crate::error::WireError;
-use crate::limits::Limits;
-use crate::reply::{Item, Reply, Stop};
+use crate::limits::ReplyLimits;
+use crate::reply::{Reply, StopReason, TurnItem};
 
 fn read(content: &str, stop: &str) -> Result<Reply, WireError> {
     let body = format!(
         r#"{{"type":"message","id":"msg_1","model":"m","content":{content},"stop_reason":"{stop}","usage":{{"input_tokens":3,"cache_creation_input_tokens":null,"cache_read_input_tokens":4,"output_tokens":5,"output_tokens_details":{{"thinking_tokens":2}}}}}}"#
     );
-    Dialect::Anthropic.read(body.as_bytes(), Limits::default())
+    Dialect::Anthropic.read(body.as_bytes(), ReplyLimits::default())
 }
 
 #[test]
@@ -37,14 +37,14 @@ fn blocks_become_items_and_stay_as_they_were() {
         .items
         .iter()
         .filter_map(|item| match item {
-            Item::Hosted { kind, .. } | Item::Unknown { kind, .. } => Some(kind.as_str()),
+            TurnItem::Hosted { kind, .. } | TurnItem::Unknown { kind, .. } => Some(kind.as_str()),
             _ => None,
         })
         .collect();
     assert_eq!(kinds, ["mcp_tool_use", "mcp_tool_result", "made_later"]);
     assert!(matches!(
         reply.turn.items.last(),
-        Some(Item::Unknown { .. })
+        Some(TurnItem::Unknown { .. })
     ));
 }
 
@@ -62,14 +62,14 @@ fn a_blank_text_is_left_out_of_what_goes_back() {
 #[test]
 fn reasons_to_stop_are_told_apart() {
     let rows = [
-        ("end_turn", Stop::End),
-        ("stop_sequence", Stop::End),
-        ("tool_use", Stop::Calls),
-        ("max_tokens", Stop::Length),
-        ("model_context_window_exceeded", Stop::Length),
-        ("refusal", Stop::Filter),
-        ("pause_turn", Stop::Pause),
-        ("later", Stop::Other("later".to_owned())),
+        ("end_turn", StopReason::End),
+        ("stop_sequence", StopReason::End),
+        ("tool_use", StopReason::Calls),
+        ("max_tokens", StopReason::Length),
+        ("model_context_window_exceeded", StopReason::Length),
+        ("refusal", StopReason::Filter),
+        ("pause_turn", StopReason::Pause),
+        ("later", StopReason::Other("later".to_owned())),
     ];
     for (word, expect) in rows {
         assert_eq!(read("[]", word).unwrap().stop, expect);
@@ -98,15 +98,15 @@ fn what_is_no_reply_is_an_error() {
     ];
     for (body, expect) in rows {
         let error = Dialect::Anthropic
-            .read(body.as_bytes(), Limits::default())
+            .read(body.as_bytes(), ReplyLimits::default())
             .unwrap_err()
             .to_string();
         assert!(error.contains(expect), "{error}");
     }
-    let limits = Limits {
+    let limits = ReplyLimits {
         calls: 1,
         reply: 200,
-        ..Limits::default()
+        ..ReplyLimits::default()
     };
     let two = r#"{"content":[{"type":"tool_use","id":"1","name":"a"},{"type":"tool_use","id":"2","name":"a"}]}"#;
     assert!(matches!(

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use crate::dialect::Dialect;
 use crate::error::WireError;
-use crate::limits::Limits;
-use crate::reply::{Item, Reply, Stop};
+use crate::limits::ReplyLimits;
+use crate::reply::{Reply, StopReason, TurnItem};
 use crate::stream::Delta;
 
 /// Returns the events as a stream.
@@ -62,7 +62,7 @@ fn read(
     stream: &str,
     sizes: impl Iterator<Item = usize>,
 ) -> Result<(Reply, Vec<Delta>), WireError> {
-    let mut reader = Dialect::Anthropic.reader(Limits::default());
+    let mut reader = Dialect::Anthropic.reader(ReplyLimits::default());
     let (mut rest, mut deltas) = (stream.as_bytes(), Vec::new());
     for size in sizes {
         let (piece, after) = rest.split_at(size.min(rest.len()));
@@ -95,7 +95,7 @@ fn blocks_of_a_stream_are_those_that_would_have_come_whole() {
         r#"{{"content":{expect},"stop_reason":"tool_use","id":"msg_1","model":"m","usage":{{"input_tokens":3,"output_tokens":9}}}}"#
     );
     let again = Dialect::Anthropic
-        .read(body.as_bytes(), Limits::default())
+        .read(body.as_bytes(), ReplyLimits::default())
         .unwrap();
     assert_eq!(format!("{again:?}"), format!("{reply:?}"));
     let call = |index, name: &str| Delta::Call {
@@ -129,7 +129,7 @@ fn arguments_that_are_cut_stay_as_they_came_and_go_back_wrapped() {
         STOP,
     ])
     .unwrap();
-    assert_eq!(reply.stop, Stop::Length);
+    assert_eq!(reply.stop, StopReason::Length);
     assert_eq!(reply.turn.calls().next().unwrap().arguments, r#"{"x": "cu"#);
     assert!(
         reply
@@ -144,8 +144,8 @@ fn arguments_that_are_cut_stay_as_they_came_and_go_back_wrapped() {
 fn a_refusal_in_the_middle_is_a_reply_that_says_so() {
     let end = r#"{"type":"message_delta","delta":{"stop_reason":"refusal","stop_details":{"type":"refusal","explanation":"No."}}}"#;
     let (reply, _) = whole(&[START, end, STOP]).unwrap();
-    assert_eq!(reply.stop, Stop::Filter);
-    assert!(matches!(&reply.turn.items[..], [Item::Refusal(text)] if text == "No."));
+    assert_eq!(reply.stop, StopReason::Filter);
+    assert!(matches!(&reply.turn.items[..], [TurnItem::Refusal(text)] if text == "No."));
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn what_is_no_stream_of_this_dialect_is_an_error_and_nothing_more_is_read() {
         let error = whole(events).unwrap_err().to_string();
         assert!(error.contains(expect), "{error}");
     }
-    let mut reader = Dialect::Anthropic.reader(Limits::default());
+    let mut reader = Dialect::Anthropic.reader(ReplyLimits::default());
     assert!(
         reader
             .push(stream(&["nonsense"]).as_bytes(), &mut Vec::new())
@@ -193,7 +193,7 @@ fn what_is_no_stream_of_this_dialect_is_an_error_and_nothing_more_is_read() {
 
 #[test]
 fn a_stream_has_limits() {
-    let small = Limits {
+    let small = ReplyLimits {
         reply: 300,
         event: 200,
         calls: 1,

@@ -4,24 +4,24 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::declarations::Declarations;
-use crate::declared::{Declared, Function};
-use crate::declarer::{Declarer, Entry};
+use crate::declared::{Function, ToolDeclaration};
+use crate::declarer::{Declarer, VersionedTool};
 use crate::dialect::Dialect;
 use crate::error::WireError;
-use crate::limits::Limits;
-use crate::message::{Answer, Message, Part};
-use crate::reply::{Call, CallKind, Item, Turn};
-use crate::request::{Choice, Request};
+use crate::limits::ReplyLimits;
+use crate::message::{ContentPart, Message, ToolOutput};
+use crate::reply::{Call, CallKind, Turn, TurnItem};
+use crate::request::{Request, ToolChoice};
 
 fn raw(json: &str) -> Box<RawValue> {
     RawValue::from_string(json.to_owned()).unwrap()
 }
 
 fn tools(names: &[&str]) -> std::sync::Arc<Declarations> {
-    let tools: Vec<Declared> = names
+    let tools: Vec<ToolDeclaration> = names
         .iter()
         .map(|name| {
-            Declared::Function(Function {
+            ToolDeclaration::Function(Function {
                 name: (*name).to_owned(),
                 description: String::new(),
                 parameters: raw(r#"{"type":"object"}"#).into(),
@@ -33,7 +33,7 @@ fn tools(names: &[&str]) -> std::sync::Arc<Declarations> {
     let entries: Vec<_> = names
         .iter()
         .zip(&tools)
-        .map(|(version, tool)| Entry { version, tool })
+        .map(|(version, tool)| VersionedTool { version, tool })
         .collect();
     Declarer::new(Dialect::Anthropic).declare(&entries)
 }
@@ -44,7 +44,7 @@ fn request<'a>(messages: &'a [Message], tools: &'a Declarations) -> Request<'a> 
         system: "",
         messages,
         tools,
-        choice: &Choice::Auto,
+        choice: &ToolChoice::Auto,
         parallel: true,
         max_tokens: None,
         stream: false,
@@ -64,7 +64,7 @@ fn messages(messages: &[Message], tools: &Declarations) -> Value {
 fn turn(content: &str) -> Turn {
     let body = format!(r#"{{"content":{content},"stop_reason":"tool_use"}}"#);
     Dialect::Anthropic
-        .read(body.as_bytes(), Limits::default())
+        .read(body.as_bytes(), ReplyLimits::default())
         .unwrap()
         .turn
 }
@@ -92,7 +92,7 @@ fn a_body_is_compact_and_in_one_order() {
     ];
     let request = Request {
         system: "Be \"brief\".",
-        choice: &Choice::Tool("crm__find".to_owned()),
+        choice: &ToolChoice::Tool("crm__find".to_owned()),
         parallel: false,
         max_tokens: Some(100),
         stream: true,
@@ -117,32 +117,32 @@ fn results_stand_before_all_else_in_one_message() {
     let content = r#"[{"type":"thinking","thinking":"t","signature":"s"},{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{}},{"type":"later_kind","x":1},{"type":"tool_use","id":"1","name":"a","input":{"n":12345678901234567890123}},{"type":"tool_use","id":"2","name":"left_click","toolset_name":"computer","input":{}},{"type":"tool_use","id":"3","name":"a","input":{}}]"#;
     let turn = turn(content);
     let calls: Vec<Call> = turn.calls().cloned().collect();
-    let picture = Part::Image {
+    let picture = ContentPart::Image {
         media_type: "image/png".to_owned(),
         data: "AAAA".to_owned(),
     };
-    let pdf = Part::File {
+    let pdf = ContentPart::File {
         name: "a.pdf".to_owned(),
         media_type: "application/pdf".to_owned(),
         data: "AAAA".to_owned(),
     };
     let answers = vec![
-        Answer {
+        ToolOutput {
             parts: vec![
-                Part::Text("one".to_owned()),
+                ContentPart::Text("one".to_owned()),
                 picture.clone(),
                 pdf.clone(),
-                Part::Text(" ".to_owned()),
+                ContentPart::Text(" ".to_owned()),
             ],
-            ..Answer::text(calls[0].clone(), "")
+            ..ToolOutput::text(calls[0].clone(), "")
         },
-        Answer {
+        ToolOutput {
             parts: vec![picture, pdf],
-            ..Answer::error(calls[1].clone(), "")
+            ..ToolOutput::error(calls[1].clone(), "")
         },
-        Answer {
+        ToolOutput {
             loads: vec!["late".to_owned(), "unknown".to_owned()],
-            ..Answer::text(calls[2].clone(), "found late")
+            ..ToolOutput::text(calls[2].clone(), "found late")
         },
     ];
     let history = [
@@ -178,18 +178,18 @@ fn a_turn_of_another_dialect_is_given_by_what_it_says_and_calls() {
     };
     let items = |name: &str| {
         vec![
-            Item::Thinking("hidden".to_owned()),
-            Item::Text("Text".to_owned()),
-            Item::Call(call("call-0", name, CallKind::Function, r#"{"q":1}"#)),
-            Item::Call(call("call-1", "patch", CallKind::Freeform, "*** x")),
-            Item::Call(call("fc.9", "gone!", CallKind::Function, "{cut")),
+            TurnItem::Thinking("hidden".to_owned()),
+            TurnItem::Text("Text".to_owned()),
+            TurnItem::Call(call("call-0", name, CallKind::Function, r#"{"q":1}"#)),
+            TurnItem::Call(call("call-1", "patch", CallKind::Freeform, "*** x")),
+            TurnItem::Call(call("fc.9", "gone!", CallKind::Function, "{cut")),
         ]
     };
     let answers = || {
         let calls = [("call-0", "x"), ("call-1", "y"), ("fc.9", "z")];
         let all = calls
             .iter()
-            .map(|(id, text)| Answer::text(call(id, "", CallKind::Function, ""), *text));
+            .map(|(id, text)| ToolOutput::text(call(id, "", CallKind::Function, ""), *text));
         Message::Results(all.collect())
     };
     let history = [
@@ -221,12 +221,12 @@ fn a_turn_of_another_dialect_is_given_by_what_it_says_and_calls() {
 
 #[test]
 fn files_are_given_as_the_provider_reads_them() {
-    let file = |media_type: &str, data: &str| Part::File {
+    let file = |media_type: &str, data: &str| ContentPart::File {
         name: "f".to_owned(),
         media_type: media_type.to_owned(),
         data: data.to_owned(),
     };
-    let audio = Part::Audio {
+    let audio = ContentPart::Audio {
         media_type: "audio/wav".to_owned(),
         data: "AAA=".to_owned(),
     };
@@ -245,7 +245,7 @@ fn files_are_given_as_the_provider_reads_them() {
         ),
         (
             audio,
-            json!({"type": "text", "text": "[sound, audio/wav, 2 bytes: left out, Claude takes no sound]"}),
+            json!({"type": "text", "text": "[sound, audio/wav, 2 bytes: left out, Claude does not accept audio]"}),
         ),
     ];
     for (part, expect) in rows {
@@ -257,18 +257,18 @@ fn files_are_given_as_the_provider_reads_them() {
 #[test]
 fn choices_are_said_in_the_providers_words_or_refused() {
     let declared = tools(&["a", "b"]);
-    let allowed = |names: &[&str], required| Choice::Allowed {
+    let allowed = |names: &[&str], required| ToolChoice::Allowed {
         names: names.iter().map(|name| (*name).to_owned()).collect(),
         required,
     };
     let rows = [
         (
-            Choice::Auto,
+            ToolChoice::Auto,
             json!({"type": "auto", "disable_parallel_tool_use": true}),
         ),
-        (Choice::None, json!({"type": "none"})),
+        (ToolChoice::None, json!({"type": "none"})),
         (
-            Choice::Required,
+            ToolChoice::Required,
             json!({"type": "any", "disable_parallel_tool_use": true}),
         ),
         (
@@ -312,7 +312,7 @@ fn what_the_provider_would_refuse_is_refused_before_it_is_sent() {
         ))
     };
     let answer = |id: &str| {
-        Message::Results(vec![Answer::text(
+        Message::Results(vec![ToolOutput::text(
             call(id, "a", CallKind::Function, "{}"),
             "x",
         )])
@@ -367,7 +367,7 @@ fn turns_that_follow_each_other_are_answered_together() {
             r#"[{{"type":"tool_use","id":"{id}","name":"a","input":{{}}}}]"#
         ))
     };
-    let answer = |id: &str| Answer::text(call(id, "a", CallKind::Function, "{}"), "x");
+    let answer = |id: &str| ToolOutput::text(call(id, "a", CallKind::Function, "{}"), "x");
     let history = [
         Message::Model(used("1")),
         Message::Model(used("2")),
@@ -397,15 +397,15 @@ fn a_paused_turn_goes_on_in_the_same_message() {
 #[test]
 fn an_answer_in_the_providers_own_shape_is_sent_as_it_is_and_one_in_anothers_as_text() {
     let item = r#"{"type":"tool_result","tool_use_id":"1","toolset_name":"browser","content":[{"type":"browser_state","tabs":[]}]}"#;
-    let answer = |id: &str| Answer {
+    let answer = |id: &str| ToolOutput {
         item: Some(raw(item)),
         parts: Vec::new(),
-        ..Answer::not_executed(call(id, "a", CallKind::Function, "{}"))
+        ..ToolOutput::not_executed(call(id, "a", CallKind::Function, "{}"))
     };
     let own = turn(r#"[{"type":"tool_use","id":"1","name":"a","input":{}}]"#);
     let foreign = Turn {
         dialect: Dialect::OpenAiResponses,
-        items: vec![Item::Call(call("2", "a", CallKind::Function, "{}"))],
+        items: vec![TurnItem::Call(call("2", "a", CallKind::Function, "{}"))],
         raw: raw("[]"),
     };
     let history = [
@@ -425,7 +425,7 @@ fn an_answer_in_the_providers_own_shape_is_sent_as_it_is_and_one_in_anothers_as_
 
 #[test]
 fn a_call_of_a_batch_that_was_not_run_is_answered_in_the_providers_words() {
-    let answer = Answer::not_executed(call("1", "left_click", CallKind::Function, "{}"));
+    let answer = ToolOutput::not_executed(call("1", "left_click", CallKind::Function, "{}"));
     assert!(answer.is_error);
     assert_eq!(
         answer.texts(),

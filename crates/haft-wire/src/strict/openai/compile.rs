@@ -1,13 +1,12 @@
 //! Converts a schema to OpenAI's subset, or says why that is not possible.
 
-use crate::strict::tree::Tree;
+use crate::strict::tree::SchemaTree;
 
 /// What was lost of a schema at a place, or why it is outside the subset.
 #[derive(Debug)]
-pub(super) struct Note {
+pub(super) struct SchemaNote {
     /// A JSON pointer.
     pub(super) at: String,
-    /// What it is.
     pub(super) what: String,
 }
 
@@ -16,10 +15,10 @@ const LEVELS: usize = 10;
 const PROPERTIES: usize = 5_000;
 const ENUMS: usize = 1_000;
 const CHARS: usize = 120_000;
-/// Maximum number of characters of a text enum with more than this many values.
+/// An enum of texts with more values than the first number may have at most the second number of characters in total.
 const LONG_ENUM: (usize, usize) = (250, 15_000);
 
-/// Formats that are enforced.
+/// Formats that the provider enforces.
 const FORMATS: [&str; 9] = [
     "date-time",
     "time",
@@ -75,14 +74,14 @@ const SILENT: [&str; 8] = [
 /// Maximum number of nested schemas examined: inlined references can multiply.
 const NODES: usize = 20_000;
 
-type Result<T> = std::result::Result<T, Note>;
+type Result<T> = std::result::Result<T, SchemaNote>;
 
 /// Converts the schema of a function's arguments to the subset, with notes on what was lost.
 ///
 /// # Errors
 /// If that would change its meaning, or it exceeds a limit.
-pub(super) fn compile(schema: &Tree) -> Result<(Tree, Vec<Note>)> {
-    let mut compiling = Compiling {
+pub(super) fn compile(schema: &SchemaTree) -> Result<(SchemaTree, Vec<SchemaNote>)> {
+    let mut compiling = OpenAiCompiler {
         root: schema,
         notes: Vec::new(),
         properties: 0,
@@ -93,7 +92,7 @@ pub(super) fn compile(schema: &Tree) -> Result<(Tree, Vec<Note>)> {
     };
     let refuse = |what: &str| Err(note("", what));
     let mut begin = schema.clone();
-    if let Some(reference) = schema.get("$ref").and_then(Tree::text) {
+    if let Some(reference) = schema.get("$ref").and_then(SchemaTree::text) {
         begin = compiling.inline(schema, reference, "")?;
     }
     if begin.types() != ["object"] {
@@ -104,7 +103,7 @@ pub(super) fn compile(schema: &Tree) -> Result<(Tree, Vec<Note>)> {
             return refuse(&format!("the root has {keyword}"));
         }
     }
-    let compiled = compiling.node(&begin, Place { at: "", level: 1 })?;
+    let compiled = compiling.node(&begin, SchemaPosition { at: "", level: 1 })?;
     for (is, most, what) in [
         (compiling.properties, PROPERTIES, "properties"),
         (compiling.enums, ENUMS, "values of enums"),
@@ -121,8 +120,8 @@ pub(super) fn compile(schema: &Tree) -> Result<(Tree, Vec<Note>)> {
     Ok((compiled, compiling.notes))
 }
 
-fn note(at: &str, what: impl Into<String>) -> Note {
-    Note {
+fn note(at: &str, what: impl Into<String>) -> SchemaNote {
+    SchemaNote {
         at: at.to_owned(),
         what: what.into(),
     }
@@ -135,14 +134,14 @@ fn below(at: &str, name: &str) -> String {
 
 /// The place of a schema: its JSON pointer, and its nesting level of objects.
 #[derive(Debug, Clone, Copy)]
-struct Place<'p> {
+struct SchemaPosition<'p> {
     at: &'p str,
     level: usize,
 }
 
-struct Compiling<'s> {
-    root: &'s Tree,
-    notes: Vec<Note>,
+struct OpenAiCompiler<'s> {
+    root: &'s SchemaTree,
+    notes: Vec<SchemaNote>,
     properties: usize,
     enums: usize,
     chars: usize,
@@ -151,10 +150,10 @@ struct Compiling<'s> {
     inlining: Vec<String>,
 }
 
-impl Compiling<'_> {
+impl OpenAiCompiler<'_> {
     /// Converts one schema.
-    fn node(&mut self, schema: &Tree, place: Place<'_>) -> Result<Tree> {
-        let Place { at, level } = place;
+    fn node(&mut self, schema: &SchemaTree, place: SchemaPosition<'_>) -> Result<SchemaTree> {
+        let SchemaPosition { at, level } = place;
         self.nodes += 1;
         if self.nodes > NODES {
             return Err(note(at, format!("it holds more than {NODES} schemas")));
@@ -165,17 +164,17 @@ impl Compiling<'_> {
                 format!("it is nested more than {LEVELS} levels deep"),
             ));
         }
-        let Tree::Object(members) = schema else {
+        let SchemaTree::Object(members) = schema else {
             return Err(note(at, "it lets any value or none pass"));
         };
-        if let Some(reference) = schema.get("$ref").and_then(Tree::text) {
+        if let Some(reference) = schema.get("$ref").and_then(SchemaTree::text) {
             return self.reference(schema, reference, place);
         }
-        if let Some([only]) = schema.get("allOf").map(Tree::items) {
+        if let Some([only]) = schema.get("allOf").map(SchemaTree::items) {
             let merged = over(members.iter().filter(|(name, _)| name != "allOf"), only);
             return self.node(&merged, place);
         }
-        let mut out: Vec<(String, Tree)> = Vec::new();
+        let mut out: Vec<(String, SchemaTree)> = Vec::new();
         let mut described: Vec<String> = Vec::new();
         for (name, _) in members {
             if let Some(value) = self.keyword(schema, name, place, &mut described)? {
@@ -187,17 +186,17 @@ impl Compiling<'_> {
         if !described.is_empty() {
             describe(&mut out, &described);
         }
-        Ok(Tree::Object(out))
+        Ok(SchemaTree::Object(out))
     }
 
     /// Converts one keyword of a schema; `None` if it is dropped.
     fn keyword(
         &mut self,
-        schema: &Tree,
+        schema: &SchemaTree,
         name: &str,
-        place: Place<'_>,
+        place: SchemaPosition<'_>,
         described: &mut Vec<String>,
-    ) -> Result<Option<Tree>> {
+    ) -> Result<Option<SchemaTree>> {
         let level = place.level;
         let here = below(place.at, name);
         let Some(value) = schema.get(name) else {
@@ -212,8 +211,8 @@ impl Compiling<'_> {
                 }
                 return Err(note(&here, "members beside its properties may be there"));
             }
-            "items" => self.node(value, Place { at: &here, level })?,
-            "anyOf" | "oneOf" => self.either(name, value, Place { at: &here, level })?,
+            "items" => self.node(value, SchemaPosition { at: &here, level })?,
+            "anyOf" | "oneOf" => self.either(name, value, SchemaPosition { at: &here, level })?,
             "$defs" | "definitions" => {
                 let mut all = Vec::new();
                 for (name, one) in value.members() {
@@ -222,14 +221,14 @@ impl Compiling<'_> {
                         name.clone(),
                         self.node(
                             one,
-                            Place {
+                            SchemaPosition {
                                 at: &below(&here, name),
                                 level,
                             },
                         )?,
                     ));
                 }
-                Tree::Object(all)
+                SchemaTree::Object(all)
             }
             "enum" => self.values(value.items(), value, &here)?,
             "const" => self.values(std::slice::from_ref(value), value, &here)?,
@@ -238,19 +237,24 @@ impl Compiling<'_> {
             "default" if value.is("null") => return Ok(None),
             _ if DESCRIBED.contains(&name) => {
                 self.notes
-                    .push(note(&here, format!("{name} is in the description alone")));
+                    .push(note(&here, format!("{name} is only in the description")));
                 described.push(format!("{name}: {}", value.json()));
                 return Ok(None);
             }
             _ if SILENT.contains(&name) || name.starts_with("x-") => return Ok(None),
-            _ => return Err(note(&here, format!("{name} cannot be said"))),
+            _ => return Err(note(&here, format!("{name} cannot be expressed"))),
         }))
     }
 
     /// Converts alternative schemas.
-    fn either(&mut self, name: &str, value: &Tree, place: Place<'_>) -> Result<Tree> {
+    fn either(
+        &mut self,
+        name: &str,
+        value: &SchemaTree,
+        place: SchemaPosition<'_>,
+    ) -> Result<SchemaTree> {
         if name == "oneOf" {
-            let what = "oneOf is anyOf: that one alone fits is not held";
+            let what = "oneOf becomes anyOf: it is not enforced that only one fits";
             self.notes.push(note(place.at, what));
         }
         let mut all = Vec::new();
@@ -258,23 +262,29 @@ impl Compiling<'_> {
             let at = below(place.at, &number.to_string());
             all.push(self.node(
                 one,
-                Place {
+                SchemaPosition {
                     at: &at,
                     level: place.level,
                 },
             )?);
         }
-        Ok(Tree::List(all))
+        Ok(SchemaTree::List(all))
     }
 
     /// Converts the properties of an object: all become required, and those that were optional may be null.
-    fn properties(&mut self, schema: &Tree, value: &Tree, at: &str, level: usize) -> Result<Tree> {
+    fn properties(
+        &mut self,
+        schema: &SchemaTree,
+        value: &SchemaTree,
+        at: &str,
+        level: usize,
+    ) -> Result<SchemaTree> {
         let required: Vec<&str> = schema
             .get("required")
-            .map(Tree::items)
+            .map(SchemaTree::items)
             .unwrap_or_default()
             .iter()
-            .filter_map(Tree::text)
+            .filter_map(SchemaTree::text)
             .collect();
         let mut all = Vec::new();
         for (name, one) in value.members() {
@@ -283,7 +293,7 @@ impl Compiling<'_> {
             // A level is an object inside an object, whatever lists are between them.
             let compiled = self.node(
                 one,
-                Place {
+                SchemaPosition {
                     at: &below(at, name),
                     level: level + usize::from(is_object(one, self.root)),
                 },
@@ -295,11 +305,11 @@ impl Compiling<'_> {
             };
             all.push((name.clone(), compiled));
         }
-        Ok(Tree::Object(all))
+        Ok(SchemaTree::Object(all))
     }
 
-    /// Counts the values of an enum.
-    fn values(&mut self, all: &[Tree], value: &Tree, at: &str) -> Result<Tree> {
+    /// Counts the values of an enum, and refuses one that is too long.
+    fn values(&mut self, all: &[SchemaTree], value: &SchemaTree, at: &str) -> Result<SchemaTree> {
         self.enums += all.len();
         let chars: usize = all
             .iter()
@@ -321,9 +331,17 @@ impl Compiling<'_> {
     }
 
     /// Converts a reference: it is kept if it is the only member, else inlined, because no other member may be next to it.
-    fn reference(&mut self, schema: &Tree, reference: &str, place: Place<'_>) -> Result<Tree> {
+    fn reference(
+        &mut self,
+        schema: &SchemaTree,
+        reference: &str,
+        place: SchemaPosition<'_>,
+    ) -> Result<SchemaTree> {
         let at = place.at;
-        let alone = Tree::Object(vec![("$ref".to_owned(), Tree::Text(reference.to_owned()))]);
+        let alone = SchemaTree::Object(vec![(
+            "$ref".to_owned(),
+            SchemaTree::Text(reference.to_owned()),
+        )]);
         if self.root.target(reference).is_none() {
             return Err(note(at, format!("{reference} is not followed")));
         }
@@ -358,7 +376,7 @@ impl Compiling<'_> {
     }
 
     /// Returns the target of a reference, overridden by the members next to it.
-    fn inline(&self, schema: &Tree, reference: &str, at: &str) -> Result<Tree> {
+    fn inline(&self, schema: &SchemaTree, reference: &str, at: &str) -> Result<SchemaTree> {
         let target = self.root.target(reference);
         let target = target.ok_or_else(|| note(at, format!("{reference} is not followed")))?;
         let beside = schema.members().iter().filter(|(name, _)| name != "$ref");
@@ -367,19 +385,22 @@ impl Compiling<'_> {
 }
 
 /// Adds what every schema and every object must state.
-fn complete(schema: &Tree, out: &mut Vec<(String, Tree)>, at: &str) -> Result<()> {
+fn complete(schema: &SchemaTree, out: &mut Vec<(String, SchemaTree)>, at: &str) -> Result<()> {
     let mut types = schema.types();
     if types.is_empty() && schema.get("properties").is_some() {
         types.push("object");
-        out.insert(0, ("type".to_owned(), Tree::Text("object".to_owned())));
+        out.insert(
+            0,
+            ("type".to_owned(), SchemaTree::Text("object".to_owned())),
+        );
     }
     let values = match (schema.get("enum"), schema.get("const")) {
-        (Some(Tree::List(all)), _) => all.as_slice(),
+        (Some(SchemaTree::List(all)), _) => all.as_slice(),
         (_, Some(one)) => std::slice::from_ref(one),
         _ => &[],
     };
     if types.is_empty() && !values.is_empty() {
-        let mut sorts: Vec<&str> = values.iter().map(Tree::sort).collect();
+        let mut sorts: Vec<&str> = values.iter().map(SchemaTree::sort).collect();
         sorts.sort_unstable();
         sorts.dedup();
         out.insert(0, ("type".to_owned(), one_or_list(&sorts)));
@@ -395,39 +416,44 @@ fn complete(schema: &Tree, out: &mut Vec<(String, Tree)>, at: &str) -> Result<()
             .is_some_and(|value| value.is("false"));
         let properties = schema
             .get("properties")
-            .map(Tree::members)
+            .map(SchemaTree::members)
             .unwrap_or_default();
         if properties.is_empty() && !is_closed {
             return Err(note(at, "it lets an object with any members pass"));
         }
         if schema.get("properties").is_none() {
-            out.push(("properties".to_owned(), Tree::Object(Vec::new())));
+            out.push(("properties".to_owned(), SchemaTree::Object(Vec::new())));
         }
-        let names = properties.iter().map(|(name, _)| Tree::Text(name.clone()));
-        out.push(("required".to_owned(), Tree::List(names.collect())));
+        let names = properties
+            .iter()
+            .map(|(name, _)| SchemaTree::Text(name.clone()));
+        out.push(("required".to_owned(), SchemaTree::List(names.collect())));
         out.push((
             "additionalProperties".to_owned(),
-            Tree::Word("false".to_owned()),
+            SchemaTree::Word("false".to_owned()),
         ));
     }
     Ok(())
 }
 
 /// Returns a schema's members, overridden by others.
-fn over<'m>(members: impl Iterator<Item = &'m (String, Tree)>, target: &Tree) -> Tree {
+fn over<'m>(
+    members: impl Iterator<Item = &'m (String, SchemaTree)>,
+    target: &SchemaTree,
+) -> SchemaTree {
     let mut merged = target.members().to_vec();
     for (name, value) in members {
         merged.retain(|(known, _)| known != name);
         merged.push((name.clone(), value.clone()));
     }
-    Tree::Object(merged)
+    SchemaTree::Object(merged)
 }
 
-/// Returns whether a schema describes an object, itself or through a reference or an alternative.
-fn is_object(schema: &Tree, root: &Tree) -> bool {
+/// Returns whether a schema describes an object, itself or through a reference, an alternative or the items of a list.
+fn is_object(schema: &SchemaTree, root: &SchemaTree) -> bool {
     let target = schema
         .get("$ref")
-        .and_then(Tree::text)
+        .and_then(SchemaTree::text)
         .and_then(|reference| root.target(reference));
     let schema = target.unwrap_or(schema);
     let within = |name| {
@@ -438,46 +464,53 @@ fn is_object(schema: &Tree, root: &Tree) -> bool {
     schema.types().contains(&"object")
         || within("items")
         || ["anyOf", "oneOf"].iter().any(|name| {
-            let all = schema.get(name).map(Tree::items).unwrap_or_default();
+            let all = schema.get(name).map(SchemaTree::items).unwrap_or_default();
             all.iter().any(|one| one.types().contains(&"object"))
         })
 }
 
-fn one_or_list(sorts: &[&str]) -> Tree {
+fn one_or_list(sorts: &[&str]) -> SchemaTree {
     match sorts {
-        [one] => Tree::Text((*one).to_owned()),
-        all => Tree::List(
+        [one] => SchemaTree::Text((*one).to_owned()),
+        all => SchemaTree::List(
             all.iter()
-                .map(|one| Tree::Text((*one).to_owned()))
+                .map(|one| SchemaTree::Text((*one).to_owned()))
                 .collect(),
         ),
     }
 }
 
 /// Returns the same schema, extended to allow `null`.
-fn nullable(schema: Tree) -> Tree {
-    let null = || Tree::Object(vec![("type".to_owned(), Tree::Text("null".to_owned()))]);
-    let Tree::Object(mut members) = schema else {
+fn nullable(schema: SchemaTree) -> SchemaTree {
+    let null = || {
+        SchemaTree::Object(vec![(
+            "type".to_owned(),
+            SchemaTree::Text("null".to_owned()),
+        )])
+    };
+    let SchemaTree::Object(mut members) = schema else {
         return schema;
     };
     let has = |name: &str| members.iter().any(|(known, _)| known == name);
     if has("$ref") || has("const") {
-        let all = vec![Tree::Object(members), null()];
-        return Tree::Object(vec![("anyOf".to_owned(), Tree::List(all))]);
+        let all = vec![SchemaTree::Object(members), null()];
+        return SchemaTree::Object(vec![("anyOf".to_owned(), SchemaTree::List(all))]);
     }
     let has_any_of = has("anyOf");
     for (name, value) in &mut members {
         match (name.as_str(), &mut *value) {
-            ("type", Tree::Text(one)) if one != "null" => {
+            ("type", SchemaTree::Text(one)) if one != "null" => {
                 *value = one_or_list(&[one.as_str(), "null"]);
             }
-            ("type", Tree::List(all)) if !all.iter().any(|one| one.text() == Some("null")) => {
-                all.push(Tree::Text("null".to_owned()));
+            ("type", SchemaTree::List(all))
+                if !all.iter().any(|one| one.text() == Some("null")) =>
+            {
+                all.push(SchemaTree::Text("null".to_owned()));
             }
-            ("enum", Tree::List(all)) if !all.iter().any(|one| one.is("null")) => {
-                all.push(Tree::Word("null".to_owned()));
+            ("enum", SchemaTree::List(all)) if !all.iter().any(|one| one.is("null")) => {
+                all.push(SchemaTree::Word("null".to_owned()));
             }
-            ("anyOf", Tree::List(all))
+            ("anyOf", SchemaTree::List(all))
                 if has_any_of && !all.iter().any(|one| one.types().contains(&"null")) =>
             {
                 all.push(null());
@@ -485,18 +518,18 @@ fn nullable(schema: Tree) -> Tree {
             _ => {}
         }
     }
-    Tree::Object(members)
+    SchemaTree::Object(members)
 }
 
 /// Adds inexpressible keywords to the description.
-fn describe(members: &mut Vec<(String, Tree)>, described: &[String]) {
+fn describe(members: &mut Vec<(String, SchemaTree)>, described: &[String]) {
     let more = format!("({})", described.join(", "));
     let own = members.iter_mut().find(|(name, _)| name == "description");
     match own {
-        Some((_, Tree::Text(text))) => {
+        Some((_, SchemaTree::Text(text))) => {
             text.push(' ');
             text.push_str(&more);
         }
-        _ => members.push(("description".to_owned(), Tree::Text(more))),
+        _ => members.push(("description".to_owned(), SchemaTree::Text(more))),
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use crate::strict::tree::Tree;
+use crate::strict::tree::SchemaTree;
 
 /// Maximum number of references followed in a row.
 const FOLLOWED: usize = 16;
@@ -28,12 +28,12 @@ pub fn without_nulls<'a>(schema: &RawValue, arguments: &'a str) -> Cow<'a, str> 
         return Cow::Borrowed(arguments);
     }
     let raw: Option<&RawValue> = serde_json::from_str(arguments).ok();
-    let read = raw.and_then(Tree::read).zip(Tree::read(schema));
+    let read = raw.and_then(SchemaTree::read).zip(SchemaTree::read(schema));
     let Some((mut value, schema)) = read else {
         return Cow::Borrowed(arguments);
     };
     let before = value.clone();
-    let mut dropping = Dropping {
+    let mut dropping = NullRemover {
         root: &schema,
         steps: STEPS,
     };
@@ -45,10 +45,10 @@ pub fn without_nulls<'a>(schema: &RawValue, arguments: &'a str) -> Cow<'a, str> 
 }
 
 /// Follows a schema's references.
-fn followed<'s>(schema: &'s Tree, root: &'s Tree) -> &'s Tree {
+fn followed<'s>(schema: &'s SchemaTree, root: &'s SchemaTree) -> &'s SchemaTree {
     let mut schema = schema;
     for _ in 0..FOLLOWED {
-        let reference = schema.get("$ref").and_then(Tree::text);
+        let reference = schema.get("$ref").and_then(SchemaTree::text);
         match reference.and_then(|reference| root.target(reference)) {
             Some(target) => schema = target,
             None => break,
@@ -58,21 +58,21 @@ fn followed<'s>(schema: &'s Tree, root: &'s Tree) -> &'s Tree {
 }
 
 /// Adds the schemas that may apply to a value, each once.
-fn branches<'s>(schema: &'s Tree, root: &'s Tree, all: &mut Vec<&'s Tree>) {
+fn branches<'s>(schema: &'s SchemaTree, root: &'s SchemaTree, all: &mut Vec<&'s SchemaTree>) {
     let schema = followed(schema, root);
     if all.iter().any(|known| std::ptr::eq(*known, schema)) {
         return;
     }
     all.push(schema);
     for name in ["anyOf", "oneOf", "allOf"] {
-        for one in schema.get(name).map(Tree::items).unwrap_or_default() {
+        for one in schema.get(name).map(SchemaTree::items).unwrap_or_default() {
             branches(one, root, all);
         }
     }
 }
 
 /// Returns whether a schema allows `null`. One that says nothing about types does.
-fn takes_null(schema: &Tree, root: &Tree) -> bool {
+fn takes_null(schema: &SchemaTree, root: &SchemaTree) -> bool {
     let mut all = Vec::new();
     branches(schema, root, &mut all);
     all.into_iter().any(|one| {
@@ -81,7 +81,7 @@ fn takes_null(schema: &Tree, root: &Tree) -> bool {
             .members()
             .iter()
             .all(|(name, _)| !says.contains(&name.as_str()));
-        let values = one.get("enum").map(Tree::items).unwrap_or_default();
+        let values = one.get("enum").map(SchemaTree::items).unwrap_or_default();
         let of_enum = values.iter().any(|one| one.is("null"));
         let of_const = one.get("const").is_some_and(|one| one.is("null"));
         is_open || of_enum || of_const || one.types().contains(&"null")
@@ -89,24 +89,24 @@ fn takes_null(schema: &Tree, root: &Tree) -> bool {
 }
 
 /// Removes nulls, in a limited number of steps: a schema may cause a value to be examined repeatedly.
-struct Dropping<'s> {
-    root: &'s Tree,
+struct NullRemover<'s> {
+    root: &'s SchemaTree,
     steps: usize,
 }
 
-impl<'s> Dropping<'s> {
+impl<'s> NullRemover<'s> {
     /// Returns `None` if it takes too many steps.
-    fn walk(&mut self, value: &mut Tree, schema: &'s Tree) -> Option<()> {
+    fn walk(&mut self, value: &mut SchemaTree, schema: &'s SchemaTree) -> Option<()> {
         self.steps = self.steps.checked_sub(1)?;
         let mut all = Vec::new();
         branches(schema, self.root, &mut all);
         match value {
-            Tree::Object(members) => {
+            SchemaTree::Object(members) => {
                 let mut kept = Vec::with_capacity(members.len());
                 for (name, mut value) in std::mem::take(members) {
                     let properties: Vec<_> =
                         all.iter().filter_map(|one| property(one, &name)).collect();
-                    let stays = |(schema, is_required): &(&Tree, bool)| {
+                    let stays = |(schema, is_required): &(&SchemaTree, bool)| {
                         *is_required || takes_null(schema, self.root)
                     };
                     if value.is("null") && !properties.is_empty() && !properties.iter().any(stays) {
@@ -119,23 +119,26 @@ impl<'s> Dropping<'s> {
                 }
                 *members = kept;
             }
-            Tree::List(values) => {
+            SchemaTree::List(values) => {
                 for schema in all.iter().filter_map(|one| one.get("items")) {
                     for value in &mut *values {
                         self.walk(value, schema)?;
                     }
                 }
             }
-            Tree::Text(_) | Tree::Word(_) => {}
+            SchemaTree::Text(_) | SchemaTree::Word(_) => {}
         }
         Some(())
     }
 }
 
 /// Returns the schema of a property, and whether it is required.
-fn property<'s>(schema: &'s Tree, name: &str) -> Option<(&'s Tree, bool)> {
+fn property<'s>(schema: &'s SchemaTree, name: &str) -> Option<(&'s SchemaTree, bool)> {
     let property = schema.get("properties")?.get(name)?;
-    let required = schema.get("required").map(Tree::items).unwrap_or_default();
+    let required = schema
+        .get("required")
+        .map(SchemaTree::items)
+        .unwrap_or_default();
     Some((
         property,
         required.iter().any(|one| one.text() == Some(name)),

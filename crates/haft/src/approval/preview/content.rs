@@ -70,7 +70,7 @@ impl Content<'_> {
         }
     }
 
-    /// Whether it is no text: it has NUL bytes, or is mostly not UTF-8.
+    /// Whether it is binary: it has NUL bytes, or is mostly not UTF-8.
     pub(super) fn is_binary(&self) -> io::Result<bool> {
         let head = self.read(0, SNIFFED)?;
         let complete = head.len() as u64 == self.len();

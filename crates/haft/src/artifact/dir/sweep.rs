@@ -155,7 +155,7 @@ impl DirArtifacts {
         Ok(removed)
     }
 
-    /// Removes files that an exited process had staged.
+    /// Removes staged files that are older than an hour: the process that was writing them has exited.
     fn sweep_staged(&self) -> io::Result<()> {
         const NANOS_PER_HOUR: i64 = 3_600_000_000_000;
         let now = nanoseconds(clock::now());

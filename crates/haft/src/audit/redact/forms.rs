@@ -20,7 +20,8 @@ const MIN_CORE: usize = 6;
 /// leaves, those allowed in a login.
 const UNENCODED: [&str; 4] = ["", "/", "!'()*", "!$&'()*+,;="];
 
-/// Returns a secret and what it implies: its percent-decoded form, and the password of a base64-encoded login.
+/// Returns a secret and what it implies: its percent-decoded form; and if it is a login in base64, that login and its
+/// password.
 pub(super) fn meanings(secret: &str) -> Vec<String> {
     let mut all = vec![secret.to_owned()];
     all.extend(percent_decoded(secret));

@@ -323,7 +323,8 @@ impl Collected {
         })
     }
 
-    /// Lets the owner read the files to import. Also sets the files' own modes.
+    /// Lets the owner read the files to import, if the command took that away. The import then sets the files' own
+    /// modes.
     fn unlock(&self, plan: &Plan<'_>) -> Result<Unlocked<'_>, WorkspaceError> {
         let mut unlocked = Unlocked::new(&self.upper);
         let mut seen = HashSet::new();

@@ -80,6 +80,13 @@ impl ChangeList {
             .partition_point(|entry| self.path_of(*entry) < path)
     }
 
+    /// Returns whether a change lies below a folder.
+    pub(super) fn holds_below(&self, folder: &Path) -> bool {
+        let paths = |entry: &Entry| self.path_of(*entry) <= folder;
+        let next = self.entries.get(self.entries.partition_point(paths));
+        next.is_some_and(|next| self.path_of(*next).starts_with(folder))
+    }
+
     /// Adds a change at the end: [`sort`](Self::sort) puts it in its place.
     ///
     /// # Errors

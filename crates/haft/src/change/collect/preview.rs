@@ -5,7 +5,7 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::approval::preview::{Change, FileChange, MAX_LISTED, Open, Preview, Side};
+use crate::approval::preview::{Aspect, Change, FileChange, MAX_LISTED, Open, Preview, Side};
 use crate::change::State;
 use crate::change::collect::upper::Upper;
 use crate::change::collect::{ChangeList, ViewChange};
@@ -25,17 +25,33 @@ pub(super) struct Sources<'a> {
 }
 
 /// Returns the changes as text, within the budget of one request, in the order of their paths. If there are too many, those for which
-/// `first` is true are listed before others, and others as they come; the rest is counted by folder.
+/// `first` is true are listed before others, and others as they come; the rest is counted by folder. `holds_changes` says whether a change
+/// lies below a folder: one without any was made empty, or was empty.
 pub(super) fn file_changes(
     from: Sources<'_>,
     ordered: impl Iterator<Item = usize>,
     first: &dyn Fn(&Path) -> bool,
+    holds_changes: &dyn Fn(&Path) -> bool,
 ) -> Vec<FileChange> {
     let changes = from.changes;
     // By their numbers, which take less memory than the changes.
-    let (mut listed, mut rest): (Vec<usize>, Vec<usize>) = ordered
-        .filter(|at| changes.get(*at).is_some_and(|change| is_shown(&change)))
-        .partition(|at| first(changes.path(*at)));
+    let (mut listed, mut rest, mut empty) = (Vec::new(), Vec::new(), Vec::new());
+    for at in ordered {
+        let Some(change) = changes.get(at) else {
+            continue;
+        };
+        if is_folder(&change) && !holds_changes(change.path) {
+            empty.push(at);
+        }
+        if !is_shown(&change) {
+            continue;
+        }
+        if first(change.path) {
+            listed.push(at);
+        } else {
+            rest.push(at);
+        }
+    }
     if listed.len() > MAX_LISTED {
         let mut more = listed.split_off(MAX_LISTED);
         more.append(&mut rest);
@@ -61,8 +77,48 @@ pub(super) fn file_changes(
         }
     }
     let mut shown = preview.into_changes();
+    shown.extend(empty_folders(changes, empty));
     shown.extend(folders(more.into_iter().filter_map(|at| changes.get(at))));
     shown
+}
+
+/// Returns the new folders and the deleted ones that hold nothing: the first of each are named, and further ones counted.
+fn empty_folders(changes: &ChangeList, empty: Vec<usize>) -> Vec<FileChange> {
+    let is_new = |at: &usize| changes.get(*at).is_some_and(|one| one.after.is_some());
+    let (new, deleted): (Vec<_>, Vec<_>) = empty.into_iter().partition(is_new);
+    let mut shown = Vec::new();
+    for (action, all) in [(Change::Create, new), (Change::Delete, deleted)] {
+        let folder = |path: String| {
+            let mut folder = FileChange::unread(path);
+            (folder.action, folder.aspect) = (action, Aspect::Folder);
+            folder
+        };
+        let (named, counted) = all.split_at(all.len().min(MAX_FOLDERS));
+        let named = named.iter().map(|at| changes.path(*at).to_string_lossy());
+        shown.extend(named.map(|path| folder(path.into_owned())));
+        if counted.is_empty() {
+            continue;
+        }
+        let mut digest = Sha256::new();
+        for at in counted {
+            digest.update(changes.path(*at).as_os_str().as_encoded_bytes());
+            digest.update([0]);
+        }
+        let mut more = folder(".".to_owned());
+        more.files = Some(counted.len() as u64);
+        more.after_sha256 = Some(hex(&digest.finalize()));
+        more.fold("the request names 100 empty folders at most");
+        shown.push(more);
+    }
+    shown
+}
+
+/// Whether a change makes or deletes a folder and nothing else, as far as the change itself says.
+fn is_folder(change: &ViewChange<'_>) -> bool {
+    matches!(
+        (&change.before, &change.after),
+        (None, Some(State::Folder { .. })) | (Some(State::Folder { .. }), None)
+    )
 }
 
 /// Whether anything is shown of a change.
@@ -124,7 +180,15 @@ fn described<'a>(from: Sources<'a>, change: &ViewChange<'a>) -> (FileChange, Sid
     let Sources {
         upper, workspace, ..
     } = from;
+    let is_link = |state: &State| matches!(state, State::Link { .. });
+    shown.aspect = match (before.map(is_link), after.map(is_link)) {
+        (None | Some(true), Some(true)) | (Some(true), None) => Aspect::Link,
+        (Some(false), Some(true)) => Aspect::BecomesLink,
+        (Some(true), Some(false)) => Aspect::WasLink,
+        _ => Aspect::Content,
+    };
     let (was, is) = if change.action == Action::Chmod {
+        shown.aspect = Aspect::Mode;
         (
             before.map_or(Side::None, mode),
             after.map_or(Side::None, mode),
@@ -174,7 +238,8 @@ fn mode_change(change: &ViewChange<'_>) -> Option<(FileChange, Side<'static>, Si
         return None;
     }
     let text = |bits: u32| line(format!("mode {bits:04o}\n"));
-    let mut shown = FileChange::unread(format!("{} (mode)", change.path.to_string_lossy()));
+    let mut shown = FileChange::unread(change.path.to_string_lossy());
+    shown.aspect = Aspect::Mode;
     if was.is_none() {
         shown.action = Change::Create;
     }

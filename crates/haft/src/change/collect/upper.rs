@@ -43,7 +43,7 @@ pub(super) fn failed(verb: &'static str, path: &Path, errno: Errno) -> CollectEr
 }
 
 impl Upper {
-    /// Opens an upper folder.
+    /// Opens the upper folder of an overlay.
     ///
     /// # Errors
     /// It is not a folder, or is a link.
@@ -55,7 +55,7 @@ impl Upper {
         })
     }
 
-    /// Opens a folder in it.
+    /// Opens the folder at a path in it, for listing.
     ///
     /// # Errors
     /// It cannot be read, or is a mount point.
@@ -77,7 +77,7 @@ impl Upper {
         rustix::fs::chmodat(&folder, name, Mode::from_raw_mode(mode), AtFlags::empty())
     }
 
-    /// Opens a file in it.
+    /// Opens the regular file at a path in it.
     ///
     /// # Errors
     /// It cannot be read.

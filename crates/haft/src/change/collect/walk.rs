@@ -38,7 +38,7 @@ const UNREADABLE: &str = "it cannot be read";
 /// Maximum length of a path, in bytes.
 const MAX_PATH: usize = 4095;
 
-/// The walk in progress.
+/// The walk through an upper folder, with the changes found so far.
 pub(super) struct Walk<'a> {
     workspace: &'a Workspace,
     upper: &'a Upper,
@@ -126,7 +126,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Visits all folders.
+    /// Visits all folders of the upper folder and compares their entries with the workspace.
     ///
     /// # Errors
     /// A folder cannot be read, is a mount point, or there are too many entries.
@@ -189,7 +189,8 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Returns the path of an entry, if it can be used at all.
+    /// Returns the path of an entry. `None` if it cannot be applied, since its name is not UTF-8, its path is too long
+    /// or it is haft's own: then the entry is reported as dropped.
     fn usable_path(
         &mut self,
         parent: &Path,

@@ -60,7 +60,8 @@ const COPY_MARKERS: &[&str] = &[
 ];
 /// Copy markers that count only with a number after them (`_LOCAL_4711`).
 const NUMBERED: &[&str] = &["base", "local", "r", "remote"];
-/// Suffixes of the files that editors keep for an open file, with a leading dot in the name.
+/// Suffixes of the files that editors keep beside an open file (Kate's swap file; Vim's undo file, without its `~`).
+/// The editor puts a dot before the name.
 const SWAP_SUFFIXES: &[&str] = &[".kate-swp", ".un"];
 
 /// Returns every name that this one may be a copy of, stripping step by step; empty for most names.

@@ -487,8 +487,8 @@ fn a_guard_that_errs_denies() {
     assert!(ruling.reason.contains("no answer"), "{ruling:?}");
 }
 
-#[test]
-fn a_repository_in_a_folder_of_any_name_is_judged_like_git() {
+/// Creates repositories in folders of other names than `.git`, and folders that are not quite one.
+fn repositories() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for file in [
         "bare/HEAD",
@@ -503,8 +503,19 @@ fn a_repository_in_a_folder_of_any_name_is_judged_like_git() {
     ] {
         let at = dir.path().join(file);
         std::fs::create_dir_all(at.parent().unwrap()).unwrap();
-        std::fs::write(at, "gitdir: ../real").unwrap();
+        let text = if file.ends_with("config") {
+            "[core]\n\thooksPath = ../own"
+        } else {
+            "gitdir: ../real"
+        };
+        std::fs::write(at, text).unwrap();
     }
+    dir
+}
+
+#[test]
+fn a_repository_in_a_folder_of_any_name_is_judged_like_git() {
+    let dir = repositories();
     let workspace = Workspace::open(dir.path()).unwrap();
     let policy = builder(Profile::Trusted, everything().set()).workspace(&workspace);
     let policy = policy.build().unwrap();
@@ -518,6 +529,8 @@ fn a_repository_in_a_folder_of_any_name_is_judged_like_git() {
         ("n/x", None, "", ALLOW),
         ("bare/tree/src/a", None, "", ALLOW),
         ("like/config", None, "", ALLOW),
+        ("own", Some("real/.git/config"), "", ASK),
+        ("owner", None, "", ALLOW),
     ] {
         for is_other in [false, true] {
             let mut scene = write(path);
@@ -539,10 +552,43 @@ fn a_repository_in_a_folder_of_any_name_is_judged_like_git() {
             assert_eq!(ruling.verdict, expect, "{path} {is_other} {names:?}");
             if expect != ALLOW {
                 assert_eq!(names, [name.unwrap()], "{path}");
-                let says =
-                    format!("{path} is protected like .git, for git takes the folder {folder} ");
+                let says = match folder {
+                    "" => format!("{path} is protected like .git, for git's settings in "),
+                    _ => {
+                        format!("{path} is protected like .git, for git takes the folder {folder} ")
+                    }
+                };
                 assert!(ruling.reason.contains(&says), "{ruling:?}");
             }
         }
+    }
+}
+
+#[test]
+fn settings_of_git_that_cannot_be_read_make_every_change_ask() {
+    for (text, reads) in [
+        ("[core]\n\thooksPath = h\n", true),
+        ("[core]\n\thooksPath = \"h\n", false),
+        (&*"#".repeat(300 << 10), false),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        for folder in [".git/objects", ".git/refs"] {
+            std::fs::create_dir_all(dir.path().join(folder)).unwrap();
+        }
+        std::fs::write(dir.path().join(".git/HEAD"), "").unwrap();
+        std::fs::write(dir.path().join(".git/config"), text).unwrap();
+        let workspace = Workspace::open(dir.path()).unwrap();
+        let policy = builder(Profile::Trusted, everything().set()).workspace(&workspace);
+        let policy = policy.build().unwrap();
+        let mut scene = write("a.txt");
+        let more = policy.linked_effects(&scene.call(), Some(&workspace));
+        scene.permissions.extend(more);
+        let ruling = policy.judge(&scene.call());
+        let expect = if reads { ALLOW } else { ASK };
+        assert_eq!(ruling.verdict, expect, "{ruling:?}");
+        let says = ruling
+            .reason
+            .contains("git's settings in .git/config cannot be read");
+        assert_eq!(says, !reads, "{ruling:?}");
     }
 }

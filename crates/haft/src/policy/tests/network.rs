@@ -9,7 +9,7 @@ fn connection(host: &str, port: u16) -> Scene {
     connection_to(host, port, &[])
 }
 
-/// Does the same for a host whose name resolves to these private addresses.
+/// Creates a connection of a command to a host whose name resolves to these private addresses.
 fn connection_to(host: &str, port: u16, leads_to: &[&str]) -> Scene {
     let permission = Permission {
         effect: Effect::Connect {

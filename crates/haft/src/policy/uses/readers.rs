@@ -69,12 +69,13 @@ pub(super) fn plain<'w>(options: &Options, words: &'w [Spelled]) -> Option<Opera
         .then_some(operands)
 }
 
-/// Returns the uses where every word may be a file, on its own or after an option. `None` for options that read file names from a file.
+/// Returns the uses where every word may be a file, on its own or after an option. `None` for options that name a list
+/// of files to read, or a file to write.
 pub(super) fn files(name: &str, words: &[Spelled], how: How) -> Option<Uses> {
     let short = |word: &Spelled| word.text.starts_with('-') && !word.text.starts_with("--");
     let lists = |word: &Spelled| match name {
         "wc" | "du" => word.text.starts_with("--f"),
-        // The one of macOS writes a file.
+        // The `base64` of macOS writes a file with `-o`.
         "base64" => word.text.starts_with("--o") || (short(word) && word.text.contains('o')),
         _ if name.ends_with("sum") => {
             word.text.starts_with("--c") || (short(word) && word.text.contains('c'))

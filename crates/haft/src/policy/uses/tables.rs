@@ -28,7 +28,6 @@ pub(super) const SORT: Options = Options {
     number: false,
 };
 
-/// `uniq`.
 pub(super) const UNIQ: Options = Options {
     flags: "cdDuiz",
     valued: "fsw",
@@ -164,7 +163,6 @@ pub(super) const CP: Options = Options {
     number: false,
 };
 
-/// `mv`.
 pub(super) const MV: Options = Options {
     flags: "finuv",
     valued: "",
@@ -204,7 +202,6 @@ pub(super) const TOUCH: Options = Options {
     number: false,
 };
 
-/// `tee`.
 pub(super) const TEE: Options = Options {
     flags: "ai",
     valued: "",

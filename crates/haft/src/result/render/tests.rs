@@ -132,6 +132,30 @@ fn a_command_says_its_end_then_its_streams_then_what_else_is_known() {
 }
 
 #[test]
+fn a_call_that_did_its_part_of_one_that_failed_says_so_to_its_own_reader_alone() {
+    let part = |data| Outcome {
+        summary: "applied; the command itself: exit code 3".to_owned(),
+        outer_error: failed("exit code 3", data).error,
+        ..outcome(Status::Ok, data)
+    };
+    let both =
+        r#"{"exit_code":3,"stdout":"out\n","stderr":"err","stdout_bytes":4,"truncated":false}"#;
+    let rows = [
+        (
+            part(both),
+            "--- stdout ---\nout\n--- stderr ---\nerr\n--- note ---\nthe call that this is a part of failed: exit code 3",
+        ),
+        (
+            part(both).into_outer(),
+            "failed: exit code 3\n--- stdout ---\nout\n--- stderr ---\nerr",
+        ),
+    ];
+    for (outcome, expect) in rows {
+        assert_eq!(outcome.to_model(), expect);
+    }
+}
+
+#[test]
 fn output_that_looks_like_a_head_or_a_status_gets_a_head_that_is_longer() {
     let text = |text: &str| Outcome {
         content: vec![Content::text(text)],

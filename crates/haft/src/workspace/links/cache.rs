@@ -110,6 +110,9 @@ impl Known {
             if folder.too_long {
                 links.too_long = links.too_long.max(Some(at.clone()));
             }
+            if folder.is_repository {
+                links.add_repository(at.clone());
+            }
             for name in &folder.pointers {
                 links.add_pointer(at.join(name));
             }

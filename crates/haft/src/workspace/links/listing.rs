@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::clock;
+use crate::workspace::has_repository_shape;
 
 /// How long after its last change a folder's times tell further changes, in seconds: coarse clocks give two changes the same time.
 const SETTLED_AFTER: i128 = 3;
@@ -16,6 +17,9 @@ const NANOSECONDS: i128 = 1_000_000_000;
 
 /// Files whose text names a repository elsewhere (gitrepository-layout(5)).
 const POINTERS: [&str; 2] = [".git", "commondir"];
+
+/// Names that make a folder a repository.
+const REPOSITORY: [&str; 4] = ["HEAD", "commondir", "objects", "refs"];
 
 /// What a folder contributes to the links of its workspace.
 #[derive(Debug, Default)]
@@ -30,6 +34,8 @@ pub(super) struct FolderLinks {
     pub(super) entries: usize,
     /// The names of the files in it by which git finds a repository elsewhere, sorted.
     pub(super) pointers: Vec<OsString>,
+    /// Whether git treats it as a repository.
+    pub(super) is_repository: bool,
     /// Whether its links work although they cannot be listed.
     pub(super) unlisted: bool,
     /// Whether its path, or one of a link in it, is longer than the kernel takes. Shorter paths lead there over links.
@@ -70,13 +76,18 @@ impl FolderLinks {
     pub(super) fn has_same_links(&self, other: &Self) -> bool {
         self.links == other.links
             && self.pointers == other.pointers
+            && self.is_repository == other.is_repository
             && self.unlisted == other.unlisted
             && self.too_long == other.too_long
     }
 
     /// Whether it contributes nothing.
     pub(super) fn has_no_links(&self) -> bool {
-        self.links.is_empty() && self.pointers.is_empty() && !self.unlisted && !self.too_long
+        self.links.is_empty()
+            && self.pointers.is_empty()
+            && !self.is_repository
+            && !self.unlisted
+            && !self.too_long
     }
 }
 
@@ -107,9 +118,11 @@ impl Stamp {
 
 fn list(path: &Path, most: usize) -> io::Result<FolderLinks> {
     let mut found = FolderLinks::default();
+    let mut of_git = Vec::new();
     for entry in fs::read_dir(path)?.take(most.saturating_add(1)) {
         let entry = entry?;
         found.entries += 1;
+        of_git.extend(REPOSITORY.iter().find(|name| entry.file_name() == **name));
         let kind = entry.file_type()?;
         if kind.is_dir() && !holds_git_objects(&entry.path()) {
             found.folders.push(entry.file_name());
@@ -122,6 +135,7 @@ fn list(path: &Path, most: usize) -> io::Result<FolderLinks> {
             found.pointers.push(entry.file_name());
         }
     }
+    found.is_repository = has_repository_shape(|name| of_git.contains(&name));
     found.pointers.sort_unstable();
     found.folders.sort_unstable();
     found.links.sort_unstable();

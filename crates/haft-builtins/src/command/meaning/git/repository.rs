@@ -80,7 +80,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// Reads it.
+    /// Reads the layout from the repository's settings, as they are before and after the changes.
     ///
     /// # Errors
     /// Why haft does not understand the repository.

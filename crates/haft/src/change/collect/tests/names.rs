@@ -1,6 +1,7 @@
 //! Odd names, links and files: what can be applied is applied, everything else is reported.
 
 use super::*;
+use crate::approval::preview::Aspect;
 
 fn dropped(collected: &Collected) -> Vec<(String, &'static str)> {
     let all = collected.dropped.iter();
@@ -246,9 +247,11 @@ fn a_mount_point_is_refused() {
 
 #[test]
 fn the_user_sees_texts_targets_and_modes() {
+    use Aspect::{BecomesLink, Content, Folder, Link, Mode, WasLink};
+
     let mut scene = Scene::new();
-    scene.prepare("echo a > a; echo b > b; chmod 644 a b; echo c > c");
-    if !scene.run("echo new > a; chmod 755 b; chmod 777 a; rm c; ln -s /etc/passwd l; mkdir d; head -c 400000 /dev/zero | tr '\\0' x > d/long") {
+    scene.prepare("echo a > a; echo b > b; chmod 644 a b; echo c > c; mkdir gone held; ln -s a was; echo x > held/x; chmod 644 held/x");
+    if !scene.run("echo new > a; chmod 755 b; chmod 777 a; rm c; ln -s /etc/passwd l; ln -sf a held/x; rm was; echo f > was; rmdir gone; echo n > 'a (mode)'; mkdir -p empty/in d; head -c 400000 /dev/zero | tr '\\0' x > d/long") {
         return;
     }
     let collected = scene.collect();
@@ -269,6 +272,7 @@ fn the_user_sees_texts_targets_and_modes() {
             };
             (
                 one.path.as_str(),
+                one.aspect,
                 cut(&one.before),
                 cut(&one.after),
                 one.clipped,
@@ -279,11 +283,22 @@ fn the_user_sees_texts_targets_and_modes() {
     assert_eq!(
         shown,
         [
-            ("a", some("a\n"), some("new\n"), false),
-            ("a (mode)", some("mode 0644\n"), some("mode 0777\n"), false),
-            ("b", some("mode 0644\n"), some("mode 0755\n"), false),
-            ("d/long", None, None, false),
-            ("l", None, some("link to /etc/passwd\n"), false),
+            ("a", Content, some("a\n"), some("new\n"), false),
+            ("a", Mode, some("mode 0644\n"), some("mode 0777\n"), false),
+            ("a (mode)", Content, None, some("n\n"), false),
+            ("b", Mode, some("mode 0644\n"), some("mode 0755\n"), false),
+            ("d/long", Content, None, None, false),
+            (
+                "held/x",
+                BecomesLink,
+                some("x\n"),
+                some("link to a\n"),
+                false
+            ),
+            ("l", Link, None, some("link to /etc/passwd\n"), false),
+            ("was", WasLink, some("link to a\n"), some("f\n"), false),
+            ("empty/in", Folder, None, None, false),
+            ("gone", Folder, None, None, false),
         ]
     );
 }

@@ -1,4 +1,4 @@
-//! `Tls`: encrypted streams, verified with root certificates that are loaded once, on first use.
+//! `Tls`: encrypts connections; the host proves its name by root certificates, which are loaded once, on first use.
 
 use std::io;
 use std::net::IpAddr;
@@ -6,18 +6,51 @@ use std::sync::Arc;
 
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
+use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::OnceCell;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::web::http::HttpError;
-use crate::web::stream::Stream;
-use crate::web::target::Target;
+/// Why a connection was not encrypted.
+#[derive(Debug, Error)]
+pub enum TlsError {
+    /// This machine has no root certificates.
+    #[error("no root certificates to check servers by: {0}")]
+    NoRoots(String),
+    /// The host's certificate is not valid.
+    #[error("the certificate of {host} is not valid: {why}")]
+    Certificate {
+        /// The host, as written in a URL.
+        host: String,
+        /// What is wrong with the certificate.
+        why: String,
+        /// The failure of the handshake.
+        error: io::Error,
+    },
+    /// The handshake failed for another reason.
+    #[error("speak TLS with {host}: {error}")]
+    Handshake {
+        /// The host, as written in a URL.
+        host: String,
+        /// The failure of the handshake.
+        error: io::Error,
+    },
+}
+
+impl From<TlsError> for io::Error {
+    /// Returns the failure of the handshake itself, for a caller that names the host.
+    fn from(error: TlsError) -> Self {
+        match error {
+            TlsError::NoRoots(why) => Self::other(why),
+            TlsError::Certificate { error, .. } | TlsError::Handshake { error, .. } => error,
+        }
+    }
+}
 
 /// Verifies the certificates of servers.
 #[derive(Debug, Default)]
-pub(super) struct Tls {
+pub struct Tls {
     /// Certificates that are trusted instead of the system's.
     given: Option<Vec<CertificateDer<'static>>>,
     made: OnceCell<BuiltConfig>,
@@ -30,7 +63,8 @@ struct BuiltConfig {
 }
 
 impl Tls {
-    pub(super) fn with_roots(roots: Vec<CertificateDer<'static>>) -> Self {
+    /// Trusts these certificates instead of the system's.
+    pub fn with_roots(roots: Vec<CertificateDer<'static>>) -> Self {
         Self {
             given: Some(roots),
             made: OnceCell::new(),
@@ -38,58 +72,55 @@ impl Tls {
     }
 
     /// Returns the number of root certificates.
-    pub(super) async fn roots(&self) -> Result<usize, HttpError> {
+    ///
+    /// # Errors
+    /// [`TlsError::NoRoots`] if there are none.
+    pub async fn roots(&self) -> Result<usize, TlsError> {
         Ok(self.made().await?.roots)
     }
 
-    /// Encrypts a stream to the host of this URL.
-    pub(super) async fn wrap(
-        &self,
-        stream: Stream,
-        target: &Target,
-    ) -> Result<TlsStream<Stream>, HttpError> {
-        self.wrap_for(stream, target.host()).await
-    }
-
     /// Encrypts a stream to a host, given as in a URL.
-    pub(super) async fn wrap_for<S>(&self, stream: S, host: &str) -> Result<TlsStream<S>, HttpError>
+    ///
+    /// # Errors
+    /// There are no root certificates, the host's certificate is not valid for it, or the handshake failed.
+    pub async fn wrap<S>(&self, stream: S, host: &str) -> Result<TlsStream<S>, TlsError>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
         let config = Arc::clone(&self.made().await?.config);
-        let to_error = |why: String| HttpError::Tls {
+        let failed = |error| TlsError::Handshake {
             host: host.to_owned(),
-            why,
+            error,
         };
-        let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
-        let name = match address {
+        let name = match host.trim_matches(['[', ']']).parse::<IpAddr>() {
             Ok(address) => ServerName::from(address),
             Err(_) => ServerName::try_from(host.trim_end_matches('.').to_owned())
-                .map_err(|e| to_error(e.to_string()))?,
+                .map_err(|error| failed(io::Error::other(error)))?,
         };
         let stream = TlsConnector::from(config).connect(name, stream).await;
         stream.map_err(|error| match certificate(&error) {
-            Some(why) => HttpError::Certificate {
+            Some(why) => TlsError::Certificate {
                 host: host.to_owned(),
                 why,
+                error,
             },
-            None => to_error(error.to_string()),
+            None => failed(error),
         })
     }
 
-    async fn made(&self) -> Result<&BuiltConfig, HttpError> {
+    async fn made(&self) -> Result<&BuiltConfig, TlsError> {
         self.made
             .get_or_try_init(|| async {
                 let given = self.given.clone();
                 // The system's store may be a folder of many files.
                 let made = tokio::task::spawn_blocking(move || make(given)).await;
-                made.map_err(|e| HttpError::NoRoots(e.to_string()))?
+                made.map_err(|error| TlsError::NoRoots(error.to_string()))?
             })
             .await
     }
 }
 
-fn make(given: Option<Vec<CertificateDer<'static>>>) -> Result<BuiltConfig, HttpError> {
+fn make(given: Option<Vec<CertificateDer<'static>>>) -> Result<BuiltConfig, TlsError> {
     let mut problems = Vec::new();
     let certificates = given.unwrap_or_else(|| {
         let found = rustls_native_certs::load_native_certs();
@@ -104,12 +135,12 @@ fn make(given: Option<Vec<CertificateDer<'static>>>) -> Result<BuiltConfig, Http
             || "the system's certificate store is empty or missing".to_owned(),
             ToString::to_string,
         );
-        return Err(HttpError::NoRoots(why));
+        return Err(TlsError::NoRoots(why));
     }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(|e| HttpError::NoRoots(e.to_string()))?
+        .map_err(|error| TlsError::NoRoots(error.to_string()))?
         .with_root_certificates(store)
         .with_no_client_auth();
     Ok(BuiltConfig {

@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 
-use crate::web::upstream::UpstreamError;
+use crate::upstream::UpstreamError;
 
-/// An entry of the list.
+/// An entry of such a list: hosts, and the port for which it counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DirectHost {
     hosts: Hosts,
@@ -42,7 +42,7 @@ impl DirectHost {
         if let Some((address, bits)) = entry.split_once('/') {
             let address: IpAddr = address
                 .parse()
-                .map_err(|_| wrong("a `/` follows an address alone, as in 10.0.0.0/8"))?;
+                .map_err(|_| wrong("only an address can have a `/`, as in 10.0.0.0/8"))?;
             let bits: u8 = bits.parse().unwrap_or(u8::MAX);
             if bits > width(address) {
                 return Err(wrong("the address has fewer bits"));

@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-/// A connection.
+/// A connection to a host or to a proxy.
 #[derive(Debug)]
 pub enum Stream {
     /// A plain TCP connection.

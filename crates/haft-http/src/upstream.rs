@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hyper::header::HeaderValue;
+use http::HeaderValue;
 use thiserror::Error;
 use url::{Host, Url};
 
-use crate::web::upstream::direct::DirectHost;
+use crate::upstream::direct::DirectHost;
 
 /// The reason why the settings of a proxy are not usable. Messages do not repeat the value, which may hold a password.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -103,20 +103,23 @@ impl UpstreamProxy {
         !names_this_machine(host) && !direct()
     }
 
-    pub(crate) fn is_secure(&self) -> bool {
+    /// Returns true if the connection to the proxy uses TLS.
+    pub fn is_secure(&self) -> bool {
         self.0.secure
     }
 
-    pub(crate) fn host(&self) -> &Host {
+    /// Returns the proxy's host.
+    pub fn host(&self) -> &Host {
         &self.0.host
     }
 
-    pub(crate) fn port(&self) -> u16 {
+    /// Returns the proxy's port.
+    pub fn port(&self) -> u16 {
         self.0.port
     }
 
     /// Returns the proxy's IP address, if its URL has one instead of a name.
-    pub(crate) fn ip(&self) -> Option<IpAddr> {
+    pub fn ip(&self) -> Option<IpAddr> {
         match &self.0.host {
             Host::Ipv4(v4) => Some((*v4).into()),
             Host::Ipv6(v6) => Some((*v6).into()),
@@ -125,7 +128,7 @@ impl UpstreamProxy {
     }
 
     /// Returns the credentials sent to the proxy (RFC 7617).
-    pub(crate) fn authorization(&self) -> Option<&HeaderValue> {
+    pub fn authorization(&self) -> Option<&HeaderValue> {
         self.0.authorization.as_ref()
     }
 }

@@ -5,20 +5,20 @@ use std::str::Chars;
 
 /// One setting of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Setting {
+pub struct Setting {
     /// The section, in lower case.
-    pub(super) section: String,
+    pub section: String,
     /// The name within the section: `origin` in `[remote "origin"]`.
-    pub(super) name: Option<String>,
+    pub name: Option<String>,
     /// The key, in lower case.
-    pub(super) key: String,
+    pub key: String,
     /// The value without quotes and comments; empty for a key alone, which means true.
-    pub(super) value: String,
+    pub value: String,
 }
 
 impl Setting {
     /// Returns the setting that a dotted key and a value make (`remote.origin.url`), or `None` if the key is not one.
-    pub(super) fn from_pair(key: &str, value: String) -> Option<Self> {
+    pub fn from_pair(key: &str, value: String) -> Option<Self> {
         let (section, rest) = key.split_once('.')?;
         let (name, key) = match rest.rsplit_once('.') {
             Some((name, key)) => (Some(name.to_owned()), key),
@@ -34,7 +34,7 @@ impl Setting {
 }
 
 /// Returns the settings of a file in order, or `None` if git would refuse the file.
-pub(super) fn parse(text: &str) -> Option<Vec<Setting>> {
+pub fn parse(text: &str) -> Option<Vec<Setting>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let text = text.replace("\r\n", "\n");
     let mut rest = text.chars().peekable();

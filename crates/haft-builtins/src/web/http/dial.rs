@@ -1,0 +1,44 @@
+//! `Http` as a `Dial`: connections for other clients, and for other protocols.
+
+use std::io;
+
+use haft_http::dial::{BoxFuture, Dial, Io};
+use haft_http::stream::Stream;
+
+use crate::web::http::{Http, HttpError};
+
+impl Http {
+    /// Opens a connection for another protocol: through a tunnel of the proxy, or directly.
+    ///
+    /// # Errors
+    /// [`HttpError`] if the host is refused, is not found or accepts no connection.
+    pub async fn dial(&self, host: &str, port: u16) -> Result<Stream, HttpError> {
+        let target = self.target(&format!("https://{host}:{port}/"))?;
+        Ok(self.connect(&target).await?.stream)
+    }
+
+    /// Like [`dial`](Self::dial), but encrypted: the host must prove its name.
+    async fn dial_tls(&self, host: &str, port: u16) -> Result<Box<dyn Io>, HttpError> {
+        let target = self.target(&format!("https://{host}:{port}/"))?;
+        let stream = self.connect(&target).await?.stream;
+        Ok(Box::new(self.tls.wrap(stream, target.host()).await?))
+    }
+}
+
+impl Dial for Http {
+    fn dial<'a>(
+        &'a self,
+        host: &'a str,
+        port: u16,
+        secure: bool,
+    ) -> BoxFuture<'a, io::Result<Box<dyn Io>>> {
+        Box::pin(async move {
+            if secure {
+                let stream = self.dial_tls(host, port).await;
+                return stream.map_err(io::Error::other);
+            }
+            let stream = self.dial(host, port).await;
+            Ok(Box::new(stream.map_err(io::Error::other)?) as Box<dyn Io>)
+        })
+    }
+}
