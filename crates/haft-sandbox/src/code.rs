@@ -66,7 +66,7 @@ pub struct CodeConfig {
     pub python: Option<PathBuf>,
     /// Address space of a script, in MiB.
     pub memory_mb: u64,
-    /// Address space of a [`Kind::Data`] script, in MiB; its libraries alone take some hundred.
+    /// Address space of a [`LibrarySet::Data`] script, in MiB; its libraries alone take some hundred.
     pub data_memory_mb: u64,
     /// The number of warmed children kept ready, of each kind that was ever requested.
     pub idle: usize,
@@ -120,7 +120,7 @@ pub struct CodeProbe {
     pub zygote: bool,
     /// Why there is no zygote.
     pub why_not: Option<String>,
-    /// Whether numpy or pandas can be imported by [`Kind::Data`] scripts.
+    /// Whether numpy or pandas can be imported by [`LibrarySet::Data`] scripts.
     pub data: bool,
     /// How scripts are confined.
     pub strength: Strength,

@@ -266,7 +266,7 @@ impl Sandbox {
 
     /// Starts a command that the caller talks to while it runs. Its standard input and output are pipes whose other ends this returns:
     /// dropping the sender closes its input, and its output waits in the pipe until it is read. Its standard error goes
-    /// to [`Running::stderr`]; [`CommandSpec::stdin`] is ignored.
+    /// to [`RunningCommand::stderr`]; [`CommandSpec::stdin`] is ignored.
     ///
     /// # Errors
     /// As [`start`](Self::start).
