@@ -1,13 +1,13 @@
 //! The events that coding agents send to their hooks and the answers that they read, in one form for all agents.
 //!
 //! A coding agent runs a hook before and after its tools: it writes an event to the hook's standard input and reads a verdict from the
-//! hook's standard output and exit code. Each agent has its own format. [`read()`] turns the bytes into an [`Event`], whose [`Action`]s say
-//! what a call would do to the machine; [`reply()`] turns a [`Verdict`] into the [`Reply`] that the agent honours. This crate sends
+//! hook's standard output and exit code. Each agent has its own format. [`read()`] turns the bytes into a [`HookEvent`], whose [`CallAction`]s say
+//! what a call would do to the machine; [`reply()`] turns a [`HookVerdict`] into the [`HookReply`] that the agent honours. This crate sends
 //! nothing, runs nothing and judges nothing.
 //!
 //! Three rules hold for every agent:
 //!
-//! - Whatever is unknown is [`Action::Other`], never [`Action::Note`]. If several spellings of a member may count, all of them are judged.
+//! - Whatever is unknown is [`CallAction::Other`], never [`CallAction::Note`]. If several spellings of a member may count, all of them are judged.
 //! - A reply never allows more than its verdict: if an agent cannot ask, or cannot change a call's input, the call is denied.
 //! - [`refusal`] answers bytes that are not an event. It denies the call with every agent that lets a hook deny at all.
 //!
