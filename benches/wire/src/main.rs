@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use haft_wire::declared::Function;
 use haft_wire::declarer::VersionedTool;
-use haft_wire::{ToolDeclaration, Declarer, Dialect, ReplyLimits, Reply};
+use haft_wire::{Declarer, Dialect, Reply, ReplyLimits, ToolDeclaration};
 use measure::{Row, Step, cpu_ms, each, fact, interleave, rounds};
 use serde_json::Value;
 use serde_json::value::RawValue;

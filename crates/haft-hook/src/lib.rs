@@ -14,13 +14,13 @@
 //! [`Agent::limits`] says what an agent lets a hook do and what it does if the hook fails; [`gaps`] says what its hooks do not see.
 //!
 //! ```
-//! use haft_hook::{Action, Agent, Verdict, read, reply};
+//! use haft_hook::{CallAction, Agent, HookVerdict, read, reply};
 //!
 //! let event = read(Agent::Gemini, br#"{"hook_event_name":"BeforeTool","session_id":"s","cwd":"/w","tool_name":"run_shell_command","tool_input":{"command":"rm -rf /"}}"#)?;
 //! let call = event.call().unwrap();
-//! assert!(matches!(&call.actions[..], [Action::Command(command)] if command.line.as_deref() == Some("rm -rf /")));
+//! assert!(matches!(&call.actions[..], [CallAction::Command(command)] if command.line.as_deref() == Some("rm -rf /")));
 //!
-//! let verdict = Verdict::Deny { reason: "it removes everything".to_owned() };
+//! let verdict = HookVerdict::Deny { reason: "it removes everything".to_owned() };
 //! assert_eq!(reply(&event, &verdict).stdout, r#"{"decision":"deny","reason":"it removes everything"}"#);
 //! # Ok::<(), haft_hook::ReadError>(())
 //! ```

@@ -2,7 +2,7 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! use haft_sandbox::code::{CodeConfig, CodeJail, Kind};
+//! use haft_sandbox::code::{CodeConfig, CodeJail, LibrarySet};
 //! use haft_sandbox::{Config, Sandbox};
 //!
 //! let sandbox = Sandbox::new(Config::default());
@@ -14,7 +14,7 @@
 //! ";
 //! let config = CodeConfig { runtime: runtime.into(), ..CodeConfig::default() };
 //! let jail = CodeJail::new(&sandbox, config);
-//! let script = jail.take(Kind::Plain).await?;
+//! let script = jail.take(LibrarySet::Plain).await?;
 //! script.send(b"hello").await?;
 //! let mut frame = [0; 65536];
 //! let length = script.recv(&mut frame).await?;
