@@ -14,7 +14,7 @@ pub const MAX_EVENT: usize = 16 * 1024 * 1024;
 ///
 /// `invoked_as` is the agent in the command; [`HookEvent::agent`] is the agent that sent the event, which may be another.
 ///
-/// Members and tools of newer versions are no error: what is unknown is passed along, or becomes [`CallAction::Other`](crate::CallAction::Other).
+/// Members and tools of newer versions cause no error: an unknown one is passed along, or becomes [`CallAction::Other`](crate::CallAction::Other).
 ///
 /// ```
 /// use haft_hook::{CallAction, Agent, HookEventKind, read};
