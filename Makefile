@@ -4,8 +4,6 @@
 WORKSPACE ?= $(PWD)
 CARGO ?= cargo
 NEEDS := target/needs
-# Most tests wait for processes and clocks more than they compute, so twice as many run at a time as there are cores.
-export RUST_TEST_THREADS ?= $(shell expr 2 \* `getconf _NPROCESSORS_ONLN`)
 
 .PHONY: serve dist test check bench toolchains fuzz soak needs clean-needs
 

@@ -16,7 +16,7 @@ use haft::{
 use haft_chain::python::PythonEngine;
 use haft_chain::toolset::chain_tools;
 use haft_chain::{ChainTool, RUNTIME};
-use haft_sandbox::code::{CodeConfig, CodeJail, Kind};
+use haft_sandbox::code::{CodeConfig, CodeJail, LibrarySet};
 use haft_sandbox::{Config, Sandbox};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -242,7 +242,7 @@ impl House {
     /// Returns the private memory of a warmed child in KiB.
     pub(crate) fn idle_child(&self) -> f64 {
         self.runtime.block_on(async {
-            let script = self.jail.take(Kind::Plain).await.expect("a child");
+            let script = self.jail.take(LibrarySet::Plain).await.expect("a child");
             tokio::time::sleep(SETTLE).await;
             let rollup = format!("/proc/{}/smaps_rollup", script.pid());
             let text = std::fs::read_to_string(&rollup).expect("the child's memory, as root");

@@ -4,8 +4,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use haft_wire::declared::Function;
-use haft_wire::declarer::Entry;
-use haft_wire::{Declared, Declarer, Dialect, Limits, Reply};
+use haft_wire::declarer::VersionedTool;
+use haft_wire::{Declarer, Dialect, Reply, ReplyLimits, ToolDeclaration};
 use measure::{Row, Step, cpu_ms, each, fact, interleave, rounds};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -22,7 +22,7 @@ const MANY: usize = 100;
 const TOOLS: usize = 1_000;
 
 fn read(dialect: Dialect, sse: &str) -> Reply {
-    let mut reader = dialect.reader(Limits::default());
+    let mut reader = dialect.reader(ReplyLimits::default());
     let mut deltas = Vec::new();
     for piece in sse.as_bytes().chunks(PIECE) {
         deltas.clear();
@@ -41,10 +41,10 @@ fn trees(sse: &str) -> usize {
         .count()
 }
 
-fn tool(at: usize, description: &str) -> Declared {
+fn tool(at: usize, description: &str) -> ToolDeclaration {
     let parameters = r#"{"type":"object","properties":{"query":{"type":"string","description":"what to look for"},"limit":{"type":"integer","minimum":1,"description":"the most to find"},"sort":{"enum":["new","old"],"description":"the order of what is found"}},"required":["query"]}"#;
     let parameters = RawValue::from_string(parameters.to_owned()).expect("it is JSON");
-    Declared::Function(Function {
+    ToolDeclaration::Function(Function {
         name: format!("server{}.tool_{at}", at % 20),
         description: format!(
             "{description} number {at}, which finds things of one kind among all that there are"
@@ -92,16 +92,16 @@ fn main() {
     ];
     interleave(rounds, steps(&all));
 
-    let tools: Vec<Declared> = (0..TOOLS).map(|at| tool(at, "tool")).collect();
+    let tools: Vec<ToolDeclaration> = (0..TOOLS).map(|at| tool(at, "tool")).collect();
     let versions: Vec<String> = (0..TOOLS).map(|at| format!("{at:064x}")).collect();
     let other = tool(500, "another tool");
-    let entries: Vec<Entry<'_>> = tools
+    let entries: Vec<VersionedTool<'_>> = tools
         .iter()
         .zip(&versions)
-        .map(|(tool, version)| Entry { version, tool })
+        .map(|(tool, version)| VersionedTool { version, tool })
         .collect();
     let mut changed = entries.clone();
-    changed[500] = Entry {
+    changed[500] = VersionedTool {
         version: "other",
         tool: &other,
     };

@@ -12,16 +12,16 @@ pub const MAX_EVENT: usize = 16 * 1024 * 1024;
 
 /// Reads what an agent wrote to the standard input of `haft hook`.
 ///
-/// `invoked_as` is the agent in the command; [`Event::agent`] is the agent that sent the event, which may be another.
+/// `invoked_as` is the agent in the command; [`HookEvent::agent`] is the agent that sent the event, which may be another.
 ///
-/// Members and tools of newer versions are no error: what is unknown is passed along, or becomes [`Action::Other`](crate::Action::Other).
+/// Members and tools of newer versions cause no error: an unknown one is passed along, or becomes [`CallAction::Other`](crate::CallAction::Other).
 ///
 /// ```
-/// use haft_hook::{Action, Agent, Kind, read};
+/// use haft_hook::{CallAction, Agent, HookEventKind, read};
 ///
 /// let event = read(Agent::Claude, br#"{"hook_event_name":"PreToolUse","tool_name":"Read","tool_input":{"file_path":"/etc/hosts"}}"#)?;
-/// let Kind::Before(call) = &event.kind else { panic!("{event:?}") };
-/// assert!(matches!(&call.actions[..], [Action::Read { path }] if path == "/etc/hosts"));
+/// let HookEventKind::Before(call) = &event.kind else { panic!("{event:?}") };
+/// assert!(matches!(&call.actions[..], [CallAction::Read { path }] if path == "/etc/hosts"));
 /// # Ok::<(), haft_hook::ReadError>(())
 /// ```
 ///

@@ -20,10 +20,10 @@ use crate::verdict::{HookReply, HookVerdict};
 /// gets the reply that changes nothing, whatever the verdict.
 ///
 /// ```
-/// use haft_hook::{Agent, Verdict, read, reply};
+/// use haft_hook::{Agent, HookVerdict, read, reply};
 ///
 /// let event = read(Agent::Codex, br#"{"hook_event_name":"PreToolUse","session_id":"s","tool_name":"Bash","tool_input":{"command":"ls"}}"#)?;
-/// let deny = Verdict::Deny { reason: "not today".to_owned() };
+/// let deny = HookVerdict::Deny { reason: "not today".to_owned() };
 /// let reply = reply(&event, &deny);
 /// assert_eq!(reply.exit, 0);
 /// assert_eq!(

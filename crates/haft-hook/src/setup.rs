@@ -11,7 +11,7 @@ use crate::agent::Agent;
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Setup {
-    /// The places, best first. Of each scope, the first place whose [`Condition`] holds is used.
+    /// The places, best first. Of each scope, the first place whose [`PlaceCondition`] holds is used.
     pub places: Vec<RegistrationPlace>,
     /// What the user still has to do or know, one sentence each.
     pub steps: &'static [&'static str],
@@ -296,7 +296,7 @@ fn runs_haft(agent: Agent, line: &str) -> bool {
         && (is_quoted || !bare.contains(char::is_whitespace))
 }
 
-/// Whether a file in the place of one of haft's own ([`Content::Own`]) was written by any version of haft. Any other file is the user's and
+/// Whether a file in the place of one of haft's own ([`AgentFileContent::Own`]) was written by any version of haft. Any other file is the user's and
 /// must not be overwritten or removed.
 ///
 /// ```

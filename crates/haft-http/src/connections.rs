@@ -1,4 +1,4 @@
-//! `Connections`: connections to one server, kept for reuse.
+//! `ConnectionPool`: connections to one server, kept for reuse.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub enum SendError {
 
 /// The connections to a server.
 #[derive(Debug)]
-pub struct Connections {
+pub struct ConnectionPool {
     to: Destination,
     dial: Arc<dyn Dial>,
     idle: Arc<Idle>,
@@ -59,7 +59,7 @@ struct Idle {
     most: usize,
 }
 
-impl Connections {
+impl ConnectionPool {
     /// Creates a pool that keeps at most this many idle connections.
     pub fn new(to: Destination, dial: Arc<dyn Dial>, most: usize) -> Self {
         let senders = Mutex::default();
@@ -79,7 +79,7 @@ impl Connections {
         &self,
         mut request: Request<Full<Bytes>>,
         waits: &Waits,
-    ) -> Result<Exchange, SendError> {
+    ) -> Result<HttpExchange, SendError> {
         loop {
             let spare = self.idle.senders.lock().pop();
             let is_new = spare.is_none();
@@ -91,7 +91,7 @@ impl Connections {
             let answered = waits.for_answer(sender.try_send_request(request)).await;
             match answered.map_err(SendError::Late)? {
                 Ok(response) => {
-                    return Ok(Exchange {
+                    return Ok(HttpExchange {
                         response,
                         received: 0,
                         sender,
@@ -132,7 +132,7 @@ impl Connections {
 
 /// A request that was answered, and the connection on which its body arrives.
 #[derive(Debug)]
-pub struct Exchange {
+pub struct HttpExchange {
     /// The head of the answer, and the rest of its body.
     pub response: Response<Incoming>,
     /// The number of bytes of the body that were read.
@@ -141,7 +141,7 @@ pub struct Exchange {
     idle: Arc<Idle>,
 }
 
-impl Exchange {
+impl HttpExchange {
     /// Returns the next piece of the body; `None` at its end.
     ///
     /// # Errors

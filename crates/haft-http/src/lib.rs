@@ -1,10 +1,10 @@
 //! The HTTP/1.1 client under everything of haft that speaks HTTP: models, MCP servers, the web tools, buckets.
 //!
 //! ```text
-//! Connections ── Dial ──► Direct: TCP and TLS        (feature `tls`)
-//!      │                  or what the user supplies: checked addresses, the user's proxy (feature `proxy`)
+//! ConnectionPool ── Dial ──► Direct: TCP and TLS     (feature `tls`)
+//!      │                     or what the user supplies: checked addresses, the user's proxy (feature `proxy`)
 //!      ▼
-//!   Exchange ──► the head of an answer, its body in pieces or whole, within `Waits`; the connection, kept for the next request
+//!  HttpExchange ──► the head of an answer, its body in pieces or whole, within `Waits`; the connection, kept for the next request
 //! ```
 //!
 //! It decides nothing: which hosts, addresses and redirects are allowed is up to the [`Dial`](dial::Dial) that its user supplies,

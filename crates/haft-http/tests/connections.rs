@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use haft_http::body::BodyError;
-use haft_http::connections::{Connections, Destination, Exchange, SendError};
+use haft_http::connections::{ConnectionPool, Destination, HttpExchange, SendError};
 use haft_http::dial::{BoxFuture, Dial, Io};
 use haft_http::waits::Waits;
 use http::Request;
@@ -82,7 +82,7 @@ async fn read_head(server: &mut DuplexStream) {
     }
 }
 
-fn connections(scripts: &[Script]) -> (Connections, Arc<Scripted>) {
+fn connections(scripts: &[Script]) -> (ConnectionPool, Arc<Scripted>) {
     let server = Arc::new(Scripted(Mutex::new(scripts.iter().copied().collect())));
     let to = Destination {
         host: "models.example".to_owned(),
@@ -90,10 +90,10 @@ fn connections(scripts: &[Script]) -> (Connections, Arc<Scripted>) {
         secure: true,
     };
     let dial = Arc::clone(&server) as Arc<dyn Dial>;
-    (Connections::new(to, dial, 1), server)
+    (ConnectionPool::new(to, dial, 1), server)
 }
 
-async fn send(connections: &Connections, waits: &Waits) -> Result<Exchange, SendError> {
+async fn send(connections: &ConnectionPool, waits: &Waits) -> Result<HttpExchange, SendError> {
     let request = Request::post("/").body(Full::new(Bytes::new())).unwrap();
     connections.send(request, waits).await
 }

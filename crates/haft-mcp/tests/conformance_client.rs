@@ -63,6 +63,19 @@ fn client() -> PathBuf {
     client
 }
 
+/// Returns a scenario's name without the time of the run, which the suite appends.
+fn without_time(folder: &str) -> &str {
+    const APPENDED: &str = "-2026-11-20T20-20-20-200Z";
+    let (scenario, time) = folder.split_at(folder.len() - APPENDED.len());
+    let same =
+        |(is, like): (char, char)| is == like || (is.is_ascii_digit() && like.is_ascii_digit());
+    assert!(
+        time.chars().zip(APPENDED.chars()).all(same),
+        "no time at the end of {folder}"
+    );
+    scenario
+}
+
 /// Collects every file of checks below a folder, with its scenario.
 fn checks(folder: &Path, root: &Path, found: &mut Vec<(String, Vec<Value>)>) {
     for entry in fs::read_dir(folder).unwrap() {
@@ -71,10 +84,8 @@ fn checks(folder: &Path, root: &Path, found: &mut Vec<(String, Vec<Value>)>) {
             checks(&path, root, found);
         } else if path.ends_with("checks.json") {
             let scenario = folder.strip_prefix(root).unwrap().display().to_string();
-            // The folder's name ends with the time of the run.
-            let (scenario, _) = scenario.rsplit_once("-20").unwrap();
             let list = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
-            found.push((scenario.to_owned(), list));
+            found.push((without_time(&scenario).to_owned(), list));
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! use haft_sandbox::code::{CodeConfig, CodeJail, Kind};
+//! use haft_sandbox::code::{CodeConfig, CodeJail, LibrarySet};
 //! use haft_sandbox::{Config, Sandbox};
 //!
 //! let sandbox = Sandbox::new(Config::default());
@@ -14,7 +14,7 @@
 //! ";
 //! let config = CodeConfig { runtime: runtime.into(), ..CodeConfig::default() };
 //! let jail = CodeJail::new(&sandbox, config);
-//! let script = jail.take(Kind::Plain).await?;
+//! let script = jail.take(LibrarySet::Plain).await?;
 //! script.send(b"hello").await?;
 //! let mut frame = [0; 65536];
 //! let length = script.recv(&mut frame).await?;
@@ -66,7 +66,7 @@ pub struct CodeConfig {
     pub python: Option<PathBuf>,
     /// Address space of a script, in MiB.
     pub memory_mb: u64,
-    /// Address space of a [`Kind::Data`] script, in MiB; its libraries alone take some hundred.
+    /// Address space of a [`LibrarySet::Data`] script, in MiB; its libraries alone take some hundred.
     pub data_memory_mb: u64,
     /// The number of warmed children kept ready, of each kind that was ever requested.
     pub idle: usize,
@@ -120,7 +120,7 @@ pub struct CodeProbe {
     pub zygote: bool,
     /// Why there is no zygote.
     pub why_not: Option<String>,
-    /// Whether numpy or pandas can be imported by [`Kind::Data`] scripts.
+    /// Whether numpy or pandas can be imported by [`LibrarySet::Data`] scripts.
     pub data: bool,
     /// How scripts are confined.
     pub strength: Strength,

@@ -2,12 +2,12 @@
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! use haft_sandbox::{CommandSpec, Config, Guard, Mounts, Sandbox};
+//! use haft_sandbox::{CommandSpec, Config, PathGuard, Mounts, Sandbox};
 //!
 //! let sandbox = Sandbox::new(Config::default());
 //! let workspace = std::env::current_dir()?;
 //! let mut mounts = Mounts::workspace(&workspace);
-//! mounts.guards.push(Guard::protect_dir(".git").at_any_depth());
+//! mounts.guards.push(PathGuard::protect_dir(".git").at_any_depth());
 //! let spec = CommandSpec::line("cargo --version", &workspace).with_mounts(mounts);
 //! let running = sandbox.start(spec).await?;
 //! let exit = running.wait().await;
@@ -268,7 +268,7 @@ impl Sandbox {
 
     /// Starts a command that the caller talks to while it runs. Its standard input and output are pipes whose other ends this returns:
     /// dropping the sender closes its input, and its output waits in the pipe until it is read. Its standard error goes
-    /// to [`Running::stderr`]; [`CommandSpec::stdin`] is ignored.
+    /// to [`RunningCommand::stderr`]; [`CommandSpec::stdin`] is ignored.
     ///
     /// # Errors
     /// As [`start`](Self::start).

@@ -141,7 +141,7 @@ impl Places {
     /// Returns the canonical path of a folder or file that settings show to commands, writable or read-only.
     ///
     /// # Errors
-    /// [`Refused`] if no jail may show it: it holds haft's own files or credentials, or is a home folder.
+    /// [`PathRefusal`] if no jail may show it: it holds haft's own files or credentials, or is a home folder.
     pub fn check_shown(&self, path: &Path, changed: bool) -> Result<PathBuf, PathRefusal> {
         let wanted = if changed {
             PathPurpose::Changed
@@ -225,7 +225,7 @@ impl Places {
     /// leads to.
     ///
     /// # Errors
-    /// [`Refused`] if a tool can, if it is not a file, or if it belongs to another user.
+    /// [`PathRefusal`] if a tool can, if it is not a file, or if it belongs to another user.
     pub fn check_startable(&self, program: &Path) -> Result<PathBuf, PathRefusal> {
         self.startable(program)
     }
@@ -260,7 +260,7 @@ impl Places {
     /// Returns the first program with this name on a `PATH` that may run outside a jail; `None` if no program has the name.
     ///
     /// # Errors
-    /// [`Refused`] if no program of the name may: tools could have put it there, or another user could change it.
+    /// [`PathRefusal`] if no program of the name may: tools could have put it there, or another user could change it.
     pub fn program(&self, name: &str, path: &OsStr) -> Option<Result<PathBuf, PathRefusal>> {
         let mut first = None;
         for file in on_path(name, path) {

@@ -47,7 +47,7 @@ pub struct Exit {
     pub signal: Option<i32>,
     /// Whether its deadline ended it.
     pub timed_out: bool,
-    /// Whether it was killed by [`Running::kill`] or because the last handle was dropped.
+    /// Whether it was killed by [`RunningCommand::kill`] or because the last handle was dropped.
     pub killed: bool,
     /// Whether it, or a process of its tree, was killed for exceeding
     /// [`ProcessLimits::memory_mb`](crate::ProcessLimits::memory_mb).
@@ -71,7 +71,7 @@ impl Exit {
     }
 }
 
-/// The reason why a [`Running::wait_for`] returned.
+/// The reason why a [`RunningCommand::wait_for`] returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitOutcome {
     /// The condition held.

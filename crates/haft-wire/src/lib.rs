@@ -1,7 +1,7 @@
 //! All dialects of tool calling: the formats of requests to model providers and of their answers, behind one neutral format.
 //!
-//! A host declares its tools once ([`Declared`]), keeps one history ([`Message`]) and asks a [`Dialect`] for the body of the next
-//! request ([`Request`]); the provider's answer comes back as a [`Reply`], complete or from a stream ([`Reader`]). Nothing here sends
+//! A host declares its tools once ([`ToolDeclaration`]), keeps one history ([`Message`]) and asks a [`Dialect`] for the body of the next
+//! request ([`Request`]); the provider's answer comes back as a [`Reply`], complete or from a stream ([`ReplyReader`]). Nothing here sends
 //! anything, knows a tool, or runs one.
 //!
 //! What a provider sent is kept unchanged ([`Turn::raw`]) and sent back unchanged, so that items unknown to this crate

@@ -86,7 +86,7 @@ impl ToolOutput {
         }
     }
 
-    /// Creates the answer to a provider that asked whether it may run its own tool ([`Item::Approval`](crate::Item::Approval)). It is
+    /// Creates the answer to a provider that asked whether it may run its own tool ([`TurnItem::Approval`](crate::TurnItem::Approval)). It is
     /// one of the answers of its turn; it is only sent in the dialect that asked.
     pub fn approval(id: &str, approve: bool, reason: Option<&str>) -> Self {
         let mut item = Vec::new();

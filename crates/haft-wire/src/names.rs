@@ -12,9 +12,9 @@ use crate::dialect::Dialect;
 /// would be too long, or that is already taken, ends with eight digits of its hash.
 ///
 /// ```
-/// use haft_wire::{Dialect, names::Names};
+/// use haft_wire::{Dialect, names::ToolNames};
 ///
-/// let names = Names::new(Dialect::OpenAiChat, ["read_file", "docs.search"]);
+/// let names = ToolNames::new(Dialect::OpenAiChat, ["read_file", "docs.search"]);
 /// assert_eq!(names.wire("docs.search"), Some("docs__search"));
 /// assert_eq!(names.canonical("docs__search"), Some("docs.search"));
 /// assert_eq!(names.canonical("nosuch"), None);

@@ -120,7 +120,7 @@ pub struct Call {
     pub item: Option<String>,
     /// The kind of call.
     pub kind: CallKind,
-    /// The tool's name on the wire; see [`Names::canonical`](crate::names::Names::canonical).
+    /// The tool's name on the wire; see [`ToolNames::canonical`](crate::names::ToolNames::canonical).
     pub name: String,
     /// The namespace that the tool was declared in (Responses).
     pub namespace: Option<String>,

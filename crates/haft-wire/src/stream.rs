@@ -1,6 +1,6 @@
 //! `Delta`: what a piece of a stream added.
 
-/// What a piece of a stream added, for a screen. [`Reader::finish`](crate::Reader::finish) returns the reply itself.
+/// What a piece of a stream added, for a screen. [`ReplyReader::finish`](crate::ReplyReader::finish) returns the reply itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delta {

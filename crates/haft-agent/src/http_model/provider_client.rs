@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use haft::text::clip;
 use haft_http::body::BodyError;
-use haft_http::connections::{Connections, Destination, Exchange, SendError};
+use haft_http::connections::{ConnectionPool, Destination, HttpExchange, SendError};
 use haft_http::dial::Dial;
 use haft_http::waits::{Wait, Waits};
 use haft_wire::{Dialect, Reply, ReplyLimits, Usage, WireError};
@@ -32,7 +32,7 @@ const MAX_IDLE: usize = 1;
 #[derive(Debug)]
 pub(super) struct ProviderClient {
     place: Place,
-    connections: Connections,
+    connections: ConnectionPool,
     timeouts: Timeouts,
     limits: ReplyLimits,
 }
@@ -64,7 +64,7 @@ impl ProviderClient {
         };
         Self {
             place,
-            connections: Connections::new(to, dial, MAX_IDLE),
+            connections: ConnectionPool::new(to, dial, MAX_IDLE),
             timeouts,
             limits,
         }
@@ -84,7 +84,7 @@ impl ProviderClient {
             deadline: Some(Instant::now() + self.timeouts.whole),
         };
         let sent = self.connections.send(self.request(post)?, &waits).await;
-        let mut body = Body {
+        let mut body = ReplyBody {
             client: self,
             exchange: sent.map_err(|error| self.not_sent(error))?,
             waits,
@@ -139,13 +139,13 @@ impl ProviderClient {
 }
 
 /// The body of an answer.
-struct Body<'a> {
+struct ReplyBody<'a> {
     client: &'a ProviderClient,
-    exchange: Exchange,
+    exchange: HttpExchange,
     waits: Waits,
 }
 
-impl Body<'_> {
+impl ReplyBody<'_> {
     /// Returns the next piece; `None` at the end.
     async fn next(&mut self) -> Result<Option<Bytes>, ModelError> {
         let piece = self.exchange.next(&self.waits).await;

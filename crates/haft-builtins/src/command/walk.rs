@@ -20,8 +20,8 @@ use crate::command::git_folders;
 const MAX_PATH: usize = 3_000;
 /// Maximum length of the name of a file with a slash, in bytes.
 const MAX_NAME: usize = 256;
-/// Maximum number of repositories that get guards for their settings alone. Further ones, which are no higher up,
-/// become read-only as a whole.
+/// Maximum number of repositories that get guards for their settings alone. The walk finds the upper ones first; further ones become
+/// read-only as a whole.
 const MAX_REPOSITORIES: usize = 100;
 
 /// The guards found.
@@ -297,7 +297,7 @@ impl<'a> Walk<'a> {
     /// Lets no repository of a submodule appear in a folder, which git would adopt.
     fn close_to_modules(&mut self, folder: &Path, entries: &[Entry]) {
         self.found.git.push(PathGuard::no_new_entries(folder));
-        // These are no repositories, and git changes none of them.
+        // Git neither uses such a file as a repository nor changes it.
         let files = entries.iter().filter(|entry| !entry.kind.is_dir());
         let files = files.map(|entry| PathGuard::protect_file(folder.join(&entry.name)));
         self.found.git.extend(files);

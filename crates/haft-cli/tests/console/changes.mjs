@@ -110,8 +110,8 @@ await play({ name: "request" }, async ({ server, page }) => {
   await card.getByRole("group", { name: "the command" }).getByText(command).waitFor();
   await card.getByText("The command has ended.").waitFor();
   await card.locator("td.in", { hasText: "2" }).waitFor();
-  // A folder has no text to show: it is in the list below the diff.
-  await card.getByRole("list", { name: "what else it changes" }).getByText("empty").waitFor();
+  // A folder has no text to show: its line says what it is.
+  await card.getByText("new empty folder").waitFor();
   // The values that only bind the approval are hidden until the user opens them.
   const bound = card.getByText("sha256");
   assert.ok(!(await bound.isVisible()));

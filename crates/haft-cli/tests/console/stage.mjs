@@ -14,7 +14,7 @@ const axe = fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 export { assert, fs, path };
 
 /** How long a user looks for something before it counts as missing; generous, since nothing here is timed. */
-export const PATIENCE = 15_000;
+export const PATIENCE = 30_000;
 
 /** Browser errors after its server was killed: a connection can end in any state, and a session does not outlive its server. */
 export const KILLED = [/net::ERR_(CONNECTION_[A-Z]+|SOCKET_NOT_CONNECTED|EMPTY_RESPONSE|INCOMPLETE_CHUNKED_ENCODING)/, /status of 401/];
@@ -33,6 +33,7 @@ class Server {
     this.args = args;
     this.home = path.join(root, home);
     this.pages = path.join(root, "pages");
+    this.others = [];
   }
 
   /** Starts it and waits until it prints its address and the login link. */
@@ -60,7 +61,7 @@ class Server {
 
   /** Stops it; KILL is like a power failure. */
   async stop(signal = "SIGTERM") {
-    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    if (!this.child || this.child.exitCode !== null || this.child.signalCode !== null) return;
     const ended = new Promise((resolve) => this.child.on("exit", resolve));
     this.child.kill(signal);
     await ended;
@@ -106,7 +107,9 @@ class Server {
   /** Returns another server in the same workspace, with a home of its own. */
   another(home) {
     fs.mkdirSync(path.join(this.root, home), { recursive: true });
-    return new Server(this.root, this.args, home);
+    const other = new Server(this.root, this.args, home);
+    this.others.push(other);
+    return other;
   }
 
   /** Returns a fresh login link. */
@@ -175,7 +178,8 @@ export async function play({ name = "", args = [], settings = "", pages = {}, ex
     process.exitCode = 1;
   } finally {
     await browser.close();
-    await server.stop(failed ? "SIGKILL" : "SIGTERM");
+    // A scenario that failed has not stopped its other servers.
+    for (const one of [server, ...server.others]) await one.stop(failed ? "SIGKILL" : "SIGTERM");
     fs.rmSync(root, { recursive: true, force: true });
   }
 }

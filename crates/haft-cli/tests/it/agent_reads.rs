@@ -1,4 +1,4 @@
-//! What a run has read of files goes on with the run, in whatever process resumes it; the check of the file's content stays.
+//! A run knows which files it has read in every process that resumes it; a file whose content differs must still be read again.
 
 use serde_json::json;
 

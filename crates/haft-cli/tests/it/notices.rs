@@ -65,7 +65,7 @@ fn a_request_of_a_server_on_pipes_is_told_as_plain_text() {
         ["--app-name=haft", "--", "haft: write_file needs approval"]
     );
     assert!(
-        said[3].starts_with("create --icon=&lt;b&gt;&amp;"),
+        said[3].starts_with("create $'--icon=&lt;b&gt;&amp;"),
         "{said:?}"
     );
     assert!(said[3].contains("\\\\74.txt"), "{said:?}");

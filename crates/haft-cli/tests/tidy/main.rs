@@ -12,6 +12,7 @@ mod language;
 mod parameters;
 mod signposts;
 mod sleeps;
+mod type_names;
 mod uses;
 
 /// Returns the root of the repository.

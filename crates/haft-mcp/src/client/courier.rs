@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use haft::future::BoxFuture;
 use haft::text::clip;
-use haft_http::connections::{Connections, Exchange};
+use haft_http::connections::{ConnectionPool, HttpExchange};
 use haft_http::dial::Dial;
 use haft_http::waits::Waits;
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
@@ -61,7 +61,7 @@ impl Refusal {
 /// Sends requests to one server.
 pub(crate) struct Courier {
     pub(crate) endpoint: Endpoint,
-    connections: Connections,
+    connections: ConnectionPool,
     authorize: Option<Arc<dyn Authorize>>,
 }
 
@@ -72,7 +72,7 @@ impl Courier {
         authorize: Option<Arc<dyn Authorize>>,
     ) -> Self {
         Self {
-            connections: Connections::new(endpoint.destination(), Arc::from(dial), MAX_IDLE),
+            connections: ConnectionPool::new(endpoint.destination(), Arc::from(dial), MAX_IDLE),
             endpoint,
             authorize,
         }
@@ -82,7 +82,7 @@ impl Courier {
     pub(crate) async fn send(
         &self,
         request: Request<Full<Bytes>>,
-    ) -> Result<Exchange, ClientError> {
+    ) -> Result<HttpExchange, ClientError> {
         let Some(authorize) = &self.authorize else {
             return Ok(self.connections.send(request, &Waits::default()).await?);
         };
@@ -111,7 +111,10 @@ impl Courier {
     }
 
     /// Returns the response if it is successful; an error if it is a refusal.
-    pub(crate) async fn check_status(&self, exchange: Exchange) -> Result<Exchange, ClientError> {
+    pub(crate) async fn check_status(
+        &self,
+        exchange: HttpExchange,
+    ) -> Result<HttpExchange, ClientError> {
         let status = exchange.response.status();
         if status.is_success() {
             return Ok(exchange);
@@ -141,7 +144,10 @@ impl Courier {
 }
 
 /// Reads a whole body, and keeps its connection.
-pub(crate) async fn whole(mut exchange: Exchange, longest: usize) -> Result<Bytes, ClientError> {
+pub(crate) async fn whole(
+    mut exchange: HttpExchange,
+    longest: usize,
+) -> Result<Bytes, ClientError> {
     let whole = exchange.whole(longest, &Waits::default()).await?;
     exchange.keep().await;
     Ok(whole)

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use haft::future::BoxFuture;
 use haft::text::clip;
-use haft_http::connections::Exchange;
+use haft_http::connections::HttpExchange;
 use haft_http::waits::Waits;
 use haft_wire::events::{SseEvent, SseParser};
 use tokio::sync::{broadcast, watch};
@@ -175,7 +175,7 @@ impl Post {
 
 /// A stream, with the events that came after the first one.
 struct Stream {
-    exchange: Exchange,
+    exchange: HttpExchange,
     events: SseParser,
     first_events: Vec<SseEvent>,
 }

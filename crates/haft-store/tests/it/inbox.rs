@@ -209,12 +209,7 @@ async fn each_wrong_step_is_refused_with_its_reason(place: &dyn Place) {
         ),
         (Did::Expired, "expired", "is expired", "is expired"),
         (Did::Withdrawn, "withdrawn", "is withdrawn", "is withdrawn"),
-        (
-            Did::Voided,
-            "withdrawn",
-            "already decided: withdrawn, by bob",
-            "already decided: withdrawn, by bob",
-        ),
+        (Did::Voided, "withdrawn", "is withdrawn", "is withdrawn"),
     ] {
         let name = format!("{did:?}");
         bring(&inbox, &name, did).await;

@@ -35,8 +35,7 @@ impl CarriedCall {
             Some(_) => return end,
             None => answered(&end),
         };
-        let call = effects::prepare(&self.tool, &self.arguments).ok();
-        let Some(left) = call.and_then(|call| call.without_running(&why)) else {
+        let Some(left) = effects::without_running(&self.tool, &self.arguments, &why) else {
             return end;
         };
         CallResult {

@@ -11,6 +11,7 @@ use crate::input::CallInput;
 use crate::json::canonical::args_digest_without;
 use crate::permission::{Effect, Permission};
 use crate::policy::{JudgedCall, Policy, RunHistory};
+use crate::result::{Failure, ToolResult};
 use crate::spec::ToolSpec;
 use crate::tool::{Depth, Intent, PreparedCall, Tool};
 
@@ -29,6 +30,16 @@ pub(super) fn prepare(
     arguments: &Arguments,
 ) -> Result<Box<dyn PreparedCall>, EarlyEnd> {
     Ok(catch_panic(|| Arc::clone(tool).prepare(arguments))??)
+}
+
+/// Returns what the tool knows of the call that this one carries on: see [`PreparedCall::without_running`].
+pub(super) fn without_running(
+    tool: &Arc<dyn Tool>,
+    arguments: &Arguments,
+    why: &Failure,
+) -> Option<ToolResult> {
+    let call = prepare(tool, arguments).ok()?;
+    catch_panic(|| call.without_running(why)).ok()?
 }
 
 /// Returns the digest of the arguments that these permissions do not state in full. `written` is the caller's own text, and `stated` the

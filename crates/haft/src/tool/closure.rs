@@ -27,7 +27,7 @@ where
     O: IntoToolResult + Send + 'static,
 {
     spec.input_schema = Arc::new(input_schema::<I>());
-    Arc::new(Function {
+    Arc::new(ClosureTool {
         spec: Arc::new(spec),
         body: function,
         input: PhantomData::<fn(I)>,
@@ -35,13 +35,13 @@ where
 }
 
 /// Adapts a closure to the object-safe trait.
-struct Function<I, F> {
+struct ClosureTool<I, F> {
     spec: Arc<ToolSpec>,
     body: F,
     input: PhantomData<fn(I)>,
 }
 
-impl<I, F, R, O> Tool for Function<I, F>
+impl<I, F, R, O> Tool for ClosureTool<I, F>
 where
     I: DeserializeOwned + JsonSchema + Send + Sync + 'static,
     F: Fn(I, CallContext) -> R + Send + Sync + 'static,
@@ -66,7 +66,7 @@ where
 
 /// A call of a closure, with its parsed input.
 struct ClosureCall<I, F> {
-    tool: Arc<Function<I, F>>,
+    tool: Arc<ClosureTool<I, F>>,
     input: I,
 }
 

@@ -15,7 +15,7 @@ use super::{Workspace, canonical_prefix, is_git};
 
 mod words;
 
-use words::{HOOKS, Naming, Word, naming, program_words};
+use words::{HOOKS, SettingTarget, Word, naming, program_words};
 
 /// Maximum size of a file of settings, in bytes.
 const MAX_SETTINGS: u64 = 256 * 1024;
@@ -186,26 +186,26 @@ impl Reading<'_> {
         depth: usize,
     ) {
         match naming(setting) {
-            Naming::Nothing => {}
-            Naming::Hooks => {
+            SettingTarget::Nothing => {}
+            SettingTarget::Hooks => {
                 for base in file.bases {
                     self.hooks(base, &setting.value, file.alias);
                 }
             }
-            Naming::File => {
+            SettingTarget::File => {
                 for base in file.bases {
                     let at = self.place(base, &setting.value);
-                    self.add(at, file.alias, Named::File);
+                    self.add(at, file.alias, NamedKind::File);
                 }
             }
-            Naming::Settings => {
+            SettingTarget::Settings => {
                 let at = self.place(folder, &setting.value);
-                self.add(at.clone(), file.alias, Named::File);
+                self.add(at.clone(), file.alias, NamedKind::File);
                 if let Some(at) = at {
                     self.file(&at, file, depth + 1);
                 }
             }
-            Naming::Programs => {
+            SettingTarget::Programs => {
                 for word in program_words(&setting.value) {
                     for base in file.bases {
                         self.program(base, &word, file.alias);
@@ -222,10 +222,10 @@ impl Reading<'_> {
         if at == Path::new("") {
             // The root holds other files, too.
             for hook in HOOKS {
-                self.add(Some(PathBuf::from(hook)), alias, Named::Hook);
+                self.add(Some(PathBuf::from(hook)), alias, NamedKind::Hook);
             }
         } else {
-            self.add(Some(at), alias, Named::Folder);
+            self.add(Some(at), alias, NamedKind::Folder);
         }
     }
 
@@ -241,7 +241,7 @@ impl Reading<'_> {
             None => word.is_certain,
         };
         if counts {
-            self.add(Some(at), alias, Named::Program);
+            self.add(Some(at), alias, NamedKind::Program);
         }
     }
 
@@ -259,7 +259,7 @@ impl Reading<'_> {
     }
 
     /// Adds a path, and where links lead from it.
-    fn add(&mut self, at: Option<PathBuf>, alias: &Path, named: Named) {
+    fn add(&mut self, at: Option<PathBuf>, alias: &Path, named: NamedKind) {
         let Some(at) = at.filter(|at| *at != Path::new("")) else {
             return;
         };
@@ -278,8 +278,11 @@ impl Reading<'_> {
             let entry = self.found.paths.entry(path);
             entry.or_insert_with(|| NamedPath {
                 settings: alias.to_owned(),
-                is_folder: named == Named::Folder,
-                may_be_empty: matches!(named, Named::Folder | Named::File | Named::Hook),
+                is_folder: named == NamedKind::Folder,
+                may_be_empty: matches!(
+                    named,
+                    NamedKind::Folder | NamedKind::File | NamedKind::Hook
+                ),
             });
         }
     }
@@ -287,7 +290,7 @@ impl Reading<'_> {
 
 /// What a setting names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Named {
+enum NamedKind {
     Folder,
     File,
     Hook,

@@ -3,7 +3,7 @@
 use std::sync::Weak;
 use std::time::Duration;
 
-use haft_http::connections::Exchange;
+use haft_http::connections::HttpExchange;
 use haft_http::waits::Waits;
 use haft_wire::events::SseParser;
 use tokio::sync::oneshot;
@@ -62,7 +62,7 @@ pub(super) async fn listen(wire: Weak<Session>, era: Era, opened: oneshot::Sende
 /// Listens to one stream until its end; returns whether it had any events.
 async fn listen_until_end(
     wire: &Weak<Session>,
-    exchange: &mut Exchange,
+    exchange: &mut HttpExchange,
     events: &mut SseParser,
     era: Era,
 ) -> bool {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use haft::progress::Progress;
-use haft_http::connections::Exchange;
+use haft_http::connections::HttpExchange;
 use haft_http::waits::Waits;
 use haft_wire::events::SseParser;
 use http::header::{HeaderName, HeaderValue};
@@ -152,9 +152,9 @@ impl Session {
     /// Returns the response if it is successful; an error if it is a refusal.
     async fn check_status(
         &self,
-        exchange: Exchange,
+        exchange: HttpExchange,
         era: Option<Era>,
-    ) -> Result<Exchange, ClientError> {
+    ) -> Result<HttpExchange, ClientError> {
         let has_session = matches!(era, Some(Era::Legacy(_))) && self.id.lock().is_some();
         if exchange.response.status() == StatusCode::NOT_FOUND && has_session {
             return Err(ClientError::SessionOver);
@@ -165,7 +165,7 @@ impl Session {
     /// Listens to a stream until the answer arrives; requests a stream that breaks off again if possible.
     async fn wait_for_answer(
         self: &Arc<Self>,
-        mut exchange: Exchange,
+        mut exchange: HttpExchange,
         to: Listening,
     ) -> Result<Bytes, ClientError> {
         let mut events = SseParser::new(self.courier.endpoint.longest);
@@ -201,7 +201,7 @@ impl Session {
         &self,
         last: Option<&str>,
         era: Option<Era>,
-    ) -> Result<Exchange, ClientError> {
+    ) -> Result<HttpExchange, ClientError> {
         let mut request = self.courier.endpoint.stream()?;
         self.mark(&mut request, era);
         if let Some(last) = last {
@@ -221,7 +221,7 @@ impl Session {
     /// Returns the answer from a stream; `None` if the stream ends without one.
     async fn next_answer(
         self: &Arc<Self>,
-        exchange: &mut Exchange,
+        exchange: &mut HttpExchange,
         events: &mut SseParser,
         to: &Listening,
     ) -> Result<Option<Bytes>, ClientError> {
@@ -273,7 +273,7 @@ impl Session {
 }
 
 /// Keeps the connection of a stream that ends after its answer, as it should.
-async fn end(mut exchange: Exchange) {
+async fn end(mut exchange: HttpExchange) {
     let waits = Waits::until(Instant::now() + END_TIMEOUT);
     if let Ok(None) = exchange.next(&waits).await {
         exchange.keep().await;

@@ -33,11 +33,11 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long an idle connection is kept open.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
-type Connections = legacy::Client<Dialer, HttpRequestBody>;
+type PooledClient = legacy::Client<Dialer, HttpRequestBody>;
 
 /// An HTTP client; clones share its connections.
 #[derive(Debug, Clone)]
-pub(super) struct Client(Connections);
+pub(super) struct Client(PooledClient);
 
 impl Client {
     /// Creates a client that opens its own connections or has `dial` open them. It allows unencrypted HTTP only if `plain` is
@@ -115,9 +115,9 @@ struct Dialer {
 }
 
 impl Service<Uri> for Dialer {
-    type Response = TokioIo<Line>;
+    type Response = TokioIo<PooledStream>;
     type Error = io::Error;
-    type Future = BoxFuture<'static, io::Result<TokioIo<Line>>>;
+    type Future = BoxFuture<'static, io::Result<TokioIo<PooledStream>>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
         Poll::Ready(Ok(()))
@@ -132,21 +132,23 @@ impl Service<Uri> for Dialer {
             }
             let port = uri.port_u16().unwrap_or(if secure { 443 } else { 80 });
             let host = uri.host().unwrap_or_default();
-            Ok(TokioIo::new(Line(dial.dial(host, port, secure).await?)))
+            Ok(TokioIo::new(PooledStream(
+                dial.dial(host, port, secure).await?,
+            )))
         })
     }
 }
 
 /// A connection, regardless of how it was opened.
-struct Line(Box<dyn Io>);
+struct PooledStream(Box<dyn Io>);
 
-impl Connection for Line {
+impl Connection for PooledStream {
     fn connected(&self) -> Connected {
         Connected::new()
     }
 }
 
-impl AsyncRead for Line {
+impl AsyncRead for PooledStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -156,7 +158,7 @@ impl AsyncRead for Line {
     }
 }
 
-impl AsyncWrite for Line {
+impl AsyncWrite for PooledStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -28,6 +28,8 @@ pub(super) struct Beat {
     pub(super) lease: Lease,
     held: HashSet<String>,
     last: Option<Instant>,
+    /// When a renewal last failed.
+    failed: Option<Instant>,
     beats: u32,
 }
 
@@ -38,6 +40,7 @@ impl Beat {
             lease,
             held: HashSet::new(),
             last: None,
+            failed: None,
             beats: 0,
         }
     }
@@ -65,6 +68,17 @@ impl Beat {
         let beat = self.lease.beat;
         let since = self.last.map_or(beat, |last| last.elapsed());
         Some(beat.saturating_sub(since))
+    }
+
+    /// Returns the time until the thread tries the next renewal, at least a beat after one that failed; `None` while nothing is held.
+    pub(super) fn next_try(&self) -> Option<Duration> {
+        let since = self.failed.map_or(Duration::MAX, |at| at.elapsed());
+        Some(self.due()?.max(self.lease.beat.saturating_sub(since)))
+    }
+
+    /// Notes that a renewal failed. A file that is gone would otherwise keep the thread busy.
+    pub(super) fn note_failure(&mut self) {
+        self.failed = Some(Instant::now());
     }
 
     /// Notes that the last renewal is void: the file was replaced, or the transaction failed.
@@ -116,4 +130,25 @@ pub(super) fn alive(connection: &Connection, lease: Lease) -> rusqlite::Result<H
     let mut query = connection.prepare_cached(ALIVE)?;
     let rows = query.query_map(params![now, lease.until(now)], |row| row.get(0))?;
     rows.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn next_try_when_a_renewal_failed_comes_a_beat_later() {
+        let beat = Duration::from_secs(3600);
+        let lease = Lease {
+            beat,
+            ..Lease::default()
+        };
+        let mut held = Beat::new(lease);
+        assert_eq!(held.next_try(), None);
+        held.hold("ap-1");
+        assert_eq!(held.next_try(), Some(Duration::ZERO));
+        held.note_failure();
+        held.invalidate_renewal();
+        assert!(held.next_try().is_some_and(|next| next > beat / 2));
+    }
 }

@@ -147,16 +147,17 @@ impl Writer {
 
     /// Returns the time until the thread has to renew the lease.
     fn beats(&mut self) -> Option<Duration> {
-        let due = self.beat.due();
-        self.awake = due.is_some();
-        due
+        let next = self.beat.next_try();
+        self.awake = next.is_some();
+        next
     }
 
     /// Renews this process's lease if due.
     fn say(&mut self, shared: &Shared) {
-        if self.beat.due().is_some_and(|due| due.is_zero()) {
-            // There is no caller to answer, and the next beat tries again.
-            drop(self.transact(shared, &[]));
+        let due = self.beat.due().is_some_and(|due| due.is_zero());
+        // There is no caller to answer, and the next beat tries again.
+        if due && self.transact(shared, &[]).is_err() {
+            self.beat.note_failure();
         }
     }
 

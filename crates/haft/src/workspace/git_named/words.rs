@@ -40,7 +40,7 @@ const INTERPRETERS: &str = "sh bash dash zsh ksh fish source . exec env sudo noh
 
 /// What a setting names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Naming {
+pub(super) enum SettingTarget {
     Nothing,
     /// A folder of hooks.
     Hooks,
@@ -53,22 +53,22 @@ pub(super) enum Naming {
 }
 
 /// Returns what a setting names. One that is not known may name programs.
-pub(super) fn naming(setting: &Setting) -> Naming {
+pub(super) fn naming(setting: &Setting) -> SettingTarget {
     let is_url = |value: &str| !value.contains("::");
     match (&*setting.section, &*setting.key) {
-        ("core", "hookspath") => Naming::Hooks,
-        ("core", "attributesfile" | "excludesfile") => Naming::File,
-        ("include" | "includeif", "path") => Naming::Settings,
+        ("core", "hookspath") => SettingTarget::Hooks,
+        ("core", "attributesfile" | "excludesfile") => SettingTarget::File,
+        ("include" | "includeif", "path") => SettingTarget::Settings,
         // Where files lie and what refs are called; nothing of it runs.
         ("core", "worktree")
         | ("branch", "merge" | "remote" | "pushremote" | "rebase" | "description")
         | ("remote", "fetch" | "push")
-        | ("user" | "author" | "committer" | "color", _) => Naming::Nothing,
+        | ("user" | "author" | "committer" | "color", _) => SettingTarget::Nothing,
         ("remote", "url" | "pushurl") | ("submodule", "url") if is_url(&setting.value) => {
-            Naming::Nothing
+            SettingTarget::Nothing
         }
-        ("url", "insteadof" | "pushinsteadof") if is_url(&setting.value) => Naming::Nothing,
-        _ => Naming::Programs,
+        ("url", "insteadof" | "pushinsteadof") if is_url(&setting.value) => SettingTarget::Nothing,
+        _ => SettingTarget::Programs,
     }
 }
 
