@@ -4,6 +4,8 @@
 WORKSPACE ?= $(PWD)
 CARGO ?= cargo
 NEEDS := target/needs
+# Tests wait for the processes that they start most of the time.
+TEST_THREADS := $(shell echo $$((2 * $$(nproc))))
 
 .PHONY: serve dist test check bench toolchains fuzz soak needs clean-needs
 
@@ -19,7 +21,7 @@ dist:
 # What the tests need is installed while the lints run: the one waits for the network, the others for the processor.
 test:
 	@$(MAKE) --no-print-directory -j2 needs check
-	HAFT_NEEDS="$(CURDIR)/$(NEEDS)" $(CARGO) test --workspace --all-features
+	RUST_TEST_THREADS=$(TEST_THREADS) HAFT_NEEDS="$(CURDIR)/$(NEEDS)" $(CARGO) test --workspace --all-features
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 	@if [ -x $(NEEDS)/deny/bin/cargo-deny ]; then \
 	  $(NEEDS)/deny/bin/cargo-deny check bans licenses sources; \

@@ -1,11 +1,13 @@
 //! `Listening`: notes on the addresses that the servers of a state folder listen on, so that no command connects to what decides about it.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use haft::file_lock::FileLock;
 use haft_builtins::web::network::OwnListeners;
 
 use crate::plain_file;
@@ -13,10 +15,13 @@ use crate::plain_file;
 /// The folder of the notes in the state folder: one file per port, locked while a server listens on it.
 const FOLDER: &str = "listening";
 
+/// Maximum wait for a process that checks whether a note still counts: it holds the lock for a moment.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// A server's note; dropped, it is removed.
 #[derive(Debug)]
 pub struct Listening {
-    file: Option<File>,
+    lock: Option<FileLock>,
     path: PathBuf,
 }
 
@@ -31,10 +36,10 @@ impl Listening {
         let path = folder.join(address.port().to_string());
         let mut options = OpenOptions::new();
         let options = options.create(true).truncate(false).write(true).mode(0o600);
-        let file = options.open(&path)?;
-        file.lock_shared()?;
+        let lock = FileLock::shared_within(options.open(&path)?, LOCK_TIMEOUT)?;
+        let lock = lock.ok_or_else(|| io::Error::from(io::ErrorKind::ResourceBusy))?;
         Ok(Self {
-            file: Some(file),
+            lock: Some(lock),
             path,
         })
     }
@@ -42,7 +47,7 @@ impl Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        drop(self.file.take());
+        drop(self.lock.take());
         // Another server may listen on the same port of another address.
         if matches!(is_held(&self.path), Ok(false)) {
             let _ = std::fs::remove_file(&self.path);
@@ -51,11 +56,7 @@ impl Drop for Listening {
 }
 
 fn is_held(path: &Path) -> io::Result<bool> {
-    match File::open(path)?.try_lock() {
-        Ok(()) => Ok(false),
-        Err(TryLockError::WouldBlock) => Ok(true),
-        Err(TryLockError::Error(error)) => Err(error),
-    }
+    Ok(FileLock::try_exclusive(File::open(path)?)?.is_none())
 }
 
 /// Reads the notes of a state folder.

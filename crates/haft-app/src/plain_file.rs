@@ -1,7 +1,8 @@
 //! Small files of haft's own: read whole, up to a limit and never from a device or FIFO; written completely or not at all.
 
+use haft::file_lock::FileLock;
 use haft::text::hex;
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
@@ -137,20 +138,15 @@ const POLL_INTERVAL: Duration = Duration::from_millis(10);
 ///
 /// # Errors
 /// It cannot be opened or locked, or another process holds it for half a minute.
-pub fn lock_folder(folder: &Path) -> io::Result<File> {
+pub fn lock_folder(folder: &Path) -> io::Result<FileLock> {
     let started = Instant::now();
     loop {
-        let lock = File::open(folder)?;
-        match lock.try_lock() {
-            Ok(()) => {
-                let (held, named) = (lock.metadata()?, std::fs::metadata(folder)?);
-                // The process that held it may have removed or replaced it.
-                if (held.dev(), held.ino()) == (named.dev(), named.ino()) {
-                    return Ok(lock);
-                }
+        if let Some(lock) = FileLock::try_exclusive(File::open(folder)?)? {
+            let (held, named) = (lock.metadata()?, std::fs::metadata(folder)?);
+            // The process that held it may have removed or replaced it.
+            if (held.dev(), held.ino()) == (named.dev(), named.ino()) {
+                return Ok(lock);
             }
-            Err(TryLockError::WouldBlock) => {}
-            Err(TryLockError::Error(error)) => return Err(error),
         }
         if started.elapsed() > LOCK_TIMEOUT {
             return Err(io::Error::new(

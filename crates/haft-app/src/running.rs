@@ -9,8 +9,8 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use haft::file_lock::FileLock;
 use haft::text::hex;
-use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -69,7 +69,7 @@ pub fn store(settings: &Settings) -> String {
 pub struct Announced {
     path: PathBuf,
     /// Holds the lock.
-    file: File,
+    file: FileLock,
 }
 
 impl Announced {
@@ -112,15 +112,16 @@ impl Drop for Announced {
 }
 
 /// Writes a record. It is locked before it gets its name, so that no process finds it unlocked.
-fn publish(draft: &Path, path: &Path, record: &Record) -> io::Result<File> {
-    let mut file = OpenOptions::new()
+fn publish(draft: &Path, path: &Path, record: &Record) -> io::Result<FileLock> {
+    let file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(draft)?;
-    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    let file = FileLock::try_exclusive(file)?;
+    let file = file.ok_or_else(|| io::Error::from(io::ErrorKind::ResourceBusy))?;
     let text = serde_json::to_string(record).map_err(io::Error::other)?;
-    file.write_all(text.as_bytes())?;
+    (&*file).write_all(text.as_bytes())?;
     fs::rename(draft, path)?;
     Ok(file)
 }
@@ -168,7 +169,7 @@ fn waits_for(file: &File, within: Duration) -> bool {
     const POLL_INTERVAL: Duration = Duration::from_millis(20);
     let looks = within.as_millis() / POLL_INTERVAL.as_millis();
     for _ in 0..=looks {
-        if flock(file, FlockOperation::NonBlockingLockShared).is_ok() {
+        if file.try_lock_shared().is_ok() {
             return true;
         }
         std::thread::sleep(POLL_INTERVAL);
@@ -204,7 +205,7 @@ pub fn servers(home: &Home) -> Result<Vec<Server>, Problem> {
 /// Returns the server of a record, if it is running and this haft understands the record.
 fn running_server(path: PathBuf) -> Option<Server> {
     let file = File::open(&path).ok()?;
-    if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
+    if file.try_lock_shared().is_ok() {
         // Another process may remove it at the same time.
         let _ = fs::remove_file(&path);
         return None;
@@ -224,7 +225,7 @@ fn remove_abandoned(path: &Path) {
     let age = fs::metadata(path).and_then(|meta| meta.modified());
     let age = age.ok().and_then(|time| time.elapsed().ok());
     let Ok(file) = File::open(path) else { return };
-    let free = flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
+    let free = file.try_lock_shared().is_ok();
     if free && age.is_some_and(|age| age > ABANDONED_AGE) {
         let _ = fs::remove_file(path);
     }

@@ -32,7 +32,7 @@ pub mod spec;
 pub mod permission;
 pub mod clock;
 pub mod plural;
-mod file_lock;
+pub mod file_lock;
 pub mod bounds;
 pub mod budget;
 pub mod caller;

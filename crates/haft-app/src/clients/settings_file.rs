@@ -1,9 +1,11 @@
 //! A settings file, of a client or haft's own: read, locked against other haft processes, written completely or not at all.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
+
+use haft::file_lock::FileLock;
 
 use crate::config::FILE_NAME;
 use crate::plain_file;
@@ -107,7 +109,7 @@ impl SettingsFile {
     }
 
     /// Locks the file's folder until the lock is dropped: of two installs at the same time, the second one edits what the first one wrote.
-    pub(crate) fn lock(&self) -> Result<File, Problem> {
+    pub(crate) fn lock(&self) -> Result<FileLock, Problem> {
         plain_file::lock_folder(self.folder()).map_err(|e| self.failed("lock the folder of", &e))
     }
 

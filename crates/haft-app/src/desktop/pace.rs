@@ -1,12 +1,11 @@
 //! The pace of notices: at most one every few seconds, across all haft processes of a user.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
+use haft::file_lock::FileLock;
 
 use crate::home::Home;
 use crate::plain_file;
@@ -21,7 +20,7 @@ const LOCK_FILE: &str = "servers/notified.lock";
 
 /// The turn to show a notice.
 #[derive(Debug)]
-pub(super) struct Turn(File);
+pub(super) struct Turn(FileLock);
 
 impl Turn {
     /// Takes the turn; returns how long to wait if it is too early.
@@ -36,10 +35,9 @@ impl Turn {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => (options.open(&path)?, false),
             Err(e) => return Err(e),
         };
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Err(Errno::WOULDBLOCK) => return Ok(Err(RETRY_DELAY)),
-            locked => locked?,
-        }
+        let Some(file) = FileLock::try_exclusive(file)? else {
+            return Ok(Err(RETRY_DELAY));
+        };
         let meta = file.metadata()?;
         if fresh || meta.len() == 0 {
             return Ok(Ok(Self(file)));
@@ -53,8 +51,8 @@ impl Turn {
     }
 
     /// Records that a notice is shown now.
-    pub(super) fn record_notice(mut self) {
-        let noted = self.0.set_len(0).and_then(|()| self.0.write_all(b"\n"));
+    pub(super) fn record_notice(self) {
+        let noted = self.0.set_len(0).and_then(|()| (&*self.0).write_all(b"\n"));
         if let Err(error) = noted {
             tracing::warn!(%error, "note that a notice was shown");
         }

@@ -1,11 +1,9 @@
 //! The only writer of the rules saved with approvals: reads the whole file, changes it, and verifies the new text before it replaces the
 //! old file.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use haft::policy::RuleText;
-use rustix::fs::FlockOperation;
 use toml::{Table, Value};
 
 use crate::config::document::{self, MAX_BYTES};
@@ -42,8 +40,7 @@ impl RuleFile {
     ) -> Result<T, Problem> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         plain_file::private_folder(folder).map_err(|e| self.problem(e))?;
-        let lock = fs::File::open(folder).map_err(|e| self.problem(e))?;
-        rustix::fs::flock(&lock, FlockOperation::LockExclusive).map_err(|e| self.problem(e))?;
+        let _lock = plain_file::lock_folder(folder).map_err(|e| self.problem(e))?;
         let mut table = kept::read(&self.path)?;
         let before = kept::entries(&table).to_vec();
         let mut after = before.clone();

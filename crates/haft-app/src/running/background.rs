@@ -7,9 +7,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use haft::file_lock::FileLock;
 use haft_sandbox::{DetachedProgram, HostProgram};
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 
 use crate::config::{Settings, typed};
 use crate::home::Home;
@@ -91,7 +90,7 @@ impl Wanted {
     ///
     /// # Errors
     /// The state folder cannot be written.
-    pub fn lock(&self) -> Result<Option<File>, Problem> {
+    pub fn lock(&self) -> Result<Option<FileLock>, Problem> {
         let home = &self.site.home;
         lock(home, SERVER_LOCK)
             .map_err(|e| file_problem("start a server in the background", &folder(home), &e))
@@ -294,7 +293,7 @@ fn working_folder(home: &Home) -> PathBuf {
 }
 
 /// Takes the lock of this name in the state folder, waiting until no other process holds it.
-fn wait_for(home: &Home, name: &str, until: Instant) -> Result<File, Problem> {
+fn wait_for(home: &Home, name: &str, until: Instant) -> Result<FileLock, Problem> {
     loop {
         let wrong =
             |e: io::Error| file_problem("start a server in the background", &folder(home), &e);
@@ -315,7 +314,7 @@ fn wait_for(home: &Home, name: &str, until: Instant) -> Result<File, Problem> {
 }
 
 /// Takes the lock of this name in the state folder; returns `None` if another process holds it.
-fn lock(home: &Home, name: &str) -> io::Result<Option<File>> {
+fn lock(home: &Home, name: &str) -> io::Result<Option<FileLock>> {
     plain_file::private_folder(&folder(home))?;
     let file = OpenOptions::new()
         .write(true)
@@ -323,9 +322,5 @@ fn lock(home: &Home, name: &str) -> io::Result<Option<File>> {
         .truncate(false)
         .mode(0o600)
         .open(folder(home).join(name))?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(file)),
-        Err(Errno::WOULDBLOCK) => Ok(None),
-        Err(errno) => Err(errno.into()),
-    }
+    FileLock::try_exclusive(file)
 }

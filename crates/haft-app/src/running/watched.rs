@@ -4,22 +4,22 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
+use haft::file_lock::FileLock;
 
 use crate::home::Home;
 use crate::plain_file;
 use crate::running::folder;
 
 const LOCK_FILE: &str = "watched.lock";
-/// How often to try for a lock that another process holds for an instant while it checks.
-const MAX_TRIES: usize = 20;
+/// Maximum wait for another process that checks: it holds the lock for a moment.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Marks this process as showing pending requests until dropped.
 #[derive(Debug)]
 pub struct Watching {
-    _lock: File,
+    _lock: FileLock,
 }
 
 impl Watching {
@@ -36,13 +36,11 @@ impl Watching {
             .truncate(false)
             .mode(0o600)
             .open(folder(home).join(LOCK_FILE))?;
-        for _ in 0..MAX_TRIES {
-            match flock(&file, FlockOperation::NonBlockingLockShared) {
-                Err(Errno::WOULDBLOCK) => std::thread::yield_now(),
-                done => return done.map(|()| Self { _lock: file }).map_err(Into::into),
-            }
-        }
-        Err(Errno::WOULDBLOCK.into())
+        let lock = FileLock::shared_within(file, LOCK_TIMEOUT)?;
+        let busy = || io::Error::from(io::ErrorKind::ResourceBusy);
+        Ok(Self {
+            _lock: lock.ok_or_else(busy)?,
+        })
     }
 }
 
@@ -51,7 +49,7 @@ pub fn is_watched(home: &Home) -> bool {
     let Ok(file) = File::open(folder(home).join(LOCK_FILE)) else {
         return false;
     };
-    flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK)
+    matches!(FileLock::try_exclusive(file), Ok(None))
 }
 
 #[cfg(test)]

@@ -189,13 +189,13 @@ fn a_server_that_was_killed_is_replaced_and_one_that_is_stopped_is_gone() {
 
 #[test]
 fn another_programs_port_and_another_homes_server_are_left_alone() {
-    // If this fails, another program already has the port.
-    let _taken = TcpListener::bind("127.0.0.1:7421");
+    let taken = TcpListener::bind("127.0.0.1:7421");
     let (one, two) = (Scene::new(), Scene::new());
     let consoles = [&one, &two].map(|scene| console(&scene.0).json()["console"].clone());
     assert_ne!(consoles[0], consoles[1]);
+    // If another program had the port, it may have released it meanwhile.
     assert!(
-        !consoles.iter().any(|url| url == "http://127.0.0.1:7421/"),
+        taken.is_err() || !consoles.iter().any(|url| url == "http://127.0.0.1:7421/"),
         "{consoles:?}"
     );
 }

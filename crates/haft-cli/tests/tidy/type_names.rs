@@ -20,7 +20,7 @@ const IDIOMS: [(&str, &str); 4] = [
 
 /// The number of types of each crate that share their name with another type of it. It may only become smaller; other crates have none.
 const SHARED: [(&str, usize); 13] = [
-    ("haft", 178),
+    ("haft", 176),
     ("haft-acp", 6),
     ("haft-agent", 4),
     ("haft-app", 63),
@@ -36,7 +36,7 @@ const SHARED: [(&str, usize); 13] = [
 ];
 
 /// The share of all types, in percent, whose name another type of the workspace bears, too. It may only become smaller.
-const SHARED_PERCENT: usize = 42;
+const SHARED_PERCENT: usize = 41;
 
 /// Returns the name of the type that a line declares. An associated type is indented.
 fn declared(line: &str) -> Option<&str> {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use crate::file_lock;
+use crate::file_lock::FileLock;
 
 pub(super) const RECORD: &str = "events.jsonl";
 /// The view of calls, one line each, in the order in which they ended.
@@ -29,7 +29,8 @@ pub enum Holder {
 
 /// Finds the process that has locked the folder of a run.
 pub(super) fn holder(dir: &Path) -> io::Result<Holder> {
-    let is_locked = |dir: &Path| Ok::<_, io::Error>(!file_lock::try_lock_shared(File::open(dir)?)?);
+    let is_locked =
+        |dir: &Path| Ok::<_, io::Error>(FileLock::try_shared(File::open(dir)?)?.is_none());
     if is_locked(&dir.join(STARTER_FOLDER))? {
         return Ok(Holder::Owner);
     }

@@ -11,7 +11,7 @@ use crate::audit::layout::{ERRORS, FOLDERS, RECORD, STARTER_FOLDER, TOOLS};
 use crate::audit::line::{self, LineWriter, Place, Written};
 use crate::audit::verify::{self, End};
 use crate::call::RunId;
-use crate::file_lock;
+use crate::file_lock::{self, FileLock};
 
 /// Maximum number of bytes written at once.
 const MAX_BATCH: usize = 64 << 10;
@@ -21,7 +21,7 @@ pub(super) struct RunFolder {
     run: RunId,
     dir: PathBuf,
     /// Lock held while the process that started the run has the folder open.
-    _begun_here: Option<File>,
+    _begun_here: Option<FileLock>,
     /// Number of the last line.
     seq: u64,
     /// Hash of the last line.
@@ -33,7 +33,7 @@ pub(super) struct RunFolder {
     /// Whether the folder's own directory entries are on disk.
     entered: bool,
     /// Lock held while the record is written here: a second writer would break its hash chain.
-    _lock: File,
+    _lock: FileLock,
 }
 
 impl RunFolder {
@@ -175,15 +175,11 @@ impl RunFolder {
 }
 
 /// Locks the folder for this process until dropped.
-fn lock_folder(dir: &Path, run: &RunId) -> io::Result<File> {
-    let folder = File::open(dir)?;
-    if file_lock::try_lock(&folder)? {
-        return Ok(folder);
-    }
-    Err(io::Error::new(
-        io::ErrorKind::ResourceBusy,
-        format!("run {run} is still active in another process"),
-    ))
+fn lock_folder(dir: &Path, run: &RunId) -> io::Result<FileLock> {
+    file_lock::lock_after_readers(File::open(dir)?)?.ok_or_else(|| {
+        let busy = format!("run {run} is still active in another process");
+        io::Error::new(io::ErrorKind::ResourceBusy, busy)
+    })
 }
 
 /// A file of lines, with the lines not written yet.

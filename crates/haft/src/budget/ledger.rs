@@ -3,12 +3,12 @@
 //! Days are UTC, so that processes in different time zones count the same day. Under a lock, a new file is written beside the old one
 //! and replaces it; readers need no lock. It is not synced to disk: a power cut may lose the last counts.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -20,7 +20,7 @@ use super::day::Today;
 use super::{EffectLimits, NoRoom, Period, Uses};
 use crate::clock;
 use crate::error::Failure;
-use crate::file_lock::try_lock;
+use crate::file_lock::FileLock;
 
 /// Maximum size of the file, in bytes.
 const MAX_FILE_BYTES: u64 = 4096;
@@ -178,24 +178,19 @@ impl Ledger {
         Ok(today)
     }
 
-    /// Acquires the lock, which is released when the file is closed.
-    fn lock(&self) -> io::Result<File> {
+    fn lock(&self) -> io::Result<FileLock> {
         let mut folder = DirBuilder::new();
         folder.recursive(true).mode(0o700).create(&self.folder)?;
         let mut options = OpenOptions::new();
         let options = options.write(true).create(true).truncate(false).mode(0o600);
         let options = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
         let file = options.open(self.folder.join("lock"))?;
-        let started = Instant::now();
-        while !try_lock(&file)? {
-            if started.elapsed() > LOCK_TIMEOUT {
-                let seconds = LOCK_TIMEOUT.as_secs();
-                return Err(io::Error::other(format!(
-                    "other processes have it locked for more than {seconds} s"
-                )));
-            }
-        }
-        Ok(file)
+        FileLock::exclusive_within(file, LOCK_TIMEOUT)?.ok_or_else(|| {
+            let seconds = LOCK_TIMEOUT.as_secs();
+            io::Error::other(format!(
+                "other processes have it locked for more than {seconds} s"
+            ))
+        })
     }
 
     fn write(&self, text: &[u8]) -> io::Result<()> {

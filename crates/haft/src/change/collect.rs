@@ -275,7 +275,7 @@ impl Collected {
         let (rest, others): (Vec<_>, Vec<_>) = selected.partition(|(_, path)| last(path));
         let ordered = others.into_iter().chain(rest).map(|(at, _)| at);
         let first = |path: &Path| first(path) && !last(path);
-        let sources = preview::Sources {
+        let sources = preview::PreviewSources {
             changes: &self.changes,
             upper: &self.upper,
             workspace,

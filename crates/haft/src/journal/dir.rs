@@ -14,7 +14,7 @@ use rustix::fs::OFlags;
 
 use crate::audit::runs;
 use crate::call::{CallId, RunId};
-use crate::file_lock;
+use crate::file_lock::{self, FileLock};
 use crate::future::run_blocking;
 use crate::journal::line::{Line, Reader};
 use crate::journal::{Answer, ChainStart, Journal, JournalCall, JournalError, Recorded};
@@ -40,7 +40,7 @@ pub struct DirJournal {
 /// A run's file, open while chains of the run are running.
 #[derive(Debug)]
 struct Open {
-    file: File,
+    file: FileLock,
     chains: HashSet<CallId>,
     /// Whether the file also holds chains of another process, or a suspended one.
     old: bool,
@@ -70,10 +70,10 @@ impl DirJournal {
         let mut all = self.open.lock();
         if !all.contains_key(run) {
             let file = self.path(run).and_then(|path| open(&path, true));
-            let file = file.map_err(failed)?;
-            if !file_lock::try_lock(&file).map_err(failed)? {
+            let file = file.and_then(file_lock::lock_after_readers);
+            let Some(file) = file.map_err(failed)? else {
                 return Err(JournalError::Busy(run.clone()));
-            }
+            };
             let old = end_line(&file).map_err(failed)?;
             all.insert(
                 run.clone(),
@@ -95,7 +95,6 @@ impl DirJournal {
             if !open.old && written.is_ok() {
                 written = open.file.set_len(0);
             }
-            // Closing the file releases the lock.
             all.remove(run);
         }
         written.map_err(failed)
@@ -108,7 +107,7 @@ impl Open {
         serde_json::to_writer(&mut self.line, line)?;
         self.line.push(b'\n');
         // A single write: a line is complete, or cut at the end of the file by a full disk.
-        self.file.write_all(&self.line)?;
+        (&*self.file).write_all(&self.line)?;
         self.line.shrink_to(64 << 10);
         Ok(())
     }
@@ -255,7 +254,8 @@ impl DirJournal {
         let all = self.open.lock();
         let ours = all.contains_key(run);
         drop(all);
-        if !ours && !file_lock::try_lock_shared(&file).map_err(failed)? {
+        let lock = FileLock::try_shared(file.try_clone().map_err(failed)?).map_err(failed)?;
+        if !ours && lock.is_none() {
             return Err(JournalError::Busy(run.clone()));
         }
         let mut reader = Reader::new(run);

@@ -1,8 +1,8 @@
 //! The record of an install in haft's state folder: the original file, and what haft wrote.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use haft::file_lock::FileLock;
 use haft::text::hex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -83,7 +83,7 @@ impl Original {
     }
 
     /// Locks all records until the lock is dropped, and removes what a killed process left of this one.
-    pub(crate) fn lock(&self) -> Result<File, Problem> {
+    pub(crate) fn lock(&self) -> Result<FileLock, Problem> {
         let folder = &self.folder;
         plain_file::private_folder(folder).map_err(|e| failed("make", folder, &e))?;
         let lock = plain_file::lock_folder(folder).map_err(|e| failed("lock", folder, &e))?;

@@ -2,12 +2,13 @@
 //!
 //! The user's own caches never change. The commands of a run share its additions, which are never applied.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use haft::call::RunId;
+use haft::file_lock::FileLock;
 use haft::policy::Denials;
 use haft_sandbox::{HomeFolder, OverlayFolders};
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
@@ -49,7 +50,7 @@ const NOW_TIME: Timespec = Timespec {
 pub(super) struct Caches {
     folders: Vec<HomeFolder>,
     /// The lock on the run's additions; `None` if another command holds it.
-    shared: Option<File>,
+    shared: Option<FileLock>,
 }
 
 impl Caches {
@@ -93,7 +94,7 @@ impl Views {
         }
         if let Some(shared) = &caches.shared {
             // The sweep checks this time.
-            futimens(shared, &NOW)?;
+            futimens(&**shared, &NOW)?;
         }
         Ok(caches)
     }

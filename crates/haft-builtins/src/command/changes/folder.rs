@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
 
-use rustix::fs::{FlockOperation, flock};
+use haft::file_lock::FileLock;
 
 /// The overlay's upper folder, which holds the changes.
 pub(super) const UPPER: &str = "upper";
@@ -20,16 +20,10 @@ pub(super) fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Locks a folder for this process until the file is closed.
-pub(super) fn lock(folder: &Path) -> io::Result<File> {
-    let file = File::open(folder)?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
-        Err(rustix::io::Errno::WOULDBLOCK) => {
-            Err(io::Error::other("another process is deciding it"))
-        }
-        Err(error) => Err(error.into()),
-    }
+/// Locks a folder for this process.
+pub(super) fn lock(folder: &Path) -> io::Result<FileLock> {
+    FileLock::try_exclusive(File::open(folder)?)?
+        .ok_or_else(|| io::Error::other("another process is deciding it"))
 }
 
 /// Returns true if the path is a folder, not a link to one.

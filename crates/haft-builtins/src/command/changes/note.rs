@@ -151,10 +151,10 @@ pub(super) fn read(folder: &Path) -> io::Result<StoredNote> {
 /// Reads only when the command of a view started.
 pub(super) fn read_since(folder: &Path) -> io::Result<Since> {
     #[derive(Deserialize)]
-    struct Head {
+    struct NoteHead {
         since: Since,
     }
-    read_as::<Head>(folder).map(|head| head.since)
+    read_as::<NoteHead>(folder).map(|head| head.since)
 }
 
 fn read_as<T: DeserializeOwned>(folder: &Path) -> io::Result<T> {

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use haft::call::{CallId, RunId};
 use haft::change::collect::Since;
 use haft::error::ToolError;
+use haft::file_lock::FileLock;
 use haft::policy::Denials;
 use haft_sandbox::{HomeFolder, OverlayFolders};
 use sha2::{Digest as _, Sha256};
@@ -30,7 +31,7 @@ pub(crate) struct OpenView {
     keep: AtomicBool,
     /// True if the view stays after the decision, because it holds files that exist nowhere else.
     left: AtomicBool,
-    _lock: File,
+    _lock: FileLock,
 }
 
 impl OpenView {

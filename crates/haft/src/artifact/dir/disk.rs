@@ -5,12 +5,12 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::OFlags;
 
 use crate::artifact::source::{Source, each_piece};
+use crate::file_lock::FileLock;
 
 /// Maximum wait for the lock: other processes hold it for one write or one sweep.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -40,32 +40,16 @@ pub(super) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     options.open(path)?.write_all(text.as_bytes())
 }
 
-/// Takes the store's lock, which is released when the file is dropped or its process ends.
-pub(super) fn lock(root: &Path) -> io::Result<File> {
+/// Takes the store's lock.
+pub(super) fn lock(root: &Path) -> io::Result<FileLock> {
     make_dir(root)?;
     let mut options = OpenOptions::new();
     let options = options.append(true).create(true).mode(0o600);
     let file = options.open(root.join("lock"))?;
-    let end = Instant::now() + LOCK_TIMEOUT;
-    let mut pause = Duration::from_micros(100);
-    while !try_lock(&file)? {
-        if Instant::now() > end {
-            let busy = "another process has held the artifact folder's lock for 10 seconds";
-            return Err(io::Error::new(io::ErrorKind::TimedOut, busy));
-        }
-        thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(10));
-    }
-    Ok(file)
-}
-
-/// Locks a file exclusively, unless another process holds the lock.
-pub(super) fn try_lock(file: &File) -> io::Result<bool> {
-    match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(true),
-        Err(rustix::io::Errno::WOULDBLOCK) => Ok(false),
-        Err(e) => Err(e.into()),
-    }
+    FileLock::exclusive_within(file, LOCK_TIMEOUT)?.ok_or_else(|| {
+        let busy = "another process has held the artifact folder's lock for 10 seconds";
+        io::Error::new(io::ErrorKind::TimedOut, busy)
+    })
 }
 
 /// A file that is written and synced but not yet under its final name. Removed on drop unless kept.

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::{disk, owners};
 use crate::clock;
+use crate::file_lock::FileLock;
 
 /// The lock in a process's folder.
 const LOCK_FILE: &str = "lock";
@@ -19,7 +20,7 @@ const LOCK_FILE: &str = "lock";
 #[derive(Debug, Default)]
 pub(super) struct Pins {
     /// This process's folder and the lock in it, once there is a pin.
-    own: Option<(PathBuf, File)>,
+    own: Option<(PathBuf, FileLock)>,
     /// Number of sessions that hold each owner.
     held: HashMap<String, usize>,
 }
@@ -57,17 +58,14 @@ impl Pins {
 }
 
 /// Creates a folder for the pins of this process.
-fn join(root: &Path) -> io::Result<(PathBuf, File)> {
+fn join(root: &Path) -> io::Result<(PathBuf, FileLock)> {
     let own = root
         .join("pins")
         .join(format!("{}-{}", std::process::id(), clock::now()));
     disk::make_dir(&own)?;
-    let lock = private_file(&own.join(LOCK_FILE))?;
-    if disk::try_lock(&lock)? {
-        Ok((own, lock))
-    } else {
-        Err(io::Error::other("the lock of our own pins is taken"))
-    }
+    let lock = FileLock::try_exclusive(private_file(&own.join(LOCK_FILE))?)?;
+    let lock = lock.ok_or_else(|| io::Error::other("the lock of our own pins is taken"))?;
+    Ok((own, lock))
 }
 
 fn private_file(path: &Path) -> io::Result<File> {
@@ -79,8 +77,7 @@ fn private_file(path: &Path) -> io::Result<File> {
 pub(super) fn live(root: &Path, now: i64) -> io::Result<HashSet<String>> {
     let mut pinned = HashSet::new();
     for process in disk::folders(&root.join("pins"))? {
-        let lock = private_file(&process.join(LOCK_FILE))?;
-        let lock_is_free = disk::try_lock(&lock)?;
+        let lock = FileLock::try_exclusive(private_file(&process.join(LOCK_FILE))?)?;
         for pin in disk::entries(&process)? {
             let name = pin
                 .file_name()
@@ -90,13 +87,13 @@ pub(super) fn live(root: &Path, now: i64) -> io::Result<HashSet<String>> {
             if name == LOCK_FILE {
                 continue;
             }
-            if !lock_is_free {
+            if lock.is_none() {
                 pinned.insert(name);
             } else if let Some(dir) = owners::pinned_dir(root, &name) {
                 owners::release(&dir, now)?;
             }
         }
-        if lock_is_free {
+        if lock.is_some() {
             fs::remove_dir_all(&process)?;
         }
     }

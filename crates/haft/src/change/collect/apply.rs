@@ -79,7 +79,7 @@ impl<'a> Selection<'a> {
 
 /// What remains to be done about a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum PlanStep {
     Nothing,
     /// It is made.
     Make,
@@ -88,19 +88,19 @@ enum Step {
 }
 
 /// The work that remains.
-struct Plan<'a> {
+struct ApplyPlan<'a> {
     collected: &'a Collected,
     /// For each change.
-    steps: Vec<Step>,
+    steps: Vec<PlanStep>,
     /// Folders in which entries may be created.
     usable: HashSet<PathBuf>,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> ApplyPlan<'a> {
     fn new(collected: &'a Collected) -> Self {
         Self {
             collected,
-            steps: vec![Step::Nothing; collected.changes.len()],
+            steps: vec![PlanStep::Nothing; collected.changes.len()],
             usable: HashSet::new(),
         }
     }
@@ -117,10 +117,10 @@ impl<'a> Plan<'a> {
             None if is_never_missing(change) => return Err(changed(change.path)),
             None => {
                 self.check_parents(workspace, change.path)?;
-                Step::Make
+                PlanStep::Make
             }
-            Some(now) if change.check(now)? => Step::MakeOver,
-            Some(_) => Step::Make,
+            Some(now) if change.check(now)? => PlanStep::MakeOver,
+            Some(_) => PlanStep::Make,
         };
         // Fails now rather than when others are made.
         self.collected.target(change)?;
@@ -141,20 +141,20 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    fn step(&self, path: &Path) -> Step {
+    fn step(&self, path: &Path) -> PlanStep {
         let at = self.collected.changes.position(path);
         let step = at.and_then(|at| self.steps.get(at));
-        step.copied().unwrap_or(Step::Nothing)
+        step.copied().unwrap_or(PlanStep::Nothing)
     }
 
     fn has_target(&self, path: &Path) -> bool {
-        self.step(path) != Step::Nothing
+        self.step(path) != PlanStep::Nothing
     }
 
     /// Returns the changes that are made.
     fn changes(&self) -> impl DoubleEndedIterator<Item = ViewChange<'a>> {
         let each = self.collected.changes.iter().zip(&self.steps);
-        let made = each.filter(|(_, step)| **step != Step::Nothing);
+        let made = each.filter(|(_, step)| **step != PlanStep::Nothing);
         made.map(|(change, _)| change)
     }
 
@@ -171,7 +171,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-impl TargetList for Plan<'_> {
+impl TargetList for ApplyPlan<'_> {
     fn paths(&self) -> Box<dyn Iterator<Item = &Path> + '_> {
         Box::new(self.changes().map(|change| change.path))
     }
@@ -192,12 +192,12 @@ impl TargetList for Plan<'_> {
     fn stamp(&self, path: &Path) -> Option<FileStamp> {
         let change = self.collected.changes.position(path);
         let change = change.and_then(|at| self.collected.changes.get(at));
-        let is_over = self.step(path) == Step::MakeOver;
+        let is_over = self.step(path) == PlanStep::MakeOver;
         change.filter(|_| is_over)?.stamps.lower
     }
 }
 
-impl ChangesToRecord for Plan<'_> {
+impl ChangesToRecord for ApplyPlan<'_> {
     /// In the order of execution: deletions first, the content of a folder before the folder.
     fn each(&self) -> Box<dyn Iterator<Item = (&Path, Option<State>)> + '_> {
         let deleted = self.changes().rev().filter(|change| change.after.is_none());
@@ -222,7 +222,7 @@ pub(super) fn apply(
     select: &dyn Fn(&Path) -> bool,
 ) -> Result<(), WorkspaceError> {
     let selected = Selection::new(&collected.changes, select).changes;
-    let mut plan = Plan::new(collected);
+    let mut plan = ApplyPlan::new(collected);
     for some in selected.chunks(LOOKED_AT_ONCE) {
         for (at, change, now) in look_at(collected, workspace, some) {
             if !change.is_applied(workspace, now.as_ref())? {
@@ -325,7 +325,7 @@ impl Collected {
 
     /// Lets the owner read the files to import, if the command took that away. The import then sets the files' own
     /// modes.
-    fn unlock(&self, plan: &Plan<'_>) -> Result<Unlocked<'_>, WorkspaceError> {
+    fn unlock(&self, plan: &ApplyPlan<'_>) -> Result<Unlocked<'_>, WorkspaceError> {
         let mut unlocked = Unlocked::new(&self.upper);
         let mut seen = HashSet::new();
         for (OutsideFile { path, .. }, mode) in plan.outside() {
@@ -342,7 +342,7 @@ impl Collected {
     }
 
     /// Syncs the files to import to disk: otherwise a crash could leave empty ones in their places.
-    fn sync(&self, plan: &Plan<'_>) -> Result<(), WorkspaceError> {
+    fn sync(&self, plan: &ApplyPlan<'_>) -> Result<(), WorkspaceError> {
         let written = if plan.outside().nth(MAX_SYNCED).is_some() {
             rustix::fs::syncfs(&self.upper.root)
         } else {

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use crate::change::State;
-use crate::change::collect::packed::{Packed, Reader, Writer};
+use crate::change::collect::packed::{Packed, PackedReader, PackedWriter};
 use crate::change::collect::{CollectError, Stamps, ViewChange};
 
 /// Maximum size of a piece of memory that holds changes, in bytes. One piece for all would be copied whenever it grows.
@@ -19,7 +19,7 @@ const MAX_PIECES: usize = 1 << (u32::BITS - PIECE_BITS);
 /// The changes of a command, sorted by path.
 #[derive(Clone, Default)]
 pub struct ChangeList {
-    entries: Vec<Entry>,
+    entries: Vec<ChangePlace>,
     /// The changes as bytes, in the order in which they were found.
     pieces: Vec<Vec<u8>>,
     packed: Packed,
@@ -29,7 +29,7 @@ pub struct ChangeList {
 
 /// Where a change is in the pieces, and its reason among the reasons, counted from 1; 0 for none.
 #[derive(Clone, Copy)]
-struct Entry {
+struct ChangePlace {
     place: u32,
     reason: u8,
 }
@@ -82,7 +82,7 @@ impl ChangeList {
 
     /// Returns whether a change lies below a folder.
     pub(super) fn holds_below(&self, folder: &Path) -> bool {
-        let paths = |entry: &Entry| self.path_of(*entry) <= folder;
+        let paths = |entry: &ChangePlace| self.path_of(*entry) <= folder;
         let next = self.entries.get(self.entries.partition_point(paths));
         next.is_some_and(|next| self.path_of(*next).starts_with(folder))
     }
@@ -92,7 +92,7 @@ impl ChangeList {
     /// # Errors
     /// The changes take too much memory.
     pub(super) fn add(&mut self, change: &ViewChange<'_>) -> Result<(), CollectError> {
-        let mut bytes = Writer::default();
+        let mut bytes = PackedWriter::default();
         bytes.bytes(change.path.as_os_str().as_bytes());
         self.packed.write(change, &mut bytes);
         let bytes = bytes.into_bytes();
@@ -109,7 +109,7 @@ impl ChangeList {
             piece.extend_from_slice(&bytes);
             let reason = self.reason(change.conflict);
             let place = u32::try_from(place).map_err(|_| CollectError::TooMany)?;
-            self.entries.push(Entry { place, reason });
+            self.entries.push(ChangePlace { place, reason });
         }
         Ok(())
     }
@@ -154,26 +154,26 @@ impl ChangeList {
         u8::try_from(at + 1).unwrap_or(u8::MAX)
     }
 
-    fn conflict_of(&self, entry: Entry) -> Option<&'static str> {
+    fn conflict_of(&self, entry: ChangePlace) -> Option<&'static str> {
         let at = usize::from(entry.reason).checked_sub(1)?;
         self.reasons.get(at).copied()
     }
 
-    fn reader(&self, entry: Entry) -> Reader<'_> {
+    fn reader(&self, entry: ChangePlace) -> PackedReader<'_> {
         let (piece, at) = (
             entry.place >> PIECE_BITS,
             entry.place as usize & (PIECE_BYTES - 1),
         );
         let piece = self.pieces.get(piece as usize);
         let bytes = piece.and_then(|piece| piece.get(at..));
-        Reader::new(bytes.unwrap_or_default())
+        PackedReader::new(bytes.unwrap_or_default())
     }
 
-    fn path_of(&self, entry: Entry) -> &Path {
+    fn path_of(&self, entry: ChangePlace) -> &Path {
         read_path(&mut self.reader(entry))
     }
 
-    fn change(&self, entry: Entry) -> ViewChange<'_> {
+    fn change(&self, entry: ChangePlace) -> ViewChange<'_> {
         let mut reader = self.reader(entry);
         let path = read_path(&mut reader);
         let (action, states, stamps) = self.packed.read(&mut reader);
@@ -190,7 +190,7 @@ impl ChangeList {
     }
 }
 
-fn read_path<'a>(reader: &mut Reader<'a>) -> &'a Path {
+fn read_path<'a>(reader: &mut PackedReader<'a>) -> &'a Path {
     Path::new(OsStr::from_bytes(reader.bytes()))
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Packed {
 
 impl Packed {
     /// Writes a change, without its path and its conflict.
-    pub(super) fn write(&mut self, change: &ViewChange<'_>, to: &mut Writer) {
+    pub(super) fn write(&mut self, change: &ViewChange<'_>, to: &mut PackedWriter) {
         let (states, stamps) = ([&change.before, &change.after], &change.stamps);
         let stamps = [&stamps.lower, &stamps.upper];
         let parts = [
@@ -55,7 +55,7 @@ impl Packed {
     /// Reads what [`write`](Self::write) wrote: the action, the states before and after, and the stamps below and above.
     pub(super) fn read(
         &self,
-        from: &mut Reader<'_>,
+        from: &mut PackedReader<'_>,
     ) -> (Action, [Option<State>; 2], [Option<FileStamp>; 2]) {
         let first = from.byte();
         let states = [BEFORE, AFTER].map(|bit| (first & bit != 0).then(|| read_state(from)));
@@ -63,7 +63,7 @@ impl Packed {
         (action(first), states, stamps)
     }
 
-    fn write_stamp(&mut self, stamp: &FileStamp, to: &mut Writer) {
+    fn write_stamp(&mut self, stamp: &FileStamp, to: &mut PackedWriter) {
         let known = self.devices.iter().position(|one| *one == stamp.device);
         let device = known.unwrap_or_else(|| {
             self.devices.push(stamp.device);
@@ -79,7 +79,7 @@ impl Packed {
         to.number(stamp.links);
     }
 
-    fn read_stamp(&self, from: &mut Reader<'_>) -> FileStamp {
+    fn read_stamp(&self, from: &mut PackedReader<'_>) -> FileStamp {
         let device = usize::try_from(from.number()).ok();
         let device = device.and_then(|device| self.devices.get(device));
         let (inode, bytes) = (from.number(), from.number());
@@ -96,7 +96,7 @@ impl Packed {
     }
 }
 
-fn write_state(state: &State, to: &mut Writer) {
+fn write_state(state: &State, to: &mut PackedWriter) {
     let mode_bit = |mode: &Option<u32>| mode.map_or(0, |_| MODE);
     match state {
         State::File {
@@ -123,11 +123,12 @@ fn write_state(state: &State, to: &mut Writer) {
     }
 }
 
-fn read_state(from: &mut Reader<'_>) -> State {
+fn read_state(from: &mut PackedReader<'_>) -> State {
     let first = from.byte();
     let has = |bit: u8| first & bit != 0;
-    let mode =
-        |from: &mut Reader<'_>| has(MODE).then(|| u32::try_from(from.number()).unwrap_or_default());
+    let mode = |from: &mut PackedReader<'_>| {
+        has(MODE).then(|| u32::try_from(from.number()).unwrap_or_default())
+    };
     match first & 0b11 {
         FILE => State::File {
             sha256: has(HASH).then(|| FileHash::from_bytes(from.hash())),
@@ -175,9 +176,9 @@ fn unzigzag(number: u64) -> i64 {
 
 /// Writes bytes and numbers.
 #[derive(Debug, Default)]
-pub(super) struct Writer(Vec<u8>);
+pub(super) struct PackedWriter(Vec<u8>);
 
-impl Writer {
+impl PackedWriter {
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.0
     }
@@ -212,11 +213,11 @@ impl Writer {
     }
 }
 
-/// Reads what a [`Writer`] wrote.
+/// Reads what a [`PackedWriter`] wrote.
 #[derive(Debug)]
-pub(super) struct Reader<'a>(&'a [u8]);
+pub(super) struct PackedReader<'a>(&'a [u8]);
 
-impl<'a> Reader<'a> {
+impl<'a> PackedReader<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }

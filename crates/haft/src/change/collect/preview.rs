@@ -18,7 +18,7 @@ const MAX_FOLDERS: usize = 100;
 
 /// The changes, and where their files are.
 #[derive(Clone, Copy)]
-pub(super) struct Sources<'a> {
+pub(super) struct PreviewSources<'a> {
     pub(super) changes: &'a ChangeList,
     pub(super) upper: &'a Upper,
     pub(super) workspace: &'a Workspace,
@@ -28,7 +28,7 @@ pub(super) struct Sources<'a> {
 /// `first` is true are listed before others, and others as they come; the rest is counted by folder. `holds_changes` says whether a change
 /// lies below a folder: one without any was made empty, or was empty.
 pub(super) fn file_changes(
-    from: Sources<'_>,
+    from: PreviewSources<'_>,
     ordered: impl Iterator<Item = usize>,
     first: &dyn Fn(&Path) -> bool,
     holds_changes: &dyn Fn(&Path) -> bool,
@@ -173,11 +173,14 @@ fn folders<'a>(changes: impl Iterator<Item = ViewChange<'a>>) -> Vec<FileChange>
 }
 
 /// Describes a change without its content, with what opens that. Shows a link as its target, a mode as a number.
-fn described<'a>(from: Sources<'a>, change: &ViewChange<'a>) -> (FileChange, Side<'a>, Side<'a>) {
+fn described<'a>(
+    from: PreviewSources<'a>,
+    change: &ViewChange<'a>,
+) -> (FileChange, Side<'a>, Side<'a>) {
     let (before, after) = (change.before.as_ref(), change.after.as_ref());
     let mut shown = FileChange::unread(change.path.to_string_lossy());
     let path = change.path;
-    let Sources {
+    let PreviewSources {
         upper, workspace, ..
     } = from;
     let is_link = |state: &State| matches!(state, State::Link { .. });

@@ -36,7 +36,7 @@ fn who_reads_a_journal_keeps_nobody_from_going_on_with_it() {
     drop(killed);
     let journal = DirJournal::new(home.path());
     let reader = File::open(journal.path(&run).unwrap()).unwrap();
-    assert!(file_lock::try_lock_shared(&reader).unwrap());
+    let reader = FileLock::try_shared(reader).unwrap().unwrap();
     std::thread::scope(|threads| {
         let begun = std::time::Instant::now();
         let goes_on = threads.spawn(|| wait(journal.call(&run, &chain, &call(1))));
